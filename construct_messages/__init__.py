@@ -1,0 +1,1 @@
+"""One RDF Message per SPARQL CONSTRUCT solution."""

@@ -1,0 +1,153 @@
+"""The one small tree of errors, each with what a reader needs to mend it.
+
+Every error this package raises on purpose is a `ConstructMessagesError`. It carries the position in the user's text,
+the HTTP status it stands for and a hint; the command line maps classes to exit codes, the server maps `status`.
+No other module may define an exception that reaches a caller.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Position(NamedTuple):
+    """A place in a text, both counted from 1.
+
+    >>> str(Position(3, 14))
+    'line 3, column 14'
+    """
+
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"line {self.line}, column {self.column}"
+
+    @classmethod
+    def at(cls, text: str, offset: int) -> Position:
+        """The position of character `offset` of `text`; lines end at LF, CRLF or CR.
+
+        >>> Position.at("ab\\ncd", 4)
+        Position(line=2, column=2)
+        """
+        before = text[:offset].replace("\r\n", "\n").replace("\r", "\n")
+        return cls(before.count("\n") + 1, len(before) - before.rfind("\n"))
+
+
+class ConstructMessagesError(Exception):
+    """The root: `str(error)` is the message, with the position in front and the hint behind, on one or two lines.
+
+    Args:
+        message: what is wrong, naming the value.
+        position: where in the user's text, if there is such a text.
+        status: the HTTP status this stands for (of the upstream response, where there was one).
+        hint: how to mend it, as an imperative sentence without a full stop.
+
+    >>> print(QueryError("prefix ex: is not declared", position=Position(2, 5), hint="add PREFIX ex: <...>"))
+    line 2, column 5: prefix ex: is not declared
+      hint: add PREFIX ex: <...>
+    """
+
+    default_status: int = 500
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        position: Position | None = None,
+        status: int | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.position = position
+        self.status = self.default_status if status is None else status
+        self.hint = hint
+
+    def __str__(self) -> str:
+        text = f"{self.position}: {self.message}" if self.position else self.message
+        return f"{text}\n  hint: {self.hint}" if self.hint else text
+
+
+class UsageError(ConstructMessagesError, ValueError):
+    """An option or argument that makes no sense, or does not go with another."""
+
+    default_status = 400
+
+
+class TermError(ConstructMessagesError, ValueError):
+    """A text that is not an RDF term, or a term that N-Triples cannot write."""
+
+    default_status = 400
+
+
+class QueryError(ConstructMessagesError, ValueError):
+    """A query that is refused: by this package, or by the embedded engine."""
+
+    default_status = 400
+
+
+class NotConstruct(QueryError):
+    """The query is legal as far as it was read, but has another form than CONSTRUCT.
+
+    Attributes:
+        form: `"SELECT"`, `"ASK"`, `"DESCRIBE"` or `"UPDATE"`.
+    """
+
+    def __init__(self, form: str, *, position: Position | None = None) -> None:
+        super().__init__(
+            f"expected a CONSTRUCT query, got {form}",
+            position=position,
+            hint="only CONSTRUCT queries give messages; send other forms to the endpoint itself",
+        )
+        self.form = form
+
+
+class SourceError(ConstructMessagesError):
+    """The source could not answer: connection, HTTP status, evaluation.
+
+    Attributes:
+        retry_after: seconds to wait, where the source said so (`Retry-After`), else None.
+    """
+
+    default_status = 502
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        position: Position | None = None,
+        status: int | None = None,
+        hint: str | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message, position=position, status=status, hint=hint)
+        self.retry_after = retry_after
+
+
+class SourceTimeout(SourceError, TimeoutError):
+    """The source did not answer within the time allowed."""
+
+    default_status = 504
+
+
+class IncompleteResult(SourceError):
+    """The source's answer ended early, was capped, or is not the document it claims to be. Never ends a log cleanly."""
+
+
+class LimitExceeded(ConstructMessagesError):
+    """A bound the user set (or its default) was reached; what was held so far is not a whole result."""
+
+    default_status = 413
+
+
+class GroupError(ConstructMessagesError):
+    """A grouping that cannot be told: a key that came back, or a blank node key across responses."""
+
+    default_status = 422
+
+
+class CannotCarry(ConstructMessagesError):
+    """A quad that the chosen format has no syntax for; nothing is dropped in silence."""
+
+    default_status = 422

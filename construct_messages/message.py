@@ -1,0 +1,150 @@
+"""The values a user holds: `Quad` and `Message`.
+
+An RDF Message is an RDF dataset, possibly empty, that is to be read atomically (RDF Messages, section 1,
+https://w3c-cg.github.io/rsp/messages/). No serialization here, and nothing about where messages come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyoxigraph as ox
+
+from construct_messages.terms import Term, iri, map_blanks, to_pyoxigraph, to_rdflib
+
+if TYPE_CHECKING:
+    import rdflib
+
+
+class Quad(NamedTuple):
+    """One triple of a message, with the graph it stands in (None: the default graph). All parts are `Term`s.
+
+    >>> print(Quad(iri("urn:s"), iri("urn:p"), iri("urn:o")))
+    <urn:s> <urn:p> <urn:o> .
+    """
+
+    subject: Term
+    predicate: Term
+    object: Term
+    graph: Term | None = None
+
+    def __str__(self) -> str:
+        return " ".join((*(term for term in self if term is not None), "."))
+
+
+class Message:
+    """An RDF dataset that belongs together: an immutable set of quads that remembers their order.
+
+    `==` and `hash` compare the quads as a set, blank node labels included; `isomorphic` compares up to labels.
+
+    >>> message = Message([Quad(iri("urn:s"), iri("urn:p"), iri("urn:o"))])
+    >>> len(message), message
+    (1, <Message of 1 quad: <urn:s> <urn:p> <urn:o> .>)
+    >>> Message()
+    <Message, empty>
+    """
+
+    __slots__ = ("_quads", "_set")
+
+    def __init__(self, quads: Iterable[Quad] = ()) -> None:
+        self._quads: tuple[Quad, ...] = tuple(dict.fromkeys(quads))
+        self._set: frozenset[Quad] | None = None
+
+    @property
+    def quads(self) -> frozenset[Quad]:
+        """The quads as a set."""
+        if self._set is None:
+            self._set = frozenset(self._quads)
+        return self._set
+
+    def __len__(self) -> int:
+        return len(self._quads)
+
+    def __iter__(self) -> Iterator[Quad]:
+        return iter(self._quads)
+
+    def __contains__(self, quad: object) -> bool:
+        return quad in self.quads
+
+    def __eq__(self, other: object) -> bool:
+        return self.quads == other.quads if isinstance(other, Message) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.quads)
+
+    def __repr__(self) -> str:
+        if not self._quads:
+            return "<Message, empty>"
+        shown = " ".join(str(quad) for quad in self._quads[:3])
+        count = "1 quad" if len(self) == 1 else f"{len(self)} quads"
+        return f"<Message of {count}: {shown}{' …' if len(self) > 3 else ''}>"
+
+    def isomorphic(self, other: Message) -> bool:
+        """Whether the two are the same dataset up to blank node labels (RDF 1.2 Concepts, section 4.4).
+
+        >>> a, b = (Message([Quad(Term(label), iri("urn:p"), iri("urn:o"))]) for label in ("_:a", "_:b"))
+        >>> a == b, a.isomorphic(b)
+        (False, True)
+        """
+        if len(self) != len(other):
+            return False
+        canonical = []
+        for message in (self, other):
+            dataset = ox.Dataset(message.to_pyoxigraph())
+            # RDFC-1.0 has no triple terms; pyoxigraph's own algorithm has
+            dataset.canonicalize(ox.CanonicalizationAlgorithm.UNSTABLE)
+            canonical.append(dataset)
+        return bool(canonical[0] == canonical[1])
+
+    def to_pyoxigraph(self) -> list[ox.Quad]:
+        """The quads as pyoxigraph objects, in order.
+
+        >>> Message([Quad(iri("urn:s"), iri("urn:p"), iri("urn:o"))]).to_pyoxigraph()[0].predicate
+        <NamedNode value=urn:p>
+        """
+        # pyoxigraph checks the kinds of the parts itself
+        return [
+            ox.Quad(
+                to_pyoxigraph(quad.subject),  # type: ignore[arg-type]
+                to_pyoxigraph(quad.predicate),  # type: ignore[arg-type]
+                to_pyoxigraph(quad.object),
+                ox.DefaultGraph() if quad.graph is None else to_pyoxigraph(quad.graph),  # type: ignore[arg-type]
+            )
+            for quad in self._quads
+        ]
+
+    def to_rdflib(self) -> rdflib.Dataset:
+        """The message as an `rdflib.Dataset`.
+
+        Raises:
+            TermError: a triple term or a base direction, which rdflib cannot hold.
+
+        >>> len(Message([Quad(iri("urn:s"), iri("urn:p"), iri("urn:o"))]).to_rdflib())
+        1
+        """
+        import rdflib
+
+        dataset = rdflib.Dataset()
+        for quad in self._quads:
+            triple: Any = (to_rdflib(quad.subject), to_rdflib(quad.predicate), to_rdflib(quad.object))
+            graph = dataset if quad.graph is None else dataset.graph(to_rdflib(quad.graph))
+            graph.add(triple)
+        return dataset
+
+    def skolemize(self, prefix: str) -> Message:
+        """The message with every blank node *of the data* as an IRI, `prefix` followed by its label.
+
+        Blank nodes of the template stay: they are fresh in each solution, so no other message can mean them.
+
+        >>> Message([Quad(Term("_:d1"), iri("urn:p"), Term("_:t0b0"))]).skolemize("https://example.org/.well-known/genid/")
+        <Message of 1 quad: <https://example.org/.well-known/genid/d1> <urn:p> _:t0b0 .>
+        """
+
+        def replace(term: Term) -> Term:
+            return term if term.startswith("_:t") else iri(prefix + term[2:])
+
+        return Message(
+            Quad(*(None if term is None else map_blanks(term, replace) for term in quad))  # type: ignore[arg-type] # only the graph is None
+            for quad in self._quads
+        )

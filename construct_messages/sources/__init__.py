@@ -1,0 +1,71 @@
+"""Where solutions come from: anything that answers a SELECT with batches of solutions.
+
+The only room that does I/O. Sources never import `logs`, and know nothing of templates or messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Generator, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from construct_messages.query.select import Select
+from construct_messages.solutions import Solutions
+
+UNION = "union"
+"""As `Request.default_graphs`: the merge of all graphs of the source is its default graph."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """One SELECT to answer, with the SPARQL Protocol's dataset and the caller's bounds.
+
+    Args:
+        select: the query.
+        default_graphs: IRIs (without brackets) of the graphs to merge into the default graph; `("union",)` for all.
+        named_graphs: IRIs of the named graphs.
+        page_size: solutions per page, where the source is to be read in pages.
+        timeout: seconds for the whole answer.
+    """
+
+    select: Select
+    default_graphs: tuple[str, ...] = ()
+    named_graphs: tuple[str, ...] = ()
+    page_size: int | None = None
+    timeout: float | None = None
+
+
+class Source(Protocol):
+    """Anything that answers a SELECT.
+
+    Attributes:
+        predefined: prefixes that queries may use here without declaring them.
+        stable_blank_nodes: whether a blank node label means the same node in every response.
+    """
+
+    @property
+    def predefined(self) -> Mapping[str, str]: ...
+
+    @property
+    def stable_blank_nodes(self) -> bool: ...
+
+    def solutions(self, request: Request) -> Generator[Solutions]:
+        """The solutions in order, in batches as soon as they exist; each batch's columns are `select.variables`.
+
+        Closing the generator cancels the evaluation.
+
+        Raises:
+            QueryError: the source's parser refuses the query.
+            SourceError: no answer.
+            SourceTimeout: `request.timeout` passed.
+            IncompleteResult: an answer that is not whole; never a clean end.
+        """
+        ...
+
+    def asolutions(self, request: Request) -> AsyncGenerator[Solutions]:
+        """The same for asyncio."""
+        ...
+
+    def close(self) -> None:
+        """Lets go of what the source itself opened (not of what the caller handed in)."""
+        ...

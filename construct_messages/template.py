@@ -1,0 +1,255 @@
+"""The template: what turns a solution into a message.
+
+SPARQL 1.2 Query, section 16.2 (CONSTRUCT): a triple that would hold an unbound variable or an illegal part is left
+out, the rest stays; blank nodes of the template are fresh for each solution. `FORBIDDEN` and `Template.instantiate`
+are the only statement of these rules; a log writer that works by column reads `FORBIDDEN` and must agree with
+`instantiate` (tests/test_fast_path.py). No query text here, and no bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, TypeAlias
+
+from construct_messages.message import Quad
+from construct_messages.terms import Term, triple
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A slot that is the same term in every solution."""
+
+    term: Term
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A slot that takes the solution's value number `index` (of `Template.variables`)."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Blank:
+    """A slot that is the blank node number `index` of the template, fresh in each solution."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """A slot that is a triple term with a variable or blank node in it, at any depth."""
+
+    subject: Slot
+    predicate: Slot
+    object: Slot
+
+    def __iter__(self) -> Iterator[Slot]:
+        return iter((self.subject, self.predicate, self.object))
+
+
+Slot: TypeAlias = Constant | Variable | Blank | Nested
+
+
+class Pattern(NamedTuple):
+    """One triple of the template; `graph` is None for the default graph (GRAPH in a template is Jena's extension)."""
+
+    subject: Slot
+    predicate: Slot
+    object: Slot
+    graph: Slot | None = None
+
+
+FORBIDDEN: Final[Mapping[str, tuple[str, ...]]] = {
+    "subject": ('"', "<<("),
+    "predicate": ('"', "<<(", "_:"),
+    "object": (),
+    "graph": ('"', "<<("),
+}
+"""How a term may not begin in each position of a triple, a triple term (the first three) or a quad."""
+
+
+def legal(slot: Slot, position: str) -> bool:
+    """Whether a slot can ever be legal in a position; what a variable holds shows only in the solution.
+
+    >>> legal(Constant(Term('"x"')), "subject"), legal(Variable(0), "subject")
+    (False, True)
+    """
+    match slot:
+        case Constant(term):
+            return not term.startswith(FORBIDDEN[position])
+        case Variable():
+            return True
+        case Blank():
+            return "_:" not in FORBIDDEN[position]
+        case Nested():
+            return "<<(" not in FORBIDDEN[position] and all(
+                legal(part, name) for part, name in zip(slot, FORBIDDEN, strict=False)
+            )
+
+
+def may_coincide(a: Pattern, b: Pattern) -> bool:
+    """Whether two patterns can give the same quad in one solution.
+
+    >>> s, p, q = Variable(0), Constant(Term("<urn:p>")), Constant(Term("<urn:q>"))
+    >>> may_coincide(Pattern(s, p, s), Pattern(s, q, s)), may_coincide(Pattern(s, p, s), Pattern(s, p, Variable(1)))
+    (False, True)
+    """
+    return all(x is y if x is None or y is None else _may_equal(x, y) for x, y in zip(a, b, strict=True))
+
+
+def _may_equal(a: Slot, b: Slot) -> bool:
+    match a, b:
+        case (Variable(), Blank()) | (Blank(), Variable()):
+            return False  # data and template have different labels
+        case (Variable(), _) | (_, Variable()):
+            return True
+        case (Nested(), Nested()):
+            return all(_may_equal(x, y) for x, y in zip(a, b, strict=True))
+        case (Constant(), Nested()) | (Nested(), Constant()):
+            return True
+    return a == b
+
+
+def blank_label(number: int | str, index: int) -> str:
+    """The label of blank node `index` of the template in solution `number`.
+
+    It begins with `t`; labels of the data get another letter where they enter, so the two never meet.
+
+    >>> blank_label(7, 0)
+    't7b0'
+    """
+    return f"t{number}b{index}"
+
+
+@dataclass(frozen=True)
+class Template:
+    """A compiled CONSTRUCT template.
+
+    Args:
+        variables: the names (without `?`) of the projected variables, in the order of a solution's values. It may
+            hold more than the patterns use (grouping variables).
+        patterns: the triples, in the order of the text.
+
+    >>> t = Template(("x",), (Pattern(Variable(0), Constant(Term("<urn:p>")), Blank(0)),))
+    >>> [str(quad) for quad in t.instantiate((Term("<urn:a>"),), 0)]
+    ['<urn:a> <urn:p> _:t0b0 .']
+    >>> t.instantiate((Term('"a literal"'),), 1)
+    []
+    """
+
+    variables: tuple[str, ...]
+    patterns: tuple[Pattern, ...]
+    _rows: tuple[_Row, ...] = field(init=False, repr=False, compare=False)
+    _constants: tuple[Term, ...] = field(init=False, repr=False, compare=False)
+    _nested: tuple[_Row, ...] = field(init=False, repr=False, compare=False)
+    _blanks: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        compiled = _Compiler(self)
+        object.__setattr__(self, "_rows", compiled.rows)
+        object.__setattr__(self, "_constants", compiled.constants)
+        object.__setattr__(self, "_nested", compiled.nested)
+        object.__setattr__(self, "_blanks", compiled.blanks)
+
+    @property
+    def live(self) -> tuple[Pattern, ...]:
+        """The patterns that can be legal in some solution."""
+        return tuple(
+            pattern
+            for pattern in self.patterns
+            if all(slot is None or legal(slot, name) for slot, name in zip(pattern, FORBIDDEN, strict=True))
+        )
+
+    @property
+    def has_blanks(self) -> bool:
+        """Whether the template has blank nodes of its own."""
+        return self._blanks > 0
+
+    def instantiate(self, solution: Sequence[Term], number: int) -> list[Quad]:
+        """The quads of one solution, each once, in the order of the template.
+
+        Args:
+            solution: a value per variable; the empty string is unbound.
+            number: a number no other solution of the stream has; it makes blank nodes of the template fresh.
+        """
+        terms = [*solution, *self._constants]
+        terms += [Term(f"_:{blank_label(number, index)}") for index in range(self._blanks)]
+        for s, p, o, _, checks in self._nested:
+            subject, predicate, object = terms[s], terms[p], terms[o]
+            if not (subject and predicate and object) or any(terms[i].startswith(bad) for i, bad in checks):
+                terms.append(Term(""))
+            else:
+                terms.append(triple(subject, predicate, object))
+        quads: dict[Quad, None] = {}
+        for s, p, o, g, checks in self._rows:
+            subject, predicate, object = terms[s], terms[p], terms[o]
+            graph = None if g is None else terms[g]
+            if not (subject and predicate and object) or graph == "":
+                continue
+            for i, bad in checks:
+                if terms[i].startswith(bad):
+                    break
+            else:
+                quads[Quad(subject, predicate, object, graph)] = None
+        return list(quads)
+
+
+class _Row(NamedTuple):
+    """A pattern as indexes into the list [solution, constants, blanks, triple terms] that `instantiate` builds."""
+
+    subject: int
+    predicate: int
+    object: int
+    graph: int | None
+    checks: tuple[tuple[int, tuple[str, ...]], ...]
+
+
+class _Compiler:
+    """Lays out that list: every slot becomes an index, and only what a variable holds is left to check."""
+
+    def __init__(self, template: Template) -> None:
+        live = template.live
+        slots = [slot for pattern in live for slot in pattern if slot is not None]
+        flat = [part for slot in slots for part in _leaves(slot)]
+        self.constants = tuple(dict.fromkeys(slot.term for slot in flat if isinstance(slot, Constant)))
+        self.blanks = 1 + max((slot.index for slot in flat if isinstance(slot, Blank)), default=-1)
+        self._first_constant = len(template.variables)
+        self._first_blank = self._first_constant + len(self.constants)
+        self._nested: dict[Nested, int] = {}
+        self._nested_rows: list[_Row] = []
+        self.rows = tuple(self._row(pattern) for pattern in live)
+        self.nested = tuple(self._nested_rows)
+
+    def _row(self, slots: Pattern | Nested) -> _Row:
+        indexes: list[int | None] = [None if slot is None else self._index(slot) for slot in slots]
+        checks = tuple(
+            (slot.index, FORBIDDEN[name])
+            for slot, name in zip(slots, FORBIDDEN, strict=False)
+            if isinstance(slot, Variable) and FORBIDDEN[name]
+        )
+        subject, predicate, object, graph = (*indexes, None)[:4]
+        assert subject is not None
+        assert predicate is not None
+        assert object is not None
+        return _Row(subject, predicate, object, graph, checks)
+
+    def _index(self, slot: Slot) -> int:
+        match slot:
+            case Variable(index):
+                return index
+            case Constant(term):
+                return self._first_constant + self.constants.index(term)
+            case Blank(index):
+                return self._first_blank + index
+            case Nested():
+                if slot not in self._nested:
+                    row = self._row(slot)  # inner triple terms come first
+                    self._nested[slot] = self._first_blank + self.blanks + len(self._nested_rows)
+                    self._nested_rows.append(row)
+                return self._nested[slot]
+
+
+def _leaves(slot: Slot) -> list[Slot]:
+    return [leaf for part in slot for leaf in _leaves(part)] if isinstance(slot, Nested) else [slot]

@@ -1,0 +1,446 @@
+"""RDF terms: a term **is** its canonical N-Triples string.
+
+`<iri>`, `"x"`, `"x"@en`, `"x"@en--ltr`, `"1"^^<…>`, `_:b0`, `<<( s p o )>>`: RDF 1.2 N-Triples, canonical form
+(https://www.w3.org/TR/rdf12-n-triples/#canonical-ntriples), with language tags lower-cased so that equal terms are
+equal strings. Terms are normalised once, where they enter; inside the package they are spliced, hashed and compared
+as they are. No I/O here, and nothing about queries, messages or logs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Final, NewType, TypeAlias
+
+import pyoxigraph as ox
+
+from construct_messages.errors import TermError
+
+Term = NewType("Term", str)
+"""A canonical N-Triples term. Build one with the functions of this module, never by hand."""
+
+OxTerm: TypeAlias = ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple
+
+XSD: Final = "http://www.w3.org/2001/XMLSchema#"
+RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+
+UNBOUND: Final = Term("")
+"""What an unbound variable has in a solution: no term is the empty string, and it is falsy."""
+
+# --- text of literals and IRIs ------------------------------------------------------------------------------------
+
+_SHORT_ESCAPES: Final = {"\t": "\\t", "\b": "\\b", "\n": "\\n", "\r": "\\r", "\f": "\\f", '"': '\\"', "\\": "\\\\"}
+_ESCAPES: Final = str.maketrans({chr(c): f"\\u{c:04X}" for c in (*range(0x20), 0x7F)} | _SHORT_ESCAPES)
+_NEEDS_ESCAPE: Final = re.compile(r'[\x00-\x1f\x7f"\\]')
+_UNESCAPE: Final = re.compile(r"""\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([tbnrf"'\\]))|\\""")
+_SHORT_UNESCAPES: Final = {escape[1]: char for char, escape in _SHORT_ESCAPES.items()} | {"'": "'"}
+_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
+
+_NOT_IN_IRI: Final = re.compile(r'[\x00-\x20<>"{}|^`\\\ud800-\udfff]')
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
+_LANGUAGE: Final = re.compile(r"[A-Za-z]+(?:-[A-Za-z0-9]+)*")
+# BLANK_NODE_LABEL of N-Triples, behind its "_:"
+_PN_BASE: Final = (
+    "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c-\u200d\u2070-\u218f"
+    "\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
+)
+_PN_CHARS: Final = _PN_BASE + "_0-9\\-\u00b7\u0300-\u036f\u203f-\u2040"
+BLANK_LABEL: Final = f"[{_PN_BASE}_0-9](?:[{_PN_CHARS}.]*[{_PN_CHARS}])?"
+_BLANK_LABEL: Final = re.compile(BLANK_LABEL)
+
+
+def escape(text: str) -> str:
+    r"""The characters of a literal as canonical N-Triples writes them between its quotes.
+
+    >>> print(escape('a "b"\n'))
+    a \"b\"\n
+    """
+    return text.translate(_ESCAPES) if _NEEDS_ESCAPE.search(text) else text
+
+
+def unescape(text: str) -> str:
+    r"""The inverse of `escape`, for every escape that SPARQL, Turtle and N-Triples know.
+
+    Raises:
+        TermError: an unknown escape, or a surrogate.
+
+    >>> unescape(r'caf\u00E9')
+    'café'
+    """
+    if "\\" not in text:
+        return text
+
+    def one(match: re.Match[str]) -> str:
+        four, eight, short = match.groups()
+        if short is not None:
+            return _SHORT_UNESCAPES[short]
+        if four is None and eight is None:
+            raise TermError(f"unknown escape {text[match.start() : match.start() + 2]!r} in {text!r}")
+        code = int(four or eight, 16)
+        if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
+            raise TermError(f"{match.group()} is not a character")
+        return chr(code)
+
+    return _UNESCAPE.sub(one, text)
+
+
+# --- making terms ---------------------------------------------------------------------------------------------------
+
+
+def iri(value: str, *, encode: bool = False) -> Term:
+    """An absolute IRI as a term.
+
+    Args:
+        value: the IRI without angle brackets.
+        encode: percent-encode characters that no IRI may hold, as some endpoints send them, instead of refusing.
+
+    Raises:
+        TermError: a character that no IRI may hold, or no scheme.
+
+    >>> iri("http://example.org/é")
+    '<http://example.org/é>'
+    >>> iri("http://example.org/a b", encode=True)
+    '<http://example.org/a%20b>'
+    """
+    if bad := _NOT_IN_IRI.search(value):
+        if not encode or _SURROGATE.search(value):
+            raise TermError(
+                f"IRI <{value}> holds {bad.group()!r}, which no IRI may", hint="percent-encode the character"
+            )
+        value = _NOT_IN_IRI.sub(lambda m: "".join(f"%{byte:02X}" for byte in m.group().encode()), value)
+    if not _SCHEME.match(value):
+        raise TermError(f"IRI <{value}> is relative", hint="give a base IRI, or write the IRI in full")
+    return Term(f"<{value}>")
+
+
+def literal(
+    value: str, *, datatype: str | None = None, language: str | None = None, direction: str | None = None
+) -> Term:
+    """A literal as a term; `datatype` is an IRI without brackets.
+
+    Raises:
+        TermError: a surrogate, a malformed language tag or direction, an illegal datatype IRI.
+
+    >>> literal("chat", language="FR")
+    '"chat"@fr'
+    >>> literal("1", datatype=XSD + "integer")
+    '"1"^^<http://www.w3.org/2001/XMLSchema#integer>'
+    >>> literal("x", datatype=XSD + "string")
+    '"x"'
+    """
+    if _SURROGATE.search(value):
+        raise TermError(f"literal {value!r} holds a surrogate, which is not a character")
+    text = f'"{escape(value)}"'
+    if language:
+        if not _LANGUAGE.fullmatch(language):
+            raise TermError(f"{language!r} is not a language tag", hint='write it as in "chat"@fr')
+        if direction and direction not in ("ltr", "rtl"):
+            raise TermError(f"base direction {direction!r} is neither ltr nor rtl")
+        return Term(f"{text}@{language.lower()}--{direction}" if direction else f"{text}@{language.lower()}")
+    if direction:
+        raise TermError(f"literal {value!r} has a base direction but no language tag")
+    if datatype is None or datatype == XSD + "string":
+        return Term(text)
+    return Term(f"{text}^^{_datatype(datatype)}")
+
+
+@lru_cache(maxsize=1024)
+def _datatype(value: str) -> Term:
+    return iri(value)
+
+
+def blank(label: str, scope: str = "") -> Term:
+    """A blank node; `scope` (lower-case letters, then digits and `_`) keeps labels of different origins apart.
+
+    A label that N-Triples cannot write is kept apart from all others by its hexadecimal form behind the scope in
+    upper case, so the mapping is one to one and needs no table.
+
+    Raises:
+        TermError: such a label without a scope.
+
+    >>> blank("b0"), blank("b0", "d"), blank("nodeID://b1", "d")
+    ('_:b0', '_:db0', '_:D6e6f646549443a2f2f6231')
+    """
+    if _BLANK_LABEL.fullmatch(label):
+        return Term(f"_:{scope}{label}")
+    if not scope or not label:
+        raise TermError(f"{label!r} is not a blank node label")
+    return Term(f"_:{scope.upper()}{label.encode('utf-8', 'surrogatepass').hex()}")
+
+
+def triple(subject: Term, predicate: Term, object: Term) -> Term:
+    """A triple term of three terms (RDF 1.2 Concepts, section 3.1).
+
+    >>> triple(iri("urn:s"), iri("urn:p"), literal("o"))
+    '<<( <urn:s> <urn:p> "o" )>>'
+    """
+    return Term(f"<<( {subject} {predicate} {object} )>>")
+
+
+# --- reading terms --------------------------------------------------------------------------------------------------
+
+
+def is_iri(term: Term) -> bool:
+    """Whether the term is an IRI.
+
+    >>> is_iri(iri("urn:x")), is_iri(triple(iri("urn:s"), iri("urn:p"), iri("urn:o")))
+    (True, False)
+    """
+    return term.startswith("<") and not term.startswith("<<(")
+
+
+def is_blank(term: Term) -> bool:
+    """Whether the term is a blank node (one inside a triple term does not count; see `has_blank`)."""
+    return term.startswith("_:")
+
+
+def is_literal(term: Term) -> bool:
+    """Whether the term is a literal."""
+    return term.startswith('"')
+
+
+def is_triple(term: Term) -> bool:
+    """Whether the term is a triple term."""
+    return term.startswith("<<(")
+
+
+def has_blank(term: Term) -> bool:
+    """Whether the term is a blank node or a triple term that holds one, at any depth."""
+    return is_blank(term) or (is_triple(term) and any(map(has_blank, triple_parts(term))))
+
+
+_IN_IRI = r"""(?:[^\x00-\x20<>"{}|^`\\]|\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8})*+"""
+_TOKEN: Final = re.compile(
+    rf"""\s*+(?:
+        (?P<open><<\() | (?P<close>\)>>)
+      | <(?P<iri>{_IN_IRI})>
+      | _:(?P<blank>{BLANK_LABEL})
+      | (?:"(?P<double>(?:[^"\\\n\r]|\\.)*+)"|'(?P<single>(?:[^'\\\n\r]|\\.)*+)')
+        (?:@(?P<language>[A-Za-z]+(?:-[A-Za-z0-9]+)*)(?:--(?P<direction>[a-z]+))?|\^\^<(?P<datatype>{_IN_IRI})>)?
+      | (?P<number>[+\-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+\-]?[0-9]+)?)(?![^\s)])
+      | (?P<boolean>true|false)(?![^\s)])
+    )""",
+    re.VERBOSE,
+)
+
+
+def number(lexical: str) -> Term:
+    """An abbreviated number as SPARQL and Turtle read it: integer, decimal or double by its shape.
+
+    >>> number("1.5")
+    '"1.5"^^<http://www.w3.org/2001/XMLSchema#decimal>'
+    """
+    kind = "double" if "e" in lexical or "E" in lexical else "decimal" if "." in lexical else "integer"
+    return Term(f'"{lexical}"^^<{XSD}{kind}>')
+
+
+def boolean(lexical: str) -> Term:
+    """An abbreviated boolean, in any case as SPARQL allows.
+
+    >>> boolean("TRUE")
+    '"true"^^<http://www.w3.org/2001/XMLSchema#boolean>'
+    """
+    return Term(f'"{lexical.lower()}"^^<{XSD}boolean>')
+
+
+def parse_term(text: str, scope: str = "") -> Term:
+    """Reads one term as N-Triples, SPARQL TSV results or a command line write it, and normalises it.
+
+    Abbreviated numbers and booleans are expanded, needless escapes decoded, language tags lower-cased, `xsd:string`
+    omitted; blank node labels get `scope` in front (see `blank`).
+
+    Raises:
+        TermError: anything that is not exactly one term.
+
+    >>> parse_term('42')
+    '"42"^^<http://www.w3.org/2001/XMLSchema#integer>'
+    >>> parse_term("'caf\\\\u00E9'@FR")
+    '"café"@fr'
+    >>> parse_term('<<( <urn:s> <urn:p> _:b )>>', scope="d")
+    '<<( <urn:s> <urn:p> _:db )>>'
+    """
+    term, end = _read_term(text, 0, scope)
+    if text[end:].strip():
+        raise TermError(f"unexpected {text[end:].strip()!r} after the term {text[:end]!r}", hint=_TERM_HINT)
+    return term
+
+
+_TERM_HINT = 'write an IRI as <http://…>, a string as "…", a number as 42'
+
+
+def _read_term(text: str, start: int, scope: str) -> tuple[Term, int]:
+    match = _TOKEN.match(text, start)
+    if match is None:
+        raise TermError(f"{text[start:]!r} is not an RDF term", hint=_TERM_HINT)
+    end = match.end()
+    kind = match.lastgroup
+    if match["iri"] is not None:
+        return iri(unescape(match["iri"])), end
+    if match["double"] is not None or match["single"] is not None:
+        value = unescape(match["double"] if match["double"] is not None else match["single"])
+        datatype = match["datatype"]
+        return literal(
+            value,
+            datatype=None if datatype is None else unescape(datatype),
+            language=match["language"],
+            direction=match["direction"],
+        ), end
+    if kind == "blank":
+        return blank(match["blank"], scope), end
+    if kind == "number":
+        return number(match["number"]), end
+    if kind == "boolean":
+        return boolean(match["boolean"]), end
+    if kind == "open":
+        parts = []
+        for _ in range(3):
+            part, end = _read_term(text, end, scope)
+            parts.append(part)
+        close = _TOKEN.match(text, end)
+        if close is None or close.lastgroup != "close":
+            raise TermError(f"triple term is not closed by )>> in {text!r}")
+        return triple(*parts), close.end()
+    raise TermError(f"unexpected {match.group().strip()!r} in {text!r}")
+
+
+# In canonical terms a token ends where its closing character comes; spaces stand only between tokens.
+_PART: Final = re.compile(r'<<\(|\)>>|<[^>]*>|_:[^ ]+|"(?:[^"\\]|\\.)*+"(?:@[^ ]+|\^\^<[^>]*>)?')
+
+
+def triple_parts(term: Term) -> tuple[Term, Term, Term]:
+    """Subject, predicate and object of a triple term.
+
+    >>> triple_parts(parse_term('<<( <urn:s> <urn:p> <<( <urn:s> <urn:p> "x y" )>> )>>'))
+    ('<urn:s>', '<urn:p>', '<<( <urn:s> <urn:p> "x y" )>>')
+    """
+    parts: list[Term] = []
+    depth = start = 0
+    for match in _PART.finditer(term, 3, len(term) - 3):
+        token = match.group()
+        if token == "<<(":
+            if depth == 0:
+                start = match.start()
+            depth += 1
+        elif token == ")>>":
+            depth -= 1
+            if depth == 0:
+                parts.append(Term(term[start : match.end()]))
+        elif depth == 0:
+            parts.append(Term(token))
+    subject, predicate, object = parts
+    return subject, predicate, object
+
+
+def map_blanks(term: Term, change: Callable[[Term], Term]) -> Term:
+    """The term with every blank node in it, at any depth, replaced by `change(blank node)`.
+
+    >>> map_blanks(parse_term('<<( _:a <urn:p> "_:a" )>>'), lambda b: iri("urn:" + b[2:]))
+    '<<( <urn:a> <urn:p> "_:a" )>>'
+    """
+    if is_blank(term):
+        return change(term)
+    if is_triple(term):
+        subject, predicate, object = triple_parts(term)
+        return triple(map_blanks(subject, change), predicate, map_blanks(object, change))
+    return term
+
+
+_LITERAL: Final = re.compile(r'"((?:[^"\\]|\\.)*+)"(?:@([a-z0-9\-]+?)(?:--(ltr|rtl))?|\^\^<([^>]*)>)?', re.DOTALL)
+
+
+def literal_parts(term: Term) -> tuple[str, str | None, str | None, str | None]:
+    """Value, datatype IRI, language tag and base direction of a literal; what it has not is None.
+
+    >>> literal_parts(literal("chat", language="fr")), literal_parts(number("7"))[1]
+    (('chat', None, 'fr', None), 'http://www.w3.org/2001/XMLSchema#integer')
+    """
+    match = _LITERAL.fullmatch(term)
+    if match is None:
+        raise TermError(f"{term!r} is not a literal")
+    value, language, direction, datatype = match.groups()
+    return unescape(value), datatype, language, direction
+
+
+# --- other libraries' terms -----------------------------------------------------------------------------------------
+
+
+def from_pyoxigraph(term: OxTerm, scope: str = "") -> Term:
+    """A pyoxigraph term, whose `str()` is canonical N-Triples already.
+
+    >>> from_pyoxigraph(ox.Literal(1))
+    '"1"^^<http://www.w3.org/2001/XMLSchema#integer>'
+    """
+    if isinstance(term, ox.BlankNode):
+        return blank(term.value, scope)
+    if isinstance(term, ox.Triple):
+        subject, predicate, object = (from_pyoxigraph(part, scope) for part in term)
+        return triple(subject, predicate, object)
+    return Term(str(term))
+
+
+def to_pyoxigraph(term: Term) -> OxTerm:
+    """The term as a pyoxigraph object.
+
+    >>> to_pyoxigraph(iri("urn:x"))
+    <NamedNode value=urn:x>
+    """
+    if is_blank(term):
+        return ox.BlankNode(term[2:])
+    if is_literal(term):
+        value, datatype, language, direction = literal_parts(term)
+        if language:
+            return ox.Literal(value, language=language, direction=ox.BaseDirection(direction) if direction else None)
+        return ox.Literal(value, datatype=ox.NamedNode(datatype) if datatype else None)
+    if is_triple(term):
+        subject, predicate, object = (to_pyoxigraph(part) for part in triple_parts(term))
+        # pyoxigraph checks the kinds of the parts itself
+        return ox.Triple(subject, predicate, object)  # type: ignore[arg-type]
+    return ox.NamedNode(term[1:-1])
+
+
+def from_rdflib(term: Any, scope: str = "") -> Term:
+    """An rdflib term.
+
+    Raises:
+        TermError: what RDF has no term for, such as an rdflib variable or a quoted graph.
+
+    >>> import rdflib
+    >>> from_rdflib(rdflib.Literal("chat", lang="fr"))
+    '"chat"@fr'
+    """
+    import rdflib
+
+    if isinstance(term, rdflib.URIRef):
+        return iri(str(term), encode=True)
+    if isinstance(term, rdflib.Literal):
+        return literal(str(term), datatype=str(term.datatype) if term.datatype else None, language=term.language)
+    if isinstance(term, rdflib.BNode):
+        return blank(str(term), scope)
+    raise TermError(f"rdflib's {type(term).__name__} {term!r} is not an RDF term")
+
+
+def to_rdflib(term: Term) -> Any:
+    """The term as an rdflib object (`rdflib.term.Identifier`).
+
+    Raises:
+        TermError: a triple term or a base direction, which rdflib cannot hold.
+
+    >>> to_rdflib(number("7"))
+    rdflib.term.Literal('7', datatype=rdflib.term.URIRef('http://www.w3.org/2001/XMLSchema#integer'))
+    """
+    import rdflib
+
+    if is_blank(term):
+        return rdflib.BNode(term[2:])
+    if is_literal(term):
+        value, datatype, language, direction = literal_parts(term)
+        if direction:
+            raise TermError(f"rdflib has no literals with a base direction: {term}", hint="use to_pyoxigraph()")
+        # normalize=False: rdflib would rewrite "01" to "1"
+        return rdflib.Literal(
+            value, lang=language, datatype=rdflib.URIRef(datatype) if datatype else None, normalize=False
+        )
+    if is_triple(term):
+        raise TermError(f"rdflib has no triple terms: {term}", hint="use to_pyoxigraph()")
+    return rdflib.URIRef(term[1:-1])
