@@ -53,6 +53,16 @@ class Solutions:
     def __repr__(self) -> str:
         return f"<Solutions: {len(self)} of response {self.response}>"
 
+    def head(self, count: int) -> Solutions:
+        """The first `count` solutions.
+
+        >>> list(Solutions.of([("<urn:a>",), ("<urn:b>",)]).head(1))
+        [('<urn:a>',)]
+        """
+        columns = self._text if self._text is not None else self._utf8
+        assert columns is not None
+        return Solutions(cast(Sequence[list[Term]], [column[:count] for column in columns]), response=self.response)
+
     @property
     def text(self) -> Sequence[list[Term]]:
         """The columns as terms."""

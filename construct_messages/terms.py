@@ -191,7 +191,7 @@ def is_iri(term: Term) -> bool:
 
 
 def is_blank(term: Term) -> bool:
-    """Whether the term is a blank node (one inside a triple term does not count; see `has_blank`)."""
+    """Whether the term is a blank node; one inside a triple term does not count (see `has_blank`)."""
     return term.startswith("_:")
 
 
@@ -205,9 +205,16 @@ def is_triple(term: Term) -> bool:
     return term.startswith("<<(")
 
 
-def has_blank(term: Term) -> bool:
-    """Whether the term is a blank node or a triple term that holds one, at any depth."""
-    return is_blank(term) or (is_triple(term) and any(map(has_blank, triple_parts(term))))
+def has_blank(term: Term, label: str = "") -> bool:
+    """Whether the term is, or holds at any depth, a blank node whose label begins with `label`.
+
+    >>> nested = parse_term('<<( <urn:s> <urn:p> _:b )>>')
+    >>> has_blank(nested), has_blank(nested, "b"), has_blank(nested, "t")
+    (True, True, False)
+    """
+    if is_triple(term):
+        return any(has_blank(part, label) for part in triple_parts(term))
+    return term.startswith(f"_:{label}")
 
 
 _IN_IRI = r"""(?:[^\x00-\x20<>"{}|^`\\]|\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8})*+"""

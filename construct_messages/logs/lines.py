@@ -1,0 +1,237 @@
+"""N-Triples and N-Quads logs: the plain encoder, and one specialised for a template.
+
+The plain encoder writes a message's quads, which are canonical already, a line each. `TemplateLines` writes a whole
+batch of solutions by column instead: every slot of the template is a constant or a column of UTF-8 terms, and a log
+is these, interleaved and joined. It reads SPARQL's rules from `template.FORBIDDEN` and gives the same bytes as
+instantiating each solution; what it cannot do by column it leaves to the plain encoder.
+
+RDF 1.2 N-Triples/N-Quads; RDF Messages section 3 for the delimiters. Decoders come with their own issue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import repeat
+from operator import itemgetter
+from typing import Final
+
+from construct_messages.formats import Format, Syntax
+from construct_messages.logs.carry import Carrier
+from construct_messages.message import Message
+from construct_messages.solutions import Solutions
+from construct_messages.template import (
+    FORBIDDEN,
+    Blank,
+    Constant,
+    Nested,
+    Slot,
+    Template,
+    Variable,
+    blank_label,
+    may_coincide,
+)
+
+
+class LinesEncoder:
+    """Writes messages as N-Triples or N-Quads.
+
+    Args:
+        format: N-Triples or N-Quads.
+        syntax: how messages are delimited, and which RDF version the log keeps to.
+
+    >>> from construct_messages.formats import find_format, find_syntax
+    >>> from construct_messages.message import Quad
+    >>> from construct_messages.terms import iri
+    >>> encoder = LinesEncoder(find_format("nt")[0], find_syntax("1.2-messages"))
+    >>> message = Message([Quad(iri("urn:s"), iri("urn:p"), iri("urn:o"))])
+    >>> print((encoder.start() + encoder.encode(message) + encoder.finish()).decode(), end="")
+    VERSION "1.2-messages"
+    <urn:s> <urn:p> <urn:o> .
+    MESSAGE
+    """
+
+    def __init__(self, format: Format, syntax: Syntax) -> None:
+        self._carrier = Carrier(format, syntax)
+        self.format, self.syntax = format, syntax
+        self.before = syntax.delimiter.encode() if syntax.delimiter_first else b""
+        self.after = b"" if syntax.delimiter_first else syntax.delimiter.encode()
+
+    def start(self) -> bytes:
+        """What stands before the first message."""
+        return self.syntax.announcement.encode()
+
+    def encode(self, message: Message) -> bytes:
+        """One message with its delimiter.
+
+        Raises:
+            CannotCarry: a quad the format or the version has no syntax for.
+        """
+        self._carrier.check(message)
+        lines = "".join(f"{s} {p} {o} .\n" if g is None else f"{s} {p} {o} {g} .\n" for s, p, o, g in message).encode()
+        return self.before + lines + self.after
+
+    def finish(self) -> bytes:
+        """What stands after the last message."""
+        return b""
+
+    def for_template(self, template: Template) -> TemplateLines:
+        """The encoder specialised for a template: a batch of solutions in, bytes out."""
+        return TemplateLines(self, template)
+
+
+_FIRST: Final = itemgetter(slice(0, 1))
+_KINDS: Final = {name: {start.encode()[:1] for start in starts} for name, starts in FORBIDDEN.items()}
+_STARTS: Final = {name: tuple(start.encode() for start in starts) for name, starts in FORBIDDEN.items()}
+
+# One slot over a batch: a term for all solutions, or a term for each, b"" where there is none.
+_Column = bytes | list[bytes]
+
+
+class TemplateLines:
+    """Encodes batches of solutions by column. Byte for byte what `encode(Message(instantiate(…)))` gives.
+
+    >>> from construct_messages.formats import find_format, find_syntax
+    >>> from construct_messages.terms import Term
+    >>> from construct_messages.template import Pattern
+    >>> template = Template(("x",), (Pattern(Variable(0), Constant(Term("<urn:p>")), Constant(Term('"o"'))),))
+    >>> lines = LinesEncoder(find_format("nt")[0], find_syntax("rdfm")).for_template(template)
+    >>> print(lines.encode(Solutions([[b"<urn:a>", b'"a literal"']]), 0).decode(), end="")
+    # @message
+    <urn:a> <urn:p> "o" .
+    # @message
+    """
+
+    def __init__(self, encoder: LinesEncoder, template: Template) -> None:
+        self._encoder, self._template = encoder, template
+        self._patterns = template.live
+        self._by_column = encoder._carrier.carries_template(template)
+        # which earlier patterns can give the same quad: the only ones a line is compared with
+        self._twins = [
+            [i for i in range(j) if may_coincide(self._patterns[i], self._patterns[j])]
+            for j in range(len(self._patterns))
+        ]
+        self._compared = {i for twins in self._twins for i in twins} | {j for j, t in enumerate(self._twins) if t}
+
+    def encode(self, solutions: Solutions, first: int) -> bytes:
+        """The messages of a batch, one a solution.
+
+        Args:
+            solutions: their columns are `template.variables`.
+            first: the number of the first solution in the stream, for fresh blank nodes.
+
+        Raises:
+            CannotCarry: as `LinesEncoder.encode`.
+        """
+        if not self._by_column or not self._encoder._carrier.carries_columns(solutions):
+            return b"".join(
+                self._encoder.encode(Message(self._template.instantiate(solution, number)))
+                for number, solution in enumerate(solutions, first)
+            )
+        batch = _Batch(solutions.utf8, len(solutions), first)
+        pieces: list[_Column] = [self._encoder.before]
+        lines: dict[int, list[bytes]] = {}
+        for index, pattern in enumerate(self._patterns):
+            columns = [
+                batch.column(slot, name) for slot, name in zip(pattern, FORBIDDEN, strict=True) if slot is not None
+            ]
+            if index not in self._compared and not any(map(batch.has_gaps, columns)):
+                for column in columns:
+                    pieces += (column, b" ")
+                pieces.append(b".\n")
+                continue
+            line = _lines(columns, len(solutions))
+            for twin in self._twins[index]:
+                line = [b"" if a == b else b for a, b in zip(lines[twin], line, strict=True)]
+            lines[index] = line
+            pieces.append(line)
+        pieces.append(self._encoder.after)
+        self._encoder._carrier.count(len(solutions))
+        return _interleave(pieces, len(solutions))
+
+
+def _lines(columns: Sequence[_Column], size: int) -> list[bytes]:
+    """A column of statement lines; no line where a part is missing."""
+    parts = _spread(columns, size)
+    if len(parts) == 3:
+        return [b"%b %b %b .\n" % (s, p, o) if s and p and o else b"" for s, p, o in zip(*parts, strict=True)]
+    return [
+        b"%b %b %b %b .\n" % (s, p, o, g) if s and p and o and g else b"" for s, p, o, g in zip(*parts, strict=True)
+    ]
+
+
+def _spread(columns: Sequence[_Column], size: int) -> list[Iterable[bytes]]:
+    return [repeat(column, size) if isinstance(column, bytes) else column for column in columns]
+
+
+def _interleave(pieces: Sequence[_Column], size: int) -> bytes:
+    """The pieces of each solution in turn, with neighbouring constants joined first."""
+    merged: list[_Column] = []
+    for piece in pieces:
+        if isinstance(piece, bytes) and merged and isinstance(merged[-1], bytes):
+            merged[-1] += piece
+        else:
+            merged.append(piece)
+    width = len(merged)
+    out: list[bytes] = [b""] * (width * size)
+    for index, piece in enumerate(merged):
+        out[index::width] = [piece] * size if isinstance(piece, bytes) else piece
+    return b"".join(out)
+
+
+class _Batch:
+    """The columns of one batch, each looked at once and made legal for each position it stands in."""
+
+    def __init__(self, columns: Sequence[list[bytes]], size: int, first: int) -> None:
+        self._columns, self._size, self._first = columns, size, first
+        self._kinds: dict[int, set[bytes]] = {}
+        self._legal: dict[tuple[Slot, str], _Column] = {}
+        self._gaps: set[int] = set()  # ids of the columns that have a missing term; they live as long as _legal
+
+    def has_gaps(self, column: _Column) -> bool:
+        return id(column) in self._gaps
+
+    def column(self, slot: Slot, position: str) -> _Column:
+        key = (slot, position)
+        if key not in self._legal:
+            self._legal[key] = self._make(slot, position)
+        return self._legal[key]
+
+    def _make(self, slot: Slot, position: str) -> _Column:
+        match slot:
+            case Constant(term):
+                return term.encode()
+            case Blank(index):
+                return [b"_:" + blank_label(number, index).encode() for number in self._numbers()]
+            case Variable(index):
+                return self._variable(index, position)
+            case Nested():
+                parts = [self.column(part, name) for part, name in zip(slot, FORBIDDEN, strict=False)]
+                triples = [
+                    b"<<( %b %b %b )>>" % (s, p, o) if s and p and o else b""
+                    for s, p, o in zip(*_spread(parts, self._size), strict=True)
+                ]
+                if any(map(self.has_gaps, parts)):
+                    self._gaps.add(id(triples))
+                return triples
+
+    def _numbers(self) -> range:
+        return range(self._first, self._first + self._size)
+
+    def _variable(self, index: int, position: str) -> _Column:
+        column = self._columns[index]
+        if index not in self._kinds:
+            self._kinds[index] = set(map(_FIRST, column))
+        kinds = self._kinds[index]
+        unbound = b"" in kinds
+        suspects = kinds & _KINDS[position]
+        if suspects == {b"<"} and b"<<(" not in b"".join(column):
+            suspects = set()  # IRIs only
+        if suspects:
+            starts = _STARTS[position]
+            legal = [b"" if term.startswith(starts) else term for term in column]
+            if b"" in legal:
+                self._gaps.add(id(legal))
+            return legal
+        if unbound:
+            self._gaps.add(id(column))
+        return column

@@ -1,0 +1,121 @@
+"""RDF files and Oxigraph directories as a store.
+
+Files in every format pyoxigraph reads, also compressed, several at once, go into one store in memory; a directory is
+opened read-only. Nothing is evaluated here.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import pyoxigraph as ox
+import zstandard
+
+from construct_messages.errors import SourceError, UsageError
+
+_OPENERS: Final[dict[str, Callable[..., Any]]] = {
+    ".gz": gzip.GzipFile,
+    ".bz2": bz2.BZ2File,
+    ".xz": lzma.LZMAFile,
+    ".zst": zstandard.open,
+}
+
+
+def load_files(paths: Sequence[Path]) -> ox.Store:
+    """A store in memory with the content of the files; blank nodes stay apart between files.
+
+    Raises:
+        UsageError: no such file, or a name whose extension says no RDF format.
+        SourceError: a file that does not parse, naming it and the line.
+    """
+    store = ox.Store()
+    for path in paths:
+        opener = _OPENERS.get(path.suffix.lower())
+        name = path.with_suffix("") if opener else path
+        format = ox.RdfFormat.from_extension(name.suffix[1:].lower())
+        if format is None:
+            raise UsageError(
+                f"{path}: the extension {name.suffix or '(none)'!r} is no RDF format",
+                hint="name it .ttl, .trig, .nt, .nq, .rdf, .jsonld or .n3; .gz, .bz2, .xz or .zst may follow",
+            )
+        try:
+            with opener(path) if opener else path.open("rb") as file:
+                _off_this_thread(partial(store.bulk_load, file, format, base_iri=path.absolute().as_uri()))
+        except FileNotFoundError as error:
+            raise UsageError(f"{path}: no such file") from error
+        except (OSError, SyntaxError, ValueError, EOFError, lzma.LZMAError, zstandard.ZstdError) as error:
+            raise SourceError(f"{path}: {error}", hint="mend the file, or check that its extension is right") from error
+    return store
+
+
+def open_directory(path: Path, *, allow_stale: bool = False) -> ox.Store:
+    """An Oxigraph store directory, read-only.
+
+    Args:
+        path: the directory.
+        allow_stale: open it also while another process (or this one) writes to it; the data may be old, and
+            Oxigraph calls the behaviour undefined.
+
+    Raises:
+        UsageError: no such directory, or not a store.
+        SourceError: a writer holds it, or it cannot be read.
+    """
+    if not (path / "CURRENT").is_file():
+        raise UsageError(
+            f"{path} is not an Oxigraph store directory",
+            hint="make one with `oxigraph load --location DIR --file FILE`, or name the RDF files themselves",
+        )
+    if not allow_stale and _has_writer(path):
+        raise SourceError(
+            f"{path} is open for writing elsewhere; reading it now is undefined",
+            status=503,
+            hint="stop the writer, query its endpoint instead, read a copy (Store.backup), or set allow_stale",
+        )
+    try:
+        return ox.Store.read_only(str(path))
+    except OSError as error:
+        raise SourceError(f"{path}: {error}") from error
+
+
+def _has_writer(path: Path) -> bool:
+    # RocksDB's writer holds a POSIX lock on LOCK. A process does not see its own such locks, and loses them when it
+    # closes any descriptor of the file: so another process must look.
+    lock = path / "LOCK"
+    if not lock.exists():
+        return False
+    look = (
+        "import fcntl, sys\n"
+        "with open(sys.argv[1]) as file:\n"
+        "    try: fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)\n"
+        "    except (BlockingIOError, PermissionError): sys.exit(3)\n"
+    )
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", look, str(lock)], capture_output=True, check=False)
+    if done.returncode not in (0, 3):
+        raise SourceError(f"{path}: cannot tell whether a writer holds it: {done.stderr.decode().strip()}")
+    return done.returncode == 3
+
+
+def _off_this_thread(work: Callable[[], None]) -> None:
+    """Runs `work` in a thread, so that Ctrl-C is heard while the engine, which hears no signals, loads."""
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001 - raised again below, in the caller's thread
+            errors.append(error)
+
+    thread = threading.Thread(target=run, name="construct-messages load", daemon=True)
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors[0]

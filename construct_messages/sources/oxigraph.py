@@ -1,0 +1,233 @@
+"""The embedded engine: solutions from a `pyoxigraph.Store`.
+
+The store evaluates in a thread and writes SPARQL TSV into a pipe, without the interpreter's lock, while the caller
+formats what it reads at the other end; closing that end stops the evaluation at its next solution. So Ctrl-C and a
+consumer that leaves are heard at once, and a slow consumer holds the evaluation back. See
+docs/decisions/021-embedded-evaluation-through-a-pipe.md. POSIX only (`/dev/fd`). Files and directories are opened in
+`files.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import select as polling
+import threading
+import time
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from typing import Final
+
+import pyoxigraph as ox
+
+from construct_messages.errors import Position, QueryError, SourceError, SourceTimeout, UsageError
+from construct_messages.results.tsv import TsvDecoder
+from construct_messages.solutions import Solutions
+from construct_messages.sources import UNION, Request
+from construct_messages.terms import from_pyoxigraph
+
+_CHUNK: Final = 1 << 16
+_FIRST_SOLUTIONS: Final = 64
+_SLOW: Final = 0.02  # seconds for that many
+
+
+class OxigraphSource:
+    """A store as a source.
+
+    Args:
+        store: any `pyoxigraph.Store`; it stays open.
+
+    Oxigraph canonicalises stored values (`01` becomes `1`) and lower-cases language tags; messages show its values.
+    """
+
+    predefined: Mapping[str, str] = {}
+    stable_blank_nodes = True
+
+    def __init__(self, store: ox.Store) -> None:
+        self._store = store
+
+    def solutions(self, request: Request) -> Generator[Solutions]:
+        """See `Source.solutions`."""
+        deadline = None if request.timeout is None else time.monotonic() + request.timeout
+        with _Evaluation(self._store, request) as evaluation:
+            for read_end in evaluation.documents:
+                decoder = TsvDecoder(request.select.variables)
+                received = False
+                while chunk := _read(read_end, deadline):
+                    received = True
+                    yield from decoder.feed(chunk)
+                evaluation.end(read_end)
+                if received:
+                    decoder.close()
+
+    async def asolutions(self, request: Request) -> AsyncGenerator[Solutions]:
+        """See `Source.asolutions`."""
+        deadline = None if request.timeout is None else time.monotonic() + request.timeout
+        with _Evaluation(self._store, request) as evaluation:
+            for read_end in evaluation.documents:
+                os.set_blocking(read_end, False)
+                decoder = TsvDecoder(request.select.variables)
+                received = False
+                while chunk := await _aread(read_end, deadline):
+                    received = True
+                    for batch in decoder.feed(chunk):
+                        yield batch
+                evaluation.end(read_end)
+                if received:
+                    decoder.close()
+
+    def close(self) -> None:
+        """Nothing to do: the store is the caller's."""
+
+
+def _read(descriptor: int, deadline: float | None) -> bytes:
+    if deadline is not None:
+        poll = polling.poll()
+        poll.register(descriptor, polling.POLLIN)
+        if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
+            raise _timeout()
+    return os.read(descriptor, _CHUNK)
+
+
+async def _aread(descriptor: int, deadline: float | None) -> bytes:
+    loop = asyncio.get_running_loop()
+    ready = asyncio.Event()
+    loop.add_reader(descriptor, ready.set)
+    try:
+        async with asyncio.timeout(None if deadline is None else deadline - time.monotonic()):
+            await ready.wait()
+    except TimeoutError as error:
+        raise _timeout() from error
+    finally:
+        loop.remove_reader(descriptor)
+    return os.read(descriptor, _CHUNK)
+
+
+def _timeout() -> SourceTimeout:
+    return SourceTimeout(
+        "the embedded evaluation did not end within the time allowed", hint="raise timeout, or add a LIMIT"
+    )
+
+
+class _Evaluation:
+    """One evaluation in its thread, and the read ends of its two TSV documents.
+
+    The first document is written solution by solution, so that a query that is slow after its first solutions has
+    delivered them; once they come fast, the engine serializes the rest in bulk into the second.
+    """
+
+    def __init__(self, store: ox.Store, request: Request) -> None:
+        self._error: BaseException | None = None
+        self._variables = request.select.variables
+        self._run = _query_call(store, request)
+        first, bulk = os.pipe(), os.pipe()
+        self.documents = (first[0], bulk[0])
+        # a daemon: an abandoned evaluation, which nothing can stop before its next solution, must not hold up the exit
+        self._thread = threading.Thread(
+            target=self._evaluate, args=(first[1], bulk[1]), name="construct-messages evaluation", daemon=True
+        )
+        self._thread.start()
+
+    def __enter__(self) -> _Evaluation:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for read_end in self.documents:
+            os.close(read_end)
+
+    def end(self, read_end: int) -> None:
+        """At the end of a file, which alone does not mean that the evaluation ended well: raises its error."""
+        if read_end == self.documents[-1]:
+            self._thread.join()
+            if self._error is not None:
+                raise _explain(self._error)
+
+    def _evaluate(self, first: int, bulk: int) -> None:
+        try:
+            try:
+                with open(first, "wb") as pipe:
+                    solutions = self._run()
+                    ended = self._write_first(solutions, pipe.write, pipe.flush)
+                if not ended:
+                    _serialize(solutions, bulk)
+            finally:
+                os.close(bulk)
+        except BaseException as error:  # noqa: BLE001 - carried to the consumer's thread, which raises it
+            self._error = error
+
+    def _write_first(
+        self, solutions: ox.QuerySolutions, write: Callable[[bytes], int], flush: Callable[[], None]
+    ) -> bool:
+        """Writes solutions one by one until they come fast; whether that was all."""
+        write("\t".join(f"?{name}" for name in self._variables).encode() + b"\n")
+        count, started = 0, time.monotonic()
+        for solution in solutions:
+            terms = ("" if term is None else from_pyoxigraph(term) for term in (solution[v] for v in self._variables))
+            write("\t".join(terms).encode() + b"\n")
+            flush()
+            count += 1
+            if count == _FIRST_SOLUTIONS:
+                if time.monotonic() - started < _SLOW:
+                    return False
+                count, started = 0, time.monotonic()
+        return True
+
+
+def _serialize(solutions: ox.QuerySolutions, pipe: int) -> None:
+    # pyoxigraph calls fsync() on what it wrote, after the last byte; a pipe has none, and says so in its own words
+    try:
+        os.fsync(pipe)
+        no_fsync = None
+    except OSError as error:
+        no_fsync = f"(os error {error.errno})"
+    try:
+        solutions.serialize(f"/dev/fd/{pipe}", ox.QueryResultsFormat.TSV)
+    except OSError as error:
+        if no_fsync is None or not str(error).endswith(no_fsync):
+            raise
+
+
+def _query_call(store: ox.Store, request: Request) -> Callable[[], ox.QuerySolutions]:
+    union = UNION in request.default_graphs
+    if union and len(request.default_graphs) > 1:
+        raise UsageError("default graph: union is all graphs already", hint="give union alone, or graph IRIs")
+    try:
+        default: list[ox.NamedNode | ox.BlankNode | ox.DefaultGraph] = [
+            ox.NamedNode(graph) for graph in request.default_graphs if graph != UNION
+        ]
+        named: list[ox.NamedNode | ox.BlankNode] = [ox.NamedNode(graph) for graph in request.named_graphs]
+    except ValueError as error:
+        raise UsageError(f"graph names must be absolute IRIs: {error}") from error
+
+    def run() -> ox.QuerySolutions:
+        solutions = store.query(
+            str(request.select),
+            use_default_graph_as_union=union,
+            # the SPARQL Protocol's dataset: naming only named graphs leaves the default graph empty
+            default_graph=default if default or named else None,
+            named_graphs=named if default or named else None,
+        )
+        assert isinstance(solutions, ox.QuerySolutions)
+        return solutions
+
+    return run
+
+
+_AT: Final = re.compile(r"(?:error )?at (\d+):(\d+)(?:-\d+:\d+)?: ", re.IGNORECASE)
+# among the tokens it would have taken, the engine's message may hold a sentence that says what is wrong
+_SENTENCE: Final = re.compile(r"(?:expected (?:one of )?|, )([A-Z][A-Za-z]*(?: [A-Za-z]+)+)")
+
+
+def _explain(error: BaseException) -> BaseException:
+    if isinstance(error, SyntaxError):
+        place, said = _AT.search(str(error)), _SENTENCE.search(str(error))
+        return QueryError(
+            f"the embedded engine refuses the query: {said[1] if said else 'unexpected token'}",
+            position=Position(int(place[1]), int(place[2])) if place else None,
+            hint="lines are those of your query; on the line of CONSTRUCT, columns are those of the rewritten SELECT",
+        )
+    if isinstance(error, Exception):
+        explained = SourceError(f"the embedded evaluation failed: {error}")
+        explained.__cause__ = error
+        return explained
+    return error
