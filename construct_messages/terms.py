@@ -40,13 +40,13 @@ _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 _NOT_IN_IRI: Final = re.compile(r'[\x00-\x20<>"{}|^`\\\ud800-\udfff]')
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 _LANGUAGE: Final = re.compile(r"[A-Za-z]+(?:-[A-Za-z0-9]+)*")
-# BLANK_NODE_LABEL of N-Triples, behind its "_:"
-_PN_BASE: Final = (
+# characters of names, to stand in a character class, and BLANK_NODE_LABEL of N-Triples behind its "_:"
+PN_BASE: Final = (
     "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c-\u200d\u2070-\u218f"
     "\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
 )
-_PN_CHARS: Final = _PN_BASE + "_0-9\\-\u00b7\u0300-\u036f\u203f-\u2040"
-BLANK_LABEL: Final = f"[{_PN_BASE}_0-9](?:[{_PN_CHARS}.]*[{_PN_CHARS}])?"
+PN_CHARS: Final = PN_BASE + "_0-9\\-\u00b7\u0300-\u036f\u203f-\u2040"
+BLANK_LABEL: Final = f"[{PN_BASE}_0-9](?:[{PN_CHARS}.]*[{PN_CHARS}])?"
 _BLANK_LABEL: Final = re.compile(BLANK_LABEL)
 
 
