@@ -6,17 +6,12 @@ Every encoder asks here; no syntax is written here.
 
 from __future__ import annotations
 
-import re
-from typing import Final
-
 from construct_messages.errors import CannotCarry
 from construct_messages.formats import Format, Syntax
 from construct_messages.message import Message
 from construct_messages.solutions import Solutions
 from construct_messages.template import Constant, Nested, Slot, Template
 from construct_messages.terms import Term
-
-_DIRECTION: Final = re.compile(r'"@[a-z0-9\-]*?--(?:ltr|rtl)(?![^ ])')
 
 
 class Carrier:
@@ -58,7 +53,8 @@ class Carrier:
     def _lacks(self, term: Term) -> str | None:
         if not self._syntax.triple_terms and term.startswith("<<("):
             return "triple terms"
-        if not self._syntax.directions and "--" in term and _DIRECTION.search(term):
+        # outside a triple term only a language tag can end a literal so
+        if not self._syntax.directions and term.startswith('"') and term.endswith(("--ltr", "--rtl")):
             return "base directions"
         return None
 

@@ -1,0 +1,159 @@
+"""Turtle and TriG logs: prefixed names, quads grouped by graph, subject and predicate in order of first appearance.
+
+RDF 1.2 Turtle section 2 and TriG section 2 for the syntax, RDF Messages section 3 for the delimiters. Statements are
+one line a predicate and strings are escaped, so a line that begins like a delimiter is one. Which quads a log cannot
+carry is `carry.py`'s to say; decoders come with their own issue.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final
+
+from construct_messages.errors import TermError, UsageError
+from construct_messages.formats import Format, Syntax
+from construct_messages.logs.carry import Carrier
+from construct_messages.message import Message
+from construct_messages.terms import PN_BASE, PN_CHARS, RDF, XSD, Term, iri, is_blank, is_triple, triple_parts
+
+_PREFIX: Final = re.compile(f"(?:[{PN_BASE}](?:[{PN_CHARS}.]*[{PN_CHARS}])?)?")
+# PN_LOCAL without backslash escapes, and the empty name; an IRI that needs an escape is written in full
+_LOCAL: Final = re.compile(
+    f"(?:(?:[{PN_BASE}_:0-9]|%[0-9A-Fa-f]{{2}})"
+    f"(?:(?:[{PN_CHARS}.:]|%[0-9A-Fa-f]{{2}})*(?:[{PN_CHARS}:]|%[0-9A-Fa-f]{{2}}))?)?"
+)
+# Lexical forms that every parser gives back as they are: no needless sign or zero, no exponent but the canonical one
+_ABBREVIATED: Final = {
+    f"<{XSD}{name}>": re.compile(shape)
+    for name, shape in {
+        "integer": r"0|-?[1-9][0-9]*",
+        "decimal": r"-?(?:0|[1-9][0-9]*)\.[0-9]+",
+        "double": r"-?[0-9]\.[0-9]+E-?(?:0|[1-9][0-9]*)",
+        "boolean": r"true|false",
+    }.items()
+}
+_TYPE: Final = f"<{RDF}type>"
+_CACHED_IRIS: Final = 1 << 16
+
+
+class TurtleEncoder:
+    """Writes messages as Turtle or TriG.
+
+    Args:
+        format: Turtle or TriG.
+        syntax: how messages are delimited, and which RDF version the log keeps to.
+        prefixes: namespace IRIs by prefix, in the order to write them; one that is no absolute IRI shortens no term
+            and is left out.
+
+    Raises:
+        UsageError: a prefix that Turtle cannot write.
+
+    >>> from construct_messages.formats import find_format, find_syntax
+    >>> from construct_messages.message import Quad
+    >>> from construct_messages.terms import iri, number
+    >>> encoder = TurtleEncoder(find_format("ttl")[0], find_syntax("rdfm"), {"ex": "http://example.org/"})
+    >>> s, p = iri("http://example.org/s"), iri("http://example.org/p")
+    >>> message = Message([Quad(s, p, number("1")), Quad(s, p, number("2.0"))])
+    >>> log = encoder.start() + encoder.encode(message) + encoder.encode(Message()) + encoder.finish()
+    >>> print(log.decode(), end="")
+    # @message
+    PREFIX ex: <http://example.org/>
+    <BLANKLINE>
+    ex:s ex:p 1 , 2.0 .
+    # @message
+    """
+
+    def __init__(self, format: Format, syntax: Syntax, prefixes: Mapping[str, str] | None = None) -> None:
+        self._carrier = Carrier(format, syntax)
+        self.format, self.syntax = format, syntax
+        namespaces = {prefix: value for prefix, value in (prefixes or {}).items() if _is_absolute(value)}
+        for prefix in namespaces:
+            if not _PREFIX.fullmatch(prefix):
+                raise UsageError(f"{prefix!r} is not a prefix", hint="write it without its colon, as in ex")
+        head = "".join(f"PREFIX {prefix}: <{value}>\n" for prefix, value in namespaces.items())
+        self._head = f"{head}\n" if head else ""
+        # of two namespaces that both begin an IRI, the longer one shortens it more
+        self._namespaces = sorted(((value, prefix) for prefix, value in namespaces.items()), key=lambda n: -len(n[0]))
+        self._iri = lru_cache(_CACHED_IRIS)(self._shorten)
+
+    def start(self) -> bytes:
+        """What stands before the first message."""
+        # a delimiter of `rdfm` must come ahead of everything, so there the prefixes wait for the first message
+        return b"" if self.syntax.delimiter_first else (self.syntax.announcement + self._take_head()).encode()
+
+    def encode(self, message: Message) -> bytes:
+        """One message with its delimiter.
+
+        Raises:
+            CannotCarry: a quad the format or the version has no syntax for.
+        """
+        self._carrier.check(message)
+        graphs: dict[Term | None, dict[Term, dict[Term, list[Term]]]] = {}
+        for subject, predicate, object, graph in message:
+            graphs.setdefault(graph, {}).setdefault(subject, {}).setdefault(predicate, []).append(object)
+        text = "".join(
+            self._statements(subjects, "")
+            if graph is None
+            else f"{self._term(graph)} {{\n{self._statements(subjects, '    ')}}}\n"
+            for graph, subjects in graphs.items()
+        )
+        if self.syntax.delimiter_first:
+            return (self.syntax.delimiter + self._take_head() + text).encode()
+        return (text + self.syntax.delimiter).encode()
+
+    def finish(self) -> bytes:
+        """What stands after the last message."""
+        return b""
+
+    def _take_head(self) -> str:
+        head, self._head = self._head, ""
+        return head
+
+    def _statements(self, subjects: Mapping[Term, Mapping[Term, list[Term]]], indent: str) -> str:
+        separator = f" ;\n{indent}    "
+        return "".join(
+            f"{indent}{self._term(subject)} "
+            + separator.join(
+                f"{self._predicate(predicate)} {' , '.join(map(self._term, objects))}"
+                for predicate, objects in predicates.items()
+            )
+            + " .\n"
+            for subject, predicates in subjects.items()
+        )
+
+    def _predicate(self, term: Term) -> str:
+        return "a" if term == _TYPE else self._iri(term)
+
+    def _term(self, term: Term) -> str:
+        if term.startswith('"'):
+            return self._literal(term)
+        if is_triple(term):
+            subject, predicate, object = triple_parts(term)
+            return f"<<( {self._term(subject)} {self._predicate(predicate)} {self._term(object)} )>>"
+        return term if is_blank(term) else self._iri(term)
+
+    def _literal(self, term: Term) -> str:
+        if not term.endswith(">"):
+            return term
+        end = term.rindex('"')
+        datatype = Term(term[end + 3 :])
+        shape = _ABBREVIATED.get(datatype)
+        if shape and shape.fullmatch(term, 1, end):
+            return term[1:end]
+        return term[: end + 3] + self._iri(datatype)
+
+    def _shorten(self, term: Term) -> str:
+        for namespace, prefix in self._namespaces:
+            if term.startswith(namespace, 1) and _LOCAL.fullmatch(term, len(namespace) + 1, len(term) - 1):
+                return f"{prefix}:{term[len(namespace) + 1 : -1]}"
+        return term
+
+
+def _is_absolute(value: str) -> bool:
+    try:
+        iri(value)
+    except TermError:
+        return False
+    return True
