@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import repeat
-from operator import itemgetter
 from typing import Final
 
 from construct_messages.formats import Format, Syntax
@@ -79,8 +78,6 @@ class LinesEncoder:
         return TemplateLines(self, template)
 
 
-_FIRST: Final = itemgetter(slice(0, 1))
-_KINDS: Final = {name: {start.encode()[:1] for start in starts} for name, starts in FORBIDDEN.items()}
 _STARTS: Final = {name: tuple(start.encode() for start in starts) for name, starts in FORBIDDEN.items()}
 
 # One slot over a batch: a term for all solutions, or a term for each, b"" where there is none.
@@ -183,7 +180,7 @@ class _Batch:
 
     def __init__(self, columns: Sequence[list[bytes]], size: int, first: int) -> None:
         self._columns, self._size, self._first = columns, size, first
-        self._kinds: dict[int, set[bytes]] = {}
+        self._joined: dict[int, bytes] = {}
         self._legal: dict[tuple[Slot, str], _Column] = {}
         self._gaps: set[int] = set()  # ids of the columns that have a missing term; they live as long as _legal
 
@@ -219,19 +216,11 @@ class _Batch:
 
     def _variable(self, index: int, position: str) -> _Column:
         column = self._columns[index]
-        if index not in self._kinds:
-            self._kinds[index] = set(map(_FIRST, column))
-        kinds = self._kinds[index]
-        unbound = b"" in kinds
-        suspects = kinds & _KINDS[position]
-        if suspects == {b"<"} and b"<<(" not in b"".join(column):
-            suspects = set()  # IRIs only
-        if suspects:
-            starts = _STARTS[position]
-            legal = [b"" if term.startswith(starts) else term for term in column]
-            if b"" in legal:
-                self._gaps.add(id(legal))
-            return legal
-        if unbound:
+        if index not in self._joined:
+            # no term holds a line break: so one search tells whether any begins in some way
+            self._joined[index] = b"\n" + b"\n".join(column)
+        if any(b"\n" + start in self._joined[index] for start in _STARTS[position]):
+            column = [b"" if term.startswith(_STARTS[position]) else term for term in column]
+        if b"" in column:
             self._gaps.add(id(column))
         return column

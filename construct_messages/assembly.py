@@ -1,0 +1,163 @@
+"""Solutions in, messages or the bytes of a log out, without I/O: what the sync and the async stream both drive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from construct_messages.errors import LimitExceeded
+from construct_messages.grouping import ByAppearance, EachSolution, Group, Grouping, Sorted, digest
+from construct_messages.logs import Encoder
+from construct_messages.logs.lines import LinesEncoder, TemplateLines
+from construct_messages.message import Message, Quad
+from construct_messages.solutions import Solutions
+from construct_messages.template import Template
+from construct_messages.terms import has_blank
+
+GROUP_LIMIT: Final = 1_000_000
+"""How many solutions grouping holds unless told otherwise."""
+DISTINCT_LIMIT: Final = 10_000_000
+"""How many messages `distinct` tells apart unless told otherwise; each takes about 100 bytes."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How solutions become messages; see `construct_messages`."""
+
+    keys: tuple[str, ...]
+    group_order: str
+    group_limit: int
+    distinct: bool
+    distinct_limit: int
+    skip_empty: bool
+    skolemize: str | None
+    max_messages: int | None
+
+
+class Assembly:
+    """Batches of solutions in, messages out.
+
+    Args:
+        template: what instantiates them.
+        options: grouping, distinct, limits.
+        stable_blank_nodes: see `Source`.
+
+    Attributes:
+        messages: how many came so far.
+        solutions: how many came so far.
+    """
+
+    def __init__(self, template: Template, options: Options, stable_blank_nodes: bool) -> None:
+        self._template, self._options = template, options
+        self._grouping: Grouping = EachSolution()
+        if options.keys:
+            kind = Sorted if options.group_order == "sorted" else ByAppearance
+            indexes = [template.variables.index(name) for name in options.keys]
+            self._grouping = kind(indexes, options.keys, options.group_limit, stable_blank_nodes)
+        self._seen: set[bytes] = set()
+        self.messages = 0
+        self.solutions = 0
+
+    @property
+    def left(self) -> int | None:
+        """How many messages may still come; None: no bound."""
+        return None if self._options.max_messages is None else self._options.max_messages - self.messages
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether each solution is one message as it is, so that a batch can be encoded at once."""
+        options = self._options
+        return not (options.keys or options.distinct or options.skip_empty or options.skolemize)
+
+    def feed(self, solutions: Solutions) -> Iterator[Message]:
+        """The messages that a batch completes."""
+        self.solutions += len(solutions)
+        return self._messages(self._grouping.feed(solutions))
+
+    def finish(self) -> Iterator[Message]:
+        """The messages that the end completes."""
+        return self._messages(self._grouping.finish())
+
+    def encode(self, lines: TemplateLines, solutions: Solutions) -> bytes:
+        """A batch by the fast path, which `is_plain` allows."""
+        if self.left is not None and len(solutions) > self.left:
+            solutions = solutions.head(self.left)
+        chunk = lines.encode(solutions, self.messages)
+        self.solutions += len(solutions)
+        self.messages += len(solutions)
+        return chunk
+
+    def _messages(self, groups: Iterator[Group]) -> Iterator[Message]:
+        if self.left == 0:
+            return
+        for group in groups:
+            if self._options.distinct and not self._is_new(group):
+                continue
+            message = Message(
+                quad for number, solution in group for quad in self._template.instantiate(solution, number)
+            )
+            if self._options.skip_empty and not len(message):
+                continue
+            if self._options.skolemize is not None:
+                message = message.skolemize(self._options.skolemize)
+            self.messages += 1
+            yield message
+            if self.left == 0:
+                return
+
+    def _is_new(self, group: Group) -> bool:
+        """Whether no earlier message had the same quads, the template's blank nodes compared by their slot."""
+        ground: set[str] = set()
+        fresh: list[str] = []
+        for _, solution in group:
+            quads = self._template.instantiate(solution, 0)
+            own = {str(quad) for quad in quads if self._template.has_blanks and _is_fresh(quad)}
+            ground |= {str(quad) for quad in quads} - own
+            if own:
+                fresh.append(digest("\n".join(sorted(own))).hex())
+        key = digest("\n".join([*sorted(ground), *sorted(fresh)]))
+        if key in self._seen:
+            return False
+        if len(self._seen) == self._options.distinct_limit:
+            raise LimitExceeded(
+                f"more than {self._options.distinct_limit} different messages", hint="raise distinct_limit"
+            )
+        self._seen.add(key)
+        return True
+
+
+def _is_fresh(quad: Quad) -> bool:
+    return any(term is not None and has_blank(term, "t") for term in quad)
+
+
+class Writing:
+    """Batches of solutions in, bytes of a log out, over an assembly.
+
+    A batch goes by column where each solution is a message as it is and the encoder can; else message by message.
+    """
+
+    def __init__(self, assembly: Assembly, template: Template, encoder: Encoder) -> None:
+        self._assembly, self._encoder = assembly, encoder
+        self._lines = (
+            encoder.for_template(template) if assembly.is_plain and isinstance(encoder, LinesEncoder) else None
+        )
+        # held back until the source has answered: an error must not come after a byte where none was due
+        self._start = encoder.start()
+
+    def feed(self, solutions: Solutions) -> bytes:
+        """What a batch adds to the log."""
+        if self._lines is not None:
+            chunk = self._assembly.encode(self._lines, solutions)
+        else:
+            chunk = b"".join(map(self._encoder.encode, self._assembly.feed(solutions)))
+        if chunk:
+            chunk, self._start = self._start + chunk, b""
+        return chunk
+
+    def finish(self) -> Iterator[bytes]:
+        """What the end adds to the log; only for a result that is whole."""
+        yield self._start
+        for message in self._assembly.finish():
+            yield self._encoder.encode(message)
+        yield self._encoder.finish()

@@ -1,0 +1,373 @@
+"""The one join: a query and a source give messages.
+
+`construct_messages` is what users call. A `MessageStream` pulls batches of solutions from the source, groups them,
+instantiates the template (`assembly.py`), and hands out messages or the bytes of a log. What is in a message is decided
+in `template.py`, how it is written in `logs/`, where solutions come from in `sources/`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing, closing
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+import pyoxigraph as ox
+import rdflib
+
+from construct_messages.assembly import DISTINCT_LIMIT, GROUP_LIMIT, Assembly, Options, Writing
+from construct_messages.errors import UsageError
+from construct_messages.formats import find_format, find_syntax, format_of_file
+from construct_messages.logs import encoder_for
+from construct_messages.message import Message
+from construct_messages.output import atomic_file
+from construct_messages.query.rewrite import ConstructQuery
+from construct_messages.solutions import Solutions
+from construct_messages.sources import Request, Source
+from construct_messages.sources.open import SourceLike, open_source
+from construct_messages.terms import Term, from_pyoxigraph, from_rdflib, iri, parse_term
+
+
+def construct_messages(
+    query: str,
+    source: SourceLike = None,
+    *,
+    group_by: Sequence[str] = (),
+    group_order: str = "appearance",
+    group_limit: int = GROUP_LIMIT,
+    distinct: bool = False,
+    distinct_limit: int = DISTINCT_LIMIT,
+    skip_empty: bool = False,
+    skolemize: str | None = None,
+    bindings: Mapping[str, Any] | None = None,
+    default_graph: str | Sequence[str] = (),
+    named_graphs: Sequence[str] = (),
+    prefixes: Mapping[str, str] | None = None,
+    base: str | None = None,
+    page_size: int | None = None,
+    max_messages: int | None = None,
+    timeout: float | None = None,
+    method: str = "post",
+    headers: Mapping[str, str] | None = None,
+    results: str = "auto",
+    profile: str = "generic",
+    allow_stale: bool = False,
+) -> MessageStream:
+    """One RDF Message for each solution of a CONSTRUCT query.
+
+    Nothing is asked of the source before the first message is; an illegal query raises here and now.
+
+    Args:
+        query: the text of a SPARQL 1.1 or 1.2 CONSTRUCT query, also with `GRAPH` in its template.
+        source: see `open_source`; None: the environment variable CONSTRUCT_MESSAGES_SOURCE.
+        group_by: variables; solutions that are equal on them (as terms) form one message.
+        group_order: `"appearance"` holds all solutions, up to `group_limit`, and keeps the order of first
+            appearance; `"sorted"` has the source sort by the key and holds one group.
+        group_limit: how many solutions may be held.
+        distinct: leave out a message that an earlier one equals up to the template's blank nodes.
+        distinct_limit: how many messages to tell apart; past it an error, nothing is forgotten.
+        skip_empty: leave out messages without quads.
+        skolemize: the IRI that blank nodes of the data become IRIs under, such as
+            `https://example.org/.well-known/genid/`.
+        bindings: initial bindings, joined as a VALUES block at the head of WHERE: variable to term (N-Triples text,
+            or a term of pyoxigraph or rdflib).
+        default_graph: `"union"` for all graphs, or IRIs to merge.
+        named_graphs: IRIs.
+        prefixes: used where the query uses but does not declare them.
+        base: the IRI that relative IRIs of the query resolve against.
+        page_size: solutions per request, for endpoints that cap their answers.
+        max_messages: end the stream after so many.
+        timeout: seconds for the whole answer of the source.
+        method, headers, results, profile, allow_stale: see `open_source`.
+
+    Returns:
+        A lazy stream, to iterate (`for` or `async for`), write or serialize, once.
+
+    Raises:
+        QueryError: the query is not a legal CONSTRUCT query.
+        UsageError: an option that makes no sense.
+        SourceError: the source cannot be opened.
+
+    >>> store = ox.Store()
+    >>> for name in "ab":
+    ...     store.add(ox.Quad(ox.NamedNode(f"urn:{name}"), ox.NamedNode("urn:p"), ox.Literal(name)))
+    >>> for message in construct_messages("CONSTRUCT { ?s <urn:q> ?o } WHERE { ?s <urn:p> ?o } ORDER BY ?s", store):
+    ...     print(message)
+    <Message of 1 quad: <urn:a> <urn:q> "a" .>
+    <Message of 1 quad: <urn:b> <urn:q> "b" .>
+    """
+    if isinstance(group_by, str):
+        group_by = (group_by,)
+    if isinstance(default_graph, str):
+        default_graph = (default_graph,)
+    if group_order not in ("appearance", "sorted"):
+        raise UsageError(f"group_order={group_order!r} is unknown", hint='choose "appearance" or "sorted"')
+    for name, value in (
+        ("group_limit", group_limit),
+        ("distinct_limit", distinct_limit),
+        ("page_size", page_size),
+        ("timeout", timeout),
+    ):
+        if value is not None and value <= 0:
+            raise UsageError(f"{name}={value} must be more than 0")
+    if max_messages is not None and max_messages < 0:
+        raise UsageError(f"max_messages={max_messages} is negative")
+    if skolemize is not None:
+        iri(skolemize)
+    opened = open_source(
+        source, method=method, headers=headers, results=results, profile=profile, allow_stale=allow_stale
+    )
+    parsed = ConstructQuery.parse(query, base=base, prefixes=prefixes, predefined=opened.predefined, group_by=group_by)
+    select = parsed.rewritten
+    if bindings:
+        select = select.bind({name.lstrip("?$"): _term(value) for name, value in bindings.items()})
+    keys = tuple(name.lstrip("?$") for name in group_by)
+    if keys and group_order == "sorted":
+        select = select.sorted_by(keys)
+    options = Options(keys, group_order, group_limit, distinct, distinct_limit, skip_empty, skolemize, max_messages)
+    return MessageStream(
+        parsed,
+        opened,
+        Request(select, tuple(default_graph), tuple(named_graphs), page_size, timeout),
+        options,
+        owns_source=opened is not source,
+    )
+
+
+def _term(value: Any) -> Term:
+    if isinstance(value, rdflib.term.Identifier):
+        return from_rdflib(value)
+    if isinstance(value, (ox.NamedNode, ox.BlankNode, ox.Literal, ox.Triple)):
+        return from_pyoxigraph(value)
+    if isinstance(value, str):
+        return parse_term(value)
+    raise UsageError(f"{value!r} is no term", hint='write it as in N-Triples: "<http://…>", \'"text"@en\' or "42"')
+
+
+class MessageStream:
+    """The messages of one query, lazily, once. Iterate it, or write or serialize it as a log.
+
+    It lets go of its source when it is exhausted, closed, left (as a context manager) or garbage. A stream that ends
+    early raises; it never just stops.
+
+    Attributes:
+        query: the parsed query.
+    """
+
+    def __init__(
+        self, query: ConstructQuery, source: Source, request: Request, options: Options, *, owns_source: bool
+    ) -> None:
+        self.query = query
+        self._source, self._request, self._owns_source = source, request, owns_source
+        self._assembly = Assembly(query.template, options, source.stable_blank_nodes)
+        self._sync: Generator[Message | bytes] | None = None
+        self._async: AsyncGenerator[Message | bytes] | None = None
+        self._closed = False
+
+    @property
+    def select(self) -> str:
+        """The SELECT query that is sent."""
+        return str(self._request.select)
+
+    @property
+    def messages(self) -> int:
+        """How many messages came so far."""
+        return self._assembly.messages
+
+    @property
+    def solutions(self) -> int:
+        """How many solutions came so far."""
+        return self._assembly.solutions
+
+    # --- messages ---
+
+    def __iter__(self) -> Iterator[Message]:
+        return self
+
+    def __next__(self) -> Message:
+        if self._closed:
+            raise StopIteration
+        if self._sync is None:
+            self._begin()
+            self._sync = _iterate(self._batches(), self._assembly)
+        message = next(self._sync)
+        assert isinstance(message, Message)
+        return message
+
+    def __aiter__(self) -> AsyncIterator[Message]:
+        self._begin()
+        stream = _aiterate(self._abatches(), self._assembly)
+        self._async = stream  # type: ignore[assignment] # the variable only closes it
+        return stream
+
+    # --- logs ---
+
+    def serialize(self, format: str = "nq", messages: str = "rdfm") -> Generator[bytes]:
+        """The log, in chunks of bytes as they come; the fast path for N-Triples and N-Quads.
+
+        Args:
+            format: a name, extension or media type (`"nt"`, `"nq"`, `"ttl"`, `"trig"`); a media type's parameters
+                win over `messages`.
+            messages: `"rdfm"`, `"1.2-messages"`, `"1.2-basic-messages"` or `"1.1-messages"`.
+
+        Raises:
+            UsageError: an unknown format or syntax.
+            CannotCarry: a quad that the format has no syntax for.
+            SourceError: as iterating; the log is then not whole.
+        """
+        self._begin()
+        chunks = _serialize(self._batches(), self._writing(format, messages))
+        self._sync = chunks
+        return chunks
+
+    def aserialize(self, format: str = "nq", messages: str = "rdfm") -> AsyncGenerator[bytes]:
+        """`serialize` for asyncio."""
+        self._begin()
+        chunks = _aserialize(self._abatches(), self._writing(format, messages))
+        self._async = chunks
+        return chunks
+
+    def write(
+        self, target: str | os.PathLike[str] | IO[bytes], format: str | None = None, messages: str = "rdfm"
+    ) -> int:
+        """Writes the log and returns the number of messages.
+
+        Args:
+            target: a path, written beside and renamed at the end, so that no half log has its name (`.gz`, `.bz2`,
+                `.xz` and `.zst` are packed); or a binary file object, which stays open.
+            format: see `serialize`; None: what the path's extension says, else N-Quads.
+            messages: see `serialize`.
+        """
+        if isinstance(target, (str, os.PathLike)):
+            if format is None:
+                by_name = format_of_file(Path(target).name)
+                format = by_name.extension if by_name else "nq"
+            chunks = self.serialize(format, messages)
+            with atomic_file(target) as file:
+                _write(chunks, file)
+        else:
+            _write(self.serialize(format or "nq", messages), target)
+        return self.messages
+
+    # --- the end ---
+
+    def close(self) -> None:
+        """Cancels what is under way and lets go of the source."""
+        self._closed = True
+        if self._sync is not None:
+            self._sync.close()
+        if self._owns_source:
+            self._source.close()
+
+    async def aclose(self) -> None:
+        """`close` for asyncio."""
+        if self._async is not None:
+            await self._async.aclose()
+        self.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def _begin(self) -> None:
+        if self._closed or self._sync is not None or self._async is not None:
+            raise UsageError("a stream can be read once", hint="call construct_messages again")
+
+    def _writing(self, format: str, messages: str) -> Writing:
+        found, syntax = find_format(format)
+        encoder = encoder_for(found, syntax or find_syntax(messages), self.query.prefixes)
+        return Writing(self._assembly, self.query.template, encoder)
+
+    def _batches(self) -> Generator[Solutions]:
+        return _pull(self._source, self._request, self._assembly, self._owns_source)
+
+    def _abatches(self) -> AsyncGenerator[Solutions]:
+        return _apull(self._source, self._request, self._assembly, self._owns_source)
+
+
+# The generators know nothing of the stream that holds them: so a stream that is dropped is garbage at once, and its
+# generators' `finally` run.
+
+
+def _pull(source: Source, request: Request, assembly: Assembly, owns_source: bool) -> Generator[Solutions]:
+    try:
+        if assembly.left == 0:
+            return
+        with closing(source.solutions(request)) as batches:
+            for batch in batches:
+                yield batch
+                if assembly.left == 0:
+                    return
+    finally:
+        if owns_source:
+            source.close()
+
+
+async def _apull(source: Source, request: Request, assembly: Assembly, owns_source: bool) -> AsyncGenerator[Solutions]:
+    try:
+        if assembly.left == 0:
+            return
+        async with aclosing(source.asolutions(request)) as batches:
+            async for batch in batches:
+                yield batch
+                if assembly.left == 0:
+                    return
+    finally:
+        if owns_source:
+            source.close()
+
+
+def _iterate(batches: Generator[Solutions], assembly: Assembly) -> Generator[Message]:
+    with closing(batches):
+        for batch in batches:
+            yield from assembly.feed(batch)
+        yield from assembly.finish()
+
+
+async def _aiterate(batches: AsyncGenerator[Solutions], assembly: Assembly) -> AsyncGenerator[Message]:
+    async with aclosing(batches):
+        async for batch in batches:
+            for message in assembly.feed(batch):
+                yield message
+        for message in assembly.finish():
+            yield message
+
+
+def _serialize(batches: Generator[Solutions], writing: Writing) -> Generator[bytes]:
+    with closing(batches):
+        for batch in batches:
+            if chunk := writing.feed(batch):
+                yield chunk
+        yield from filter(None, writing.finish())
+
+
+async def _aserialize(batches: AsyncGenerator[Solutions], writing: Writing) -> AsyncGenerator[bytes]:
+    async with aclosing(batches):
+        async for batch in batches:
+            if chunk := writing.feed(batch):
+                yield chunk
+        for chunk in filter(None, writing.finish()):
+            yield chunk
+
+
+def _write(chunks: Iterable[bytes], file: IO[bytes]) -> None:
+    for chunk in chunks:
+        written = file.write(chunk)
+        if isinstance(written, int) and written < len(chunk):  # a raw file may take less
+            rest = memoryview(chunk)[written:]
+            while rest:
+                rest = rest[file.write(rest) :]

@@ -1,0 +1,102 @@
+"""From what a user names as a source to a `Source`: a URL, files, a store directory, or an object of a library."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final, TypeAlias, TypeGuard
+
+import pyoxigraph as ox
+import rdflib
+from SPARQLWrapper import SPARQLWrapper
+
+from construct_messages.errors import UsageError
+from construct_messages.sources import Source
+from construct_messages.sources.endpoint import EndpointSource, WrapperSource
+from construct_messages.sources.files import load_files, open_directory
+from construct_messages.sources.oxigraph import OxigraphSource
+from construct_messages.sources.rdflib import RdflibSource
+
+VARIABLE: Final = "CONSTRUCT_MESSAGES_SOURCE"
+"""The environment variable that names the source where the caller names none."""
+
+SourceLike: TypeAlias = (
+    str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | ox.Store | rdflib.Graph | SPARQLWrapper | Source | None
+)
+
+
+def open_source(
+    source: SourceLike = None,
+    *,
+    method: str = "post",
+    headers: Mapping[str, str] | None = None,
+    results: str = "auto",
+    profile: str = "generic",
+    allow_stale: bool = False,
+) -> Source:
+    """The source that a value stands for.
+
+    Args:
+        source: an endpoint's URL; a file or several; the directory of an Oxigraph store; a `pyoxigraph.Store`, an
+            `rdflib.Graph` or `Dataset`, a `SPARQLWrapper`; a `Source`. None: what the environment variable
+            CONSTRUCT_MESSAGES_SOURCE names, a URL or path.
+        method: `"post"` (a form) or `"get"`, for URLs.
+        headers: more request headers, for URLs.
+        results: the results format to ask an endpoint for: `"auto"`, `"json"`, `"xml"` or `"tsv"`.
+        profile: the kind of endpoint, see `profiles.py`.
+        allow_stale: open a store directory although a writer is live.
+
+    Raises:
+        UsageError: nothing is named, or it cannot be a source.
+        SourceError: it cannot be opened.
+    """
+    if source is None:
+        source = os.environ.get(VARIABLE)
+        if not source:
+            raise UsageError(
+                "no source is named", hint=f"pass a file, a store directory or an endpoint's URL, or set {VARIABLE}"
+            )
+    if isinstance(source, ox.Store):
+        return OxigraphSource(source)
+    if isinstance(source, rdflib.Graph):
+        return RdflibSource(source)
+    if isinstance(source, SPARQLWrapper):
+        return WrapperSource(source, results=results, profile=profile)
+    if _is_source(source):
+        return source
+    paths = [source] if isinstance(source, (str, os.PathLike)) else list(_paths(source))
+    if len(paths) == 1 and isinstance(paths[0], str) and paths[0].lower().startswith(("http://", "https://")):
+        return EndpointSource(paths[0], method=method, headers=headers, results=results, profile=profile)
+    for path in paths:
+        if "://" in str(path):
+            raise UsageError(
+                f"{path} cannot be a source here", hint="name one http(s) endpoint, or files, or one store directory"
+            )
+    directories = [path for path in paths if Path(path).is_dir()]
+    if directories:
+        if len(paths) > 1:
+            raise UsageError(
+                f"{directories[0]} is a directory and cannot be combined", hint="name one store directory, or files"
+            )
+        return OxigraphSource(open_directory(Path(paths[0]), allow_stale=allow_stale))
+    return OxigraphSource(load_files([Path(path) for path in paths]))
+
+
+def _is_source(source: Any) -> TypeGuard[Source]:
+    return hasattr(source, "solutions") and hasattr(source, "asolutions")
+
+
+def _paths(source: Any) -> Iterable[str | os.PathLike[str]]:
+    if not isinstance(source, Iterable):
+        raise UsageError(
+            f"{type(source).__name__} {source!r} is no source",
+            hint="pass a path, a URL, a pyoxigraph.Store, an rdflib.Graph or a SPARQLWrapper",
+        )
+    paths = list(source)
+    if not paths:
+        raise UsageError("the list of files is empty", hint="name at least one")
+    for path in paths:
+        if not isinstance(path, (str, os.PathLike)):
+            raise UsageError(f"{path!r} is no path", hint="a list names files; pass other sources by themselves")
+    return paths

@@ -1,0 +1,106 @@
+"""Hypothesis strategies for terms, templates and solutions, hostile on purpose."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from construct_messages import terms
+from construct_messages.template import Blank, Constant, Nested, Pattern, Slot, Template, Variable
+from construct_messages.terms import Term
+
+TEXT = st.text(
+    st.one_of(
+        st.sampled_from("\"'\\\n\r\t\b\f<>(){}@^_:#%.,;- \x00\x01\x7f\u0085\u2028\u00e9\u4e2d\U0001f600aN1"),
+        st.characters(exclude_categories=["Cs"]),
+    ),
+    max_size=8,
+)
+HOSTILE = st.sampled_from(
+    [
+        "# @message",
+        "\n# @message\n",
+        "MESSAGE",
+        "\nMESSAGE\n",
+        "<<( <urn:s>",
+        ")>>",
+        "_:t0b0",
+        '"@en--ltr',
+        "\n\n",
+        "--rtl",
+    ]
+)
+IRIS = st.builds(
+    lambda local: terms.iri(f"http://example.org/{local}"),
+    # a percent sign without two digits, or a second #, is no IRI to a strict parser
+    st.lists(st.sampled_from([*"ab1.-_~:@é/?&=();,'", "%41"]), max_size=6).map("".join),
+)
+FEW_IRIS = st.sampled_from([terms.iri(f"http://example.org/{name}") for name in "ab"])
+DATATYPES = st.sampled_from([terms.XSD + "integer", terms.XSD + "decimal", terms.XSD + "date", "http://example.org/dt"])
+LITERALS = st.one_of(
+    st.builds(terms.literal, TEXT | HOSTILE),
+    st.builds(
+        lambda value, language, direction: terms.literal(value, language=language, direction=direction),
+        TEXT,
+        st.sampled_from(["en", "de-AT", "zh-hant"]),
+        st.sampled_from([None, None, "ltr", "rtl"]),
+    ),
+    st.builds(lambda value, datatype: terms.literal(value, datatype=datatype), TEXT, DATATYPES),
+    st.sampled_from(["0", "1", "-5", "1.50", "1e6", "true"]).map(
+        lambda text: terms.boolean(text) if text == "true" else terms.number(text)
+    ),
+)
+DATA_BLANKS = st.sampled_from([Term("_:da"), Term("_:db"), Term("_:d0.x-1")])
+SIMPLE = st.one_of(IRIS, LITERALS, DATA_BLANKS)
+TRIPLES = st.recursive(
+    st.builds(terms.triple, st.one_of(IRIS, DATA_BLANKS), IRIS, SIMPLE),
+    lambda inner: st.builds(terms.triple, st.one_of(IRIS, DATA_BLANKS), IRIS, inner),
+    max_leaves=2,
+)
+TERMS = st.one_of(SIMPLE, SIMPLE, TRIPLES)
+
+VARIABLES = ("a", "b", "c", "d")
+
+
+def _slots(constants: st.SearchStrategy[Term]) -> st.SearchStrategy[Slot]:
+    return st.one_of(
+        st.builds(Variable, st.integers(0, len(VARIABLES) - 1)),
+        st.builds(Variable, st.integers(0, len(VARIABLES) - 1)),
+        st.builds(Constant, constants),
+        st.builds(Constant, FEW_IRIS),
+        st.builds(Blank, st.integers(0, 1)),
+    )
+
+
+def _nested(inner: st.SearchStrategy[Slot]) -> st.SearchStrategy[Slot]:
+    # one variable at least: what has none is a constant
+    return st.builds(Nested, st.builds(Variable, st.integers(0, 3)), _slots(IRIS), inner)
+
+
+GROUND = st.one_of(IRIS, LITERALS)
+SLOTS = st.one_of(_slots(GROUND), _slots(GROUND), st.recursive(_slots(GROUND), _nested, max_leaves=2))
+
+
+@st.composite
+def templates(draw: st.DrawFn, graphs: bool = True) -> Template:
+    """Templates over `VARIABLES`, now and then with two triples of which one turns the other around."""
+    predicates = st.builds(Constant, FEW_IRIS) | _slots(IRIS)
+    pattern = st.builds(Pattern, SLOTS, predicates, SLOTS, st.none() | SLOTS if graphs else st.none())
+    patterns = draw(st.lists(pattern, max_size=4))
+    if draw(st.booleans()):
+        subject, object = draw(_slots(FEW_IRIS)), draw(_slots(FEW_IRIS))
+        predicate, graph = draw(st.builds(Constant, FEW_IRIS)), draw(st.none() | SLOTS) if graphs else None
+        patterns.insert(0, Pattern(subject, predicate, object, graph))
+        patterns.append(Pattern(object, predicate, subject, graph))
+    return Template(VARIABLES, tuple(patterns))
+
+
+@st.composite
+def _solutions(draw: st.DrawFn) -> list[tuple[Term, ...]]:
+    # few different values in one example, so that triples coincide; the empty string is unbound
+    few = draw(st.lists(st.one_of(IRIS, TERMS), min_size=1, max_size=2))
+    value = st.one_of(FEW_IRIS, st.sampled_from(few), st.sampled_from(few), TERMS, st.just(terms.UNBOUND))
+    solution = st.one_of(st.tuples(*(value for _ in VARIABLES)), FEW_IRIS.map(lambda term: (term,) * len(VARIABLES)))
+    return draw(st.lists(solution, min_size=1, max_size=6))
+
+
+SOLUTIONS = _solutions()
