@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Final
 
 from construct_messages.errors import TermError, UsageError
@@ -35,7 +34,9 @@ _ABBREVIATED: Final = {
     }.items()
 }
 _TYPE: Final = f"<{RDF}type>"
-_CACHED_IRIS: Final = 1 << 16
+# texts to remember, and the length of the terms worth it
+_MOST: Final = 1 << 15
+_LONGEST: Final = 256
 
 
 class TurtleEncoder:
@@ -74,9 +75,7 @@ class TurtleEncoder:
                 raise UsageError(f"{prefix!r} is not a prefix", hint="write it without its colon, as in ex")
         head = "".join(f"PREFIX {prefix}: <{value}>\n" for prefix, value in namespaces.items())
         self._head = f"{head}\n" if head else ""
-        # of two namespaces that both begin an IRI, the longer one shortens it more
-        self._namespaces = sorted(((value, prefix) for prefix, value in namespaces.items()), key=lambda n: -len(n[0]))
-        self._iri = lru_cache(_CACHED_IRIS)(self._shorten)
+        self._texts = _Texts(namespaces)
 
     def start(self) -> bytes:
         """What stands before the first message."""
@@ -96,7 +95,7 @@ class TurtleEncoder:
         text = "".join(
             self._statements(subjects, "")
             if graph is None
-            else f"{self._term(graph)} {{\n{self._statements(subjects, '    ')}}}\n"
+            else f"{self._texts[graph]} {{\n{self._statements(subjects, '    ')}}}\n"
             for graph, subjects in graphs.items()
         )
         if self.syntax.delimiter_first:
@@ -112,27 +111,45 @@ class TurtleEncoder:
         return head
 
     def _statements(self, subjects: Mapping[Term, Mapping[Term, list[Term]]], indent: str) -> str:
-        separator = f" ;\n{indent}    "
-        return "".join(
-            f"{indent}{self._term(subject)} "
-            + separator.join(
-                f"{self._predicate(predicate)} {' , '.join(map(self._term, objects))}"
+        texts, separator = self._texts, f" ;\n{indent}    "
+        statements = []
+        for subject, predicates in subjects.items():
+            pairs = [
+                f"{'a' if predicate == _TYPE else texts[predicate]} {' , '.join([texts[object] for object in objects])}"
                 for predicate, objects in predicates.items()
-            )
-            + " .\n"
-            for subject, predicates in subjects.items()
-        )
+            ]
+            statements.append(f"{indent}{texts[subject]} {separator.join(pairs)} .\n")
+        return "".join(statements)
 
-    def _predicate(self, term: Term) -> str:
-        return "a" if term == _TYPE else self._iri(term)
 
-    def _term(self, term: Term) -> str:
+class _Texts(dict[Term, str]):
+    """What Turtle writes for a term, remembered for the terms met lately; only `a` depends on the position."""
+
+    def __init__(self, namespaces: Mapping[str, str]) -> None:
+        # of two namespaces that both begin an IRI, the longer one shortens it more
+        self._namespaces = sorted(((value, prefix) for prefix, value in namespaces.items()), key=lambda n: -len(n[0]))
+
+    def __missing__(self, term: Term) -> str:
         if term.startswith('"'):
-            return self._literal(term)
-        if is_triple(term):
+            text = self._literal(term)
+        elif is_triple(term):
             subject, predicate, object = triple_parts(term)
-            return f"<<( {self._term(subject)} {self._predicate(predicate)} {self._term(object)} )>>"
-        return term if is_blank(term) else self._iri(term)
+            text = f"<<( {self[subject]} {'a' if predicate == _TYPE else self[predicate]} {self[object]} )>>"
+        elif is_blank(term):
+            text = term
+        else:
+            text = self._iri(term)
+        if len(term) <= _LONGEST:
+            if len(self) >= _MOST:
+                self.clear()
+            self[term] = text
+        return text
+
+    def _iri(self, term: Term) -> str:
+        for namespace, prefix in self._namespaces:
+            if term.startswith(namespace, 1) and _LOCAL.fullmatch(term, len(namespace) + 1, len(term) - 1):
+                return f"{prefix}:{term[len(namespace) + 1 : -1]}"
+        return term
 
     def _literal(self, term: Term) -> str:
         if not term.endswith(">"):
@@ -142,13 +159,7 @@ class TurtleEncoder:
         shape = _ABBREVIATED.get(datatype)
         if shape and shape.fullmatch(term, 1, end):
             return term[1:end]
-        return term[: end + 3] + self._iri(datatype)
-
-    def _shorten(self, term: Term) -> str:
-        for namespace, prefix in self._namespaces:
-            if term.startswith(namespace, 1) and _LOCAL.fullmatch(term, len(namespace) + 1, len(term) - 1):
-                return f"{prefix}:{term[len(namespace) + 1 : -1]}"
-        return term
+        return term[: end + 3] + self[datatype]
 
 
 def _is_absolute(value: str) -> bool:
