@@ -1,0 +1,1 @@
+"""Benchmarks: `python -m benchmarks.embedded`, `.endpoint`, `.memory`. See docs/benchmarks.md."""

@@ -1,0 +1,73 @@
+"""Timing, checking and reporting: what the benchmarks share."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+import pyoxigraph as ox
+from rich.console import Console
+from rich.table import Table
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One line of a table: seconds are the median of the rounds, the ratio is of medians within one run."""
+
+    what: str
+    seconds: float
+    ratio: float | None = None
+    goal: str = ""
+
+
+def alternate(rounds: int, runs: Sequence[Callable[[], object]]) -> list[float]:
+    """Median seconds of each run, taken in turn so that what the machine does meanwhile meets all alike."""
+    seconds: list[list[float]] = [[] for _ in runs]
+    for run in runs:
+        run()  # once unmeasured: caches, allocator
+    for _ in range(rounds):
+        for index, run in enumerate(runs):
+            started = time.perf_counter()
+            run()
+            seconds[index].append(time.perf_counter() - started)
+    return [statistics.median(each) for each in seconds]
+
+
+def check_log(chunks: Iterable[bytes], messages: int, quads: int) -> None:
+    """Reads an rdfm log back with pyoxigraph and compares the counts; a benchmark that is wrong prints nothing."""
+    log = b"".join(chunks)
+    found = sum(line == b"# @message" for line in log.split(b"\n"))
+    read = sum(1 for _ in ox.parse(log, ox.RdfFormat.N_QUADS))
+    if (found, read) != (messages, quads):
+        raise SystemExit(f"wrong log: {found} messages with {read} quads instead of {messages} with {quads}")
+
+
+def report(name: str, title: str, figures: Sequence[Figure]) -> None:
+    """Prints the table, and writes it with the machine's description to benchmarks/results/NAME.json."""
+    table = Table(title=title)
+    for column in ("", "median", "ratio", "goal"):
+        table.add_column(column, justify="left" if not column else "right")
+    for figure in figures:
+        ratio = "" if figure.ratio is None else f"{figure.ratio:.2f} ×"
+        table.add_row(figure.what, f"{figure.seconds:.3f} s", ratio, figure.goal)
+    Console(width=120).print(table)
+    record = {
+        "benchmark": name,
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": {"cores": os.cpu_count(), "system": platform.system(), "python": platform.python_version()},
+        "versions": {
+            package: version(package) for package in ("construct-messages", "pyoxigraph", "msgspec", "aiohttp")
+        },
+        "figures": [asdict(figure) for figure in figures],
+    }
+    folder = Path(__file__).parent / "results"
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.json").write_text(json.dumps(record, indent=2) + "\n")
