@@ -1,0 +1,97 @@
+"""The house: imports point down, siblings do not know each other, only sources and what is above them do I/O."""
+
+import ast
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import construct_messages
+
+PACKAGE = Path(construct_messages.__file__).parent
+
+# From the ground up. A room imports rooms of lower floors only; `/` marks the rooms of one floor, which are siblings.
+FLOORS = [
+    floor.split(" / ")
+    for floor in (
+        "errors",
+        "terms",
+        "message / solutions / formats",
+        "template",
+        "query",
+        "results",
+        "sources / logs / output / grouping",
+        "assembly",
+        "construct",
+        "cli",
+        "__main__",
+    )
+]
+LEVEL = {room: level for level, floor in enumerate(FLOORS) for room in floor}
+
+PURE = {"errors", "terms", "message", "solutions", "template", "formats", "query", "results", "logs", "grouping"}
+IO_MODULES = {
+    *("aiohttp", "http", "os", "requests", "select", "shutil", "socket", "SPARQLWrapper", "ssl", "subprocess", "sys"),
+    *("tempfile", "threading", "urllib"),
+}
+IO_CALLS = {"open", "print", "input"}
+
+MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+
+
+def room_of(path: Path) -> str:
+    first = path.relative_to(PACKAGE).parts[0]
+    return first.removesuffix(".py")
+
+
+def imports(path: Path) -> Iterator[tuple[str, int]]:
+    """The full names of what a module imports, wherever in it, and their lines."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: a relative import"
+            yield from ((f"{node.module}.{alias.name}", node.lineno) for alias in node.names)
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(PACKAGE))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_imports_point_down(path: Path) -> None:
+    room = room_of(path)
+    assert room in LEVEL, f"{room} has no floor: give it one in FLOORS"
+    for name, line in imports(path):
+        top, *rest = name.split(".")
+        if top != PACKAGE.name:
+            continue
+        imported = rest[0]
+        assert imported in LEVEL, f"{path}:{line} imports {name}, which is no room"
+        assert imported == room or LEVEL[imported] < LEVEL[room], f"{path}:{line}: {room} imports {imported}"
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if room_of(path) in PURE], ids=name_of)
+def test_no_input_or_output_below_the_sources(path: Path) -> None:
+    for name, line in imports(path):
+        assert name.split(".")[0] not in IO_MODULES, f"{path}:{line} imports {name}"
+        assert not name.startswith("pathlib.") or name.startswith("pathlib.Pure"), f"{path}:{line} imports {name}"
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            assert node.func.id not in IO_CALLS, f"{path}:{node.lineno} calls {node.func.id}()"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_rooms_have_a_job(path: Path) -> None:
+    assert path.stem not in {"utils", "util", "helpers", "helper", "common", "misc"}
+    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))), f"{path} does not say what its job is"
+
+
+@pytest.mark.filterwarnings("default")  # past 450 lines is a reason to think, past 550 one to stop
+def test_rooms_are_small() -> None:
+    for path in MODULES:
+        lines = len(path.read_text(encoding="utf-8").splitlines())
+        assert lines <= 550, f"{name_of(path)} has {lines} lines"
+        if lines > 450:
+            warnings.warn(f"{name_of(path)} has {lines} lines", stacklevel=1)
