@@ -39,6 +39,8 @@ def load_files(paths: Sequence[Path]) -> ox.Store:
     """
     store = ox.Store()
     for path in paths:
+        if not path.exists():
+            raise UsageError(f"{path}: no such file")
         opener = _OPENERS.get(path.suffix.lower())
         name = path.with_suffix("") if opener else path
         format = ox.RdfFormat.from_extension(name.suffix[1:].lower())
@@ -50,8 +52,6 @@ def load_files(paths: Sequence[Path]) -> ox.Store:
         try:
             with opener(path) if opener else path.open("rb") as file:
                 _off_this_thread(partial(store.bulk_load, file, format, base_iri=path.absolute().as_uri()))
-        except FileNotFoundError as error:
-            raise UsageError(f"{path}: no such file") from error
         except (OSError, SyntaxError, ValueError, EOFError, lzma.LZMAError, zstandard.ZstdError) as error:
             raise SourceError(f"{path}: {error}", hint="mend the file, or check that its extension is right") from error
     return store

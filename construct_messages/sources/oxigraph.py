@@ -20,7 +20,14 @@ from typing import Final
 
 import pyoxigraph as ox
 
-from construct_messages.errors import Position, QueryError, SourceError, SourceTimeout, UsageError
+from construct_messages.errors import (
+    ConstructMessagesError,
+    Position,
+    QueryError,
+    SourceError,
+    SourceTimeout,
+    UsageError,
+)
 from construct_messages.results.tsv import TsvDecoder
 from construct_messages.solutions import Solutions
 from construct_messages.sources import UNION, Request
@@ -117,7 +124,7 @@ class _Evaluation:
     """
 
     def __init__(self, store: ox.Store, request: Request) -> None:
-        self._error: BaseException | None = None
+        self._error: ConstructMessagesError | None = None
         self._variables = request.select.variables
         self._run = _query_call(store, request)
         first, bulk = os.pipe(), os.pipe()
@@ -140,7 +147,7 @@ class _Evaluation:
         if read_end == self.documents[-1]:
             self._thread.join()
             if self._error is not None:
-                raise _explain(self._error)
+                raise self._error
 
     def _evaluate(self, first: int, bulk: int) -> None:
         try:
@@ -153,7 +160,8 @@ class _Evaluation:
             finally:
                 os.close(bulk)
         except BaseException as error:  # noqa: BLE001 - carried to the consumer's thread, which raises it
-            self._error = error
+            # without its traceback, which holds the solutions, and these must die in their own thread
+            self._error = _explain(error)
 
     def _write_first(
         self, solutions: ox.QuerySolutions, write: Callable[[bytes], int], flush: Callable[[], None]
@@ -218,16 +226,12 @@ _AT: Final = re.compile(r"(?:error )?at (\d+):(\d+)(?:-\d+:\d+)?: ", re.IGNORECA
 _SENTENCE: Final = re.compile(r"(?:expected (?:one of )?|, )([A-Z][A-Za-z]*(?: [A-Za-z]+)+)")
 
 
-def _explain(error: BaseException) -> BaseException:
-    if isinstance(error, SyntaxError):
-        place, said = _AT.search(str(error)), _SENTENCE.search(str(error))
-        return QueryError(
-            f"the embedded engine refuses the query: {said[1] if said else 'unexpected token'}",
-            position=Position(int(place[1]), int(place[2])) if place else None,
-            hint="lines are those of your query; on the line of CONSTRUCT, columns are those of the rewritten SELECT",
-        )
-    if isinstance(error, Exception):
-        explained = SourceError(f"the embedded evaluation failed: {error}")
-        explained.__cause__ = error
-        return explained
-    return error
+def _explain(error: BaseException) -> ConstructMessagesError:
+    if not isinstance(error, SyntaxError):
+        return SourceError(f"the embedded evaluation failed: {error}")
+    place, said = _AT.search(str(error)), _SENTENCE.search(str(error))
+    return QueryError(
+        f"the embedded engine refuses the query: {said[1] if said else 'unexpected token'}",
+        position=Position(int(place[1]), int(place[2])) if place else None,
+        hint="lines are those of your query; on the line of CONSTRUCT, columns are those of the rewritten SELECT",
+    )

@@ -1,0 +1,114 @@
+"""`sources/files.py`: RDF files, packed or not, and store directories."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pyoxigraph as ox
+import pytest
+import zstandard
+
+from construct_messages.errors import SourceError, UsageError
+from construct_messages.sources.files import load_files, open_directory
+
+TURTLE = b"@prefix ex: <http://example.org/> . ex:a ex:p [ ex:q <relative> ] ."
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "": lambda data: data,
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".zst": zstandard.ZstdCompressor().compress,
+}
+
+
+@pytest.mark.parametrize("packed", PACKERS)
+def test_a_file_packed_or_not(packed: str, tmp_path: Path) -> None:
+    path = tmp_path / f"data.TTL{packed}"
+    path.write_bytes(PACKERS[packed](TURTLE))
+    store = load_files([path])
+    assert len(store) == 2
+    relative = ox.NamedNode((tmp_path / "relative").as_uri())
+    assert list(store.quads_for_pattern(None, None, relative)), "relative IRIs resolve against the file"
+
+
+@pytest.mark.parametrize("packed", [extension for extension in PACKERS if extension])
+def test_a_cut_packed_file_is_an_error(packed: str, tmp_path: Path) -> None:
+    path = tmp_path / f"data.nt{packed}"
+    lines = b"".join(
+        b"<http://example.org/%d> <http://example.org/p> <http://example.org/o> .\n" % n for n in range(9999)
+    )
+    data = PACKERS[packed](lines)
+    path.write_bytes(data[: len(data) // 2])
+    with pytest.raises(SourceError, match=r"data\.nt"):
+        load_files([path])
+
+
+FORMATS = [ox.RdfFormat.N_TRIPLES, ox.RdfFormat.N_QUADS, ox.RdfFormat.TURTLE, ox.RdfFormat.TRIG]
+FORMATS += [ox.RdfFormat.RDF_XML, ox.RdfFormat.JSON_LD]
+
+
+@pytest.mark.parametrize("format", FORMATS, ids=str)
+def test_every_format(format: ox.RdfFormat, tmp_path: Path) -> None:
+    path = tmp_path / f"data.{format.file_extension}"
+    quad = ox.Quad(ox.NamedNode("http://example.org/s"), ox.NamedNode("http://example.org/p"), ox.Literal("é"))
+    path.write_bytes(ox.serialize([quad], format=format) or b"")
+    assert list(load_files([path])) == [quad]
+
+
+def test_blank_nodes_of_two_files_stay_apart(tmp_path: Path) -> None:
+    for name in ("a.nt", "b.nt"):
+        (tmp_path / name).write_text("_:b <http://example.org/p> <http://example.org/o> .")
+    store = load_files([tmp_path / "a.nt", tmp_path / "b.nt"])
+    assert len({str(quad.subject) for quad in store}) == 2
+
+
+def test_what_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no such file"):
+        load_files([tmp_path / "absent.ttl"])
+    (tmp_path / "data.doc.gz").write_bytes(b"")
+    with pytest.raises(UsageError, match="is no RDF format"):
+        load_files([tmp_path / "data.doc.gz"])
+    (tmp_path / "bad.ttl").write_text("ex:a ex:b\n ex:c .")
+    with pytest.raises(SourceError, match=r"bad\.ttl: .*line 1"):
+        load_files([tmp_path / "bad.ttl"])
+
+
+def test_a_store_directory(tmp_path: Path) -> None:
+    store = ox.Store(tmp_path / "store")
+    store.add(ox.Quad(ox.NamedNode("urn:s"), ox.NamedNode("urn:p"), ox.Literal(1)))
+    store.flush()
+    with pytest.raises(SourceError, match="open for writing elsewhere"):
+        open_directory(tmp_path / "store")
+    # looking must not have cost the writer its lock
+    with pytest.raises(SourceError, match="open for writing elsewhere"):
+        open_directory(tmp_path / "store")
+    assert len(open_directory(tmp_path / "store", allow_stale=True)) == 1
+    del store
+    assert len(open_directory(tmp_path / "store")) == 1
+
+
+def test_a_writer_in_another_process(tmp_path: Path) -> None:
+    code = "import sys, pyoxigraph; s = pyoxigraph.Store(sys.argv[1]); print('open', flush=True); sys.stdin.read()"
+    writer = subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path / "store")], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert writer.stdin is not None
+    assert writer.stdout is not None
+    with writer:
+        writer.stdout.readline()
+        with pytest.raises(SourceError, match="stop the writer"):
+            open_directory(tmp_path / "store")
+        writer.stdin.close()
+        writer.wait()
+    assert len(open_directory(tmp_path / "store")) == 0
+
+
+def test_what_is_no_store_directory(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="not an Oxigraph store directory"):
+        open_directory(tmp_path)

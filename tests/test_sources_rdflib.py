@@ -1,0 +1,100 @@
+"""`sources/rdflib.py`: rdflib's own evaluation as a source."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+import rdflib
+
+from construct_messages.errors import QueryError, SourceError, SourceTimeout, UsageError
+from construct_messages.sources import Request
+from construct_messages.sources.rdflib import RdflibSource
+from construct_messages.terms import XSD
+from tests.test_sources_oxigraph import request
+
+EX = rdflib.Namespace("http://example.org/")
+
+
+def collect(graph: rdflib.Graph, asked: Request, asynchronous: bool = False) -> list[tuple[str, ...]]:
+    source = RdflibSource(graph)
+    if not asynchronous:
+        return [solution for batch in source.solutions(asked) for solution in batch]
+
+    async def run() -> list[tuple[str, ...]]:
+        return [solution async for batch in source.asolutions(asked) for solution in batch]
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
+def test_solutions(asynchronous: bool) -> None:
+    graph = rdflib.Graph()
+    graph.add((EX.a, EX.p, rdflib.Literal("chat", lang="FR")))
+    graph.add((EX.b, EX.p, rdflib.Literal(5)))
+    graph.add((EX.c, EX.q, rdflib.BNode("x")))
+    asked = request("s o missing", "{ ?s ?p ?o } ORDER BY ?s")
+    assert collect(graph, asked, asynchronous) == [
+        ("<http://example.org/a>", '"chat"@fr', ""),
+        ("<http://example.org/b>", f'"5"^^<{XSD}integer>', ""),
+        ("<http://example.org/c>", "_:dx", ""),
+    ]
+
+
+def test_the_graphs_prefixes_are_predefined() -> None:
+    graph = rdflib.Graph()
+    graph.bind("mine", EX)
+    graph.add((EX.a, EX.p, EX.b))
+    assert RdflibSource(graph).predefined["mine"] == str(EX)
+    assert collect(graph, request("s", "{ ?s mine:p ?o }")) == [("<http://example.org/a>",)]
+
+
+def test_datasets() -> None:
+    dataset = rdflib.Dataset()
+    dataset.add((EX.default, EX.p, EX.o))
+    for name in ("g", "h"):
+        dataset.graph(EX[name]).add((EX[name], EX.p, EX.o))
+
+    def found(group: str, **options: object) -> set[str]:
+        return {
+            s.removeprefix("<http://example.org/")[:-1] for (s,) in collect(dataset, request("s", group, **options))
+        }
+
+    plain, named = "{ ?s ?p ?o }", "{ GRAPH ?g { ?s ?p ?o } }"
+    assert found(plain) == {"default"}
+    assert found(plain, default_graphs=("union",)) == {"default", "g", "h"}
+    assert found(plain, default_graphs=(str(EX.g),)) == {"g"}
+    assert found(plain, default_graphs=(str(EX.g), str(EX.h))) == {"g", "h"}
+    assert found(named, named_graphs=(str(EX.h),)) == {"h"}
+    assert found(plain, named_graphs=(str(EX.h),)) == set()
+
+
+def test_a_graph_has_no_graphs() -> None:
+    with pytest.raises(UsageError, match="pass a Dataset"):
+        collect(rdflib.Graph(), request("s", "{ ?s ?p ?o }", default_graphs=(str(EX.g),)))
+
+
+def test_errors() -> None:
+    graph = rdflib.Graph()
+    graph.add((EX.a, EX.p, EX.b))
+    with pytest.raises(QueryError, match="line 1, column"):
+        collect(graph, request("s", "{ ?s ?p }"))
+    with pytest.raises(SourceError, match="evaluation failed: Unknown namespace prefix"):
+        collect(graph, request("s", "{ ?s nowhere:p ?o }"))
+    with pytest.raises(SourceTimeout, match="time allowed"):
+        collect(graph, request("s", "{ ?s ?p ?o }", timeout=1e-9))
+
+
+def test_stopping_early_in_asyncio() -> None:
+    graph = rdflib.Graph()
+    for number in range(100):
+        graph.add((EX[str(number)], EX.p, EX.o))
+
+    async def first() -> int:
+        batches = RdflibSource(graph).asolutions(request("s", "{ ?s ?p ?o }"))
+        async for batch in batches:
+            await batches.aclose()
+            return len(batch)
+        return 0
+
+    assert asyncio.run(first()) == 1
