@@ -1,0 +1,81 @@
+"""`message.py`: quads and messages as values, and as other libraries' objects."""
+
+from __future__ import annotations
+
+import random
+
+import pyoxigraph as ox
+import pytest
+import rdflib
+from hypothesis import given
+from hypothesis import strategies as st
+
+from construct_messages.errors import TermError
+from construct_messages.message import Message, Quad
+from construct_messages.template import Template
+from construct_messages.terms import Term, iri, parse_term
+from tests.strategies import SOLUTIONS, templates
+
+S, P, O = iri("urn:s"), iri("urn:p"), iri("urn:o")  # noqa: E741 - the usual letter for an object
+
+
+def test_a_message_is_a_set_of_quads() -> None:
+    one, other = Quad(S, P, O), Quad(S, P, O, iri("urn:g"))
+    message = Message([one, other, one])
+    assert len(message) == 2
+    assert list(message) == [one, other]
+    assert one in message
+    assert (S, P, O, None) in message
+    assert Quad(O, P, S) not in message
+    assert message == Message([other, one])
+    assert hash(message) == hash(Message([other, one]))
+    assert message != Message([one])
+    assert message != [one, other]
+    assert not Message()
+
+
+def test_repr_shows_what_it_holds() -> None:
+    assert repr(Message()) == "<Message, empty>"
+    many = Message([Quad(S, P, Term(f'"{n}"')) for n in range(5)])
+    assert repr(many) == '<Message of 5 quads: <urn:s> <urn:p> "0" . <urn:s> <urn:p> "1" . <urn:s> <urn:p> "2" . …>'
+
+
+@given(templates(), SOLUTIONS, st.randoms())
+def test_isomorphic(template: Template, solutions: list[tuple[Term, ...]], chance: random.Random) -> None:
+    quads = [quad for number, solution in enumerate(solutions) for quad in template.instantiate(solution, number)]
+    message = Message(quads)
+    shuffled = list(message)
+    chance.shuffle(shuffled)
+    renamed = Message(shuffled).skolemize("urn:x:")
+    assert Message(shuffled).isomorphic(message)
+    other = Message(template.instantiate(solutions[0], 99))
+    assert other.isomorphic(Message(template.instantiate(solutions[0], 100)))
+    if message != renamed:
+        assert not message.isomorphic(renamed)
+    assert not message.isomorphic(Message([*message, Quad(iri("urn:more"), P, O)]))
+
+
+@given(templates(), SOLUTIONS)
+def test_to_pyoxigraph(template: Template, solutions: list[tuple[Term, ...]]) -> None:
+    message = Message(template.instantiate(solutions[0], 0))
+    lines = ox.serialize(message.to_pyoxigraph(), format=ox.RdfFormat.N_QUADS)
+    assert lines == "".join(f"{quad}\n" for quad in message).encode()
+
+
+def test_to_rdflib() -> None:
+    message = Message([Quad(S, P, parse_term('"01"^^<http://www.w3.org/2001/XMLSchema#integer>')), Quad(S, P, O, S)])
+    dataset = message.to_rdflib()
+    assert len(dataset.default_graph) == 1
+    assert len(dataset.graph(rdflib.URIRef("urn:s"))) == 1
+    assert {str(o) for o in dataset.default_graph.objects()} == {"01"}
+    with pytest.raises(TermError, match="no triple terms"):
+        Message([Quad(S, P, parse_term("<<( <urn:s> <urn:p> 1 )>>"))]).to_rdflib()
+
+
+def test_skolemize_reaches_into_triple_terms() -> None:
+    message = Message([Quad(Term("_:da"), P, parse_term('<<( _:da <urn:p> "_:da" )>>'), Term("_:t0b0"))])
+    (quad,) = message.skolemize("https://example.org/.well-known/genid/")
+    assert str(quad) == (
+        "<https://example.org/.well-known/genid/da> <urn:p> "
+        '<<( <https://example.org/.well-known/genid/da> <urn:p> "_:da" )>> _:t0b0 .'
+    )
