@@ -1,12 +1,18 @@
 """`Select`: the rewritten query as its verbatim pieces, so that a change replaces one piece and keeps the rest.
 
 The pieces are those of SPARQL 1.2's SelectQuery (section 19.8, [7]) in their order; concatenated they are the text.
-Nothing here reads query text: `rewrite.py` cuts the pieces, `pages.py` and the methods here put others in their place.
+`rewrite.py` cuts the pieces, `pages.py` and the methods here put others in their place. Nothing here reads more of the
+text than its variables, and the methods take each other's results.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from construct_messages.errors import UsageError
+from construct_messages.query.tokens import decoded, tokenize
+from construct_messages.terms import Term, has_blank
 
 
 @dataclass(frozen=True)
@@ -51,4 +57,78 @@ class Select:
                 self.slice,
                 self.values,
             )
+        )
+
+    def bind(self, bindings: Mapping[str, Term]) -> Select:
+        """Initial bindings: a VALUES block at the head of the WHERE group (section 10.2, VALUES).
+
+        They join with the group as a VALUES block written there does: a sub-select that does not project the variable
+        does not see them, and a BIND to the same variable clashes. A variable of the template that WHERE does not
+        bind takes the value.
+
+        Args:
+            bindings: term by variable name, without `?`.
+
+        Raises:
+            UsageError: a variable that the query does not mention; a blank node, which is no constant in a query.
+
+        >>> from construct_messages.terms import iri
+        >>> select = Select("", "SELECT ?s ", ("s",), "WHERE ", "{ ?s a ?c }")
+        >>> str(select.bind({"c": iri("urn:C")}))
+        'SELECT ?s WHERE { VALUES (?c) { (<urn:C>) } ?s a ?c }'
+        """
+        if not bindings:
+            return self
+        text = str(self)
+        mentioned = {*self.variables, *(decoded(text, t)[1:] for t in tokenize(text) if t.kind == "variable")}
+        for name, term in bindings.items():
+            if name not in mentioned:
+                listed = ", ".join(f"?{known}" for known in sorted(mentioned))
+                raise UsageError(f"the query has no variable ?{name} to bind", hint=f"use one of {listed}")
+            if not term or has_blank(term):
+                what = f"the blank node {term}" if term else "nothing"
+                raise UsageError(f"?{name} cannot be bound to {what}", hint="bind it to an IRI or a literal")
+        names, terms = " ".join(f"?{name}" for name in bindings), " ".join(bindings.values())
+        block = f"{{ VALUES ({names}) {{ ({terms}) }}"
+        if tokenize(self.group[1:])[0].keyword == "SELECT":
+            return replace(self, group=f"{block} {self.group} }}")
+        return replace(self, group=f"{block}{self.group[1:]}")
+
+    def sorted_by(self, names: Sequence[str]) -> Select:
+        """The same solutions with those that are equal, as terms, on these variables next to each other.
+
+        The whole query, slice included, becomes a sub-select, so the order selects nothing. `ORDER BY ?v` alone lets
+        terms of the same value interleave (section 15.1), hence the string, datatype and language behind it.
+
+        Args:
+            names: projected variables, without `?`.
+
+        Raises:
+            UsageError: a variable that is not projected.
+
+        >>> str(Select("", "SELECT ?s ", ("s",), "WHERE ", "{ ?s ?p ?o }", slice=" LIMIT 9", limit=9).sorted_by(["s"]))
+        'SELECT ?s WHERE { { SELECT ?s WHERE { ?s ?p ?o } LIMIT 9 } } ORDER BY ?s STR(?s) DATATYPE(?s) LANG(?s)'
+        """
+        for name in names:
+            if name not in self.variables:
+                raise UsageError(f"the solutions cannot be sorted by ?{name}, which is not projected")
+        conditions = "".join(f" ?{name} STR(?{name}) DATATYPE(?{name}) LANG(?{name})" for name in names)
+        return replace(self.nested(), order=f" ORDER BY{conditions}" if names else "")
+
+    def nested(self) -> Select:
+        """The same query with everything behind its dataset as a sub-select (section 12), so that clauses can be added.
+
+        >>> str(Select("", "SELECT ?s ", ("s",), "", "{ ?s ?p ?o }", order=" ORDER BY ?p").nested())
+        'SELECT ?s { { SELECT ?s WHERE { ?s ?p ?o } ORDER BY ?p } }'
+        """
+        projection = self.head.rstrip()
+        # what follows may end with a comment, which must not swallow the braces
+        end = "\n" if self.values.strip() else " "
+        inner = "".join((self.group, self.aggregation, self.order, self.slice, self.values.rstrip()))
+        return Select(
+            prologue=self.prologue,
+            head=f"SELECT {' '.join(f'?{name}' for name in self.variables)}{self.head[len(projection) :]}",
+            variables=self.variables,
+            dataset=self.dataset,
+            group=f"{{ {{ {projection} WHERE {inner.rstrip(' ')}{end}}} }}",
         )

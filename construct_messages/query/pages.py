@@ -1,0 +1,64 @@
+"""Windows over a SELECT: LIMIT and OFFSET by which a source that caps its results is read in pages.
+
+SPARQL 1.2 Query, section 15 (solution sequence modifiers): a page is only defined under an order, so every projected
+variable breaks ties. Nothing here knows when to page; that is the source's business.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+from construct_messages.errors import UsageError
+from construct_messages.query.select import Select
+from construct_messages.query.tokens import error, tokenize
+
+
+def page(select: Select, limit: int, offset: int, *, wrap: bool = False) -> Select | None:
+    """A window into the query's own result, which its own LIMIT and OFFSET bound.
+
+    Terms that ORDER BY cannot tell apart may change places between two pages; SPARQL has no finer order.
+
+    Args:
+        select: the query.
+        limit: how many solutions the page holds; fewer where the query's own LIMIT ends before.
+        offset: how many solutions of the query's own result come before the page.
+        wrap: put the window around the ordered query, for engines that refuse ORDER BY with a large OFFSET.
+
+    Returns:
+        The page; None where the query's own LIMIT leaves nothing of it.
+
+    Raises:
+        UsageError: a window that is none.
+        QueryError: the query's own LIMIT or OFFSET is no number.
+
+    >>> select = Select("", "SELECT ?s ", ("s",), "WHERE ", "{ ?s ?p ?o }", slice=" LIMIT 15", limit=15)
+    >>> str(page(select, 10, 10))
+    'SELECT ?s WHERE { ?s ?p ?o } ORDER BY ?s LIMIT 5 OFFSET 10'
+    >>> str(page(select, 10, 10, wrap=True))
+    'SELECT ?s WHERE { { SELECT ?s WHERE { ?s ?p ?o } ORDER BY ?s } } LIMIT 5 OFFSET 10'
+    >>> page(select, 10, 20) is None
+    True
+    """
+    if limit < 1 or offset < 0:
+        raise UsageError(f"there is no page of {limit} solutions at offset {offset}")
+    _check_own(select)
+    if select.limit is not None:
+        limit = min(limit, select.limit - offset)
+    if limit < 1:
+        return None
+    ties = " ".join(f"?{name}" for name in select.variables)
+    gap = "" if select.values[:1].isspace() or not select.values else " "
+    ordered = replace(select, order=f"{select.order or ' ORDER BY'} {ties}{gap}", slice="", limit=None, offset=0)
+    if wrap:
+        ordered, gap = ordered.nested(), ""
+    start = select.offset + offset
+    return replace(ordered, slice=f" LIMIT {limit} OFFSET {start}{gap}", limit=limit, offset=start)
+
+
+def _check_own(select: Select) -> None:
+    for keyword, count in pairwise(tokenize(select.slice)):
+        if keyword.keyword in ("LIMIT", "OFFSET") and not count.text.isdigit():
+            text = str(select)
+            place = len(text) - len(select.values) - len(select.slice) + count.start
+            raise error(text, place, f"expected a number behind {keyword.keyword}, found {count.text}")

@@ -1,0 +1,177 @@
+"""The prologue: what BASE and PREFIX make of an IRI, and where declarations from outside are put.
+
+SPARQL 1.2 Query, section 4.1 (IRI syntax), [4] Prologue. Resolution of relative IRIs is pyoxigraph's (RFC 3986,
+section 5.2). Nothing here knows query forms or templates.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import pyoxigraph as ox
+
+from construct_messages.errors import QueryError, TermError, UsageError
+from construct_messages.query.tokens import Token, decoded, error, tokenize
+from construct_messages.terms import Term, iri, unescape
+
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
+_LOCAL_ESCAPE: Final = re.compile(r"\\(.)")
+
+
+@lru_cache(maxsize=1024)
+def resolve(reference: str, base: str | None) -> Term:
+    """The IRI that a reference means.
+
+    Args:
+        reference: an absolute or relative IRI without brackets, escapes decoded.
+        base: an absolute IRI.
+
+    Raises:
+        TermError: no IRI, or a relative one without base.
+
+    >>> resolve("#me", "http://example.org/card")
+    '<http://example.org/card#me>'
+    """
+    if base is None or _SCHEME.match(reference):
+        return iri(reference)
+    iri("x:" + reference)  # its characters
+    try:
+        triple = next(iter(ox.parse(f"<{reference}> <x:p> <x:o> .", format=ox.RdfFormat.TURTLE, base_iri=base)))
+    except (SyntaxError, ValueError) as problem:
+        raise TermError(f"<{reference}> cannot be resolved against the base <{base}>: {problem}") from None
+    return Term(str(triple.subject))
+
+
+@dataclass(frozen=True)
+class Prologue:
+    """What is declared where the template stands.
+
+    Args:
+        base: the base IRI in effect, None where there is none.
+        prefixes: IRI by prefix (without colon), of those whose IRI is known.
+        unusable: why, for each prefix whose IRI is not known.
+        declared: the prefixes that the text itself declares.
+    """
+
+    base: str | None
+    prefixes: Mapping[str, str]
+    unusable: Mapping[str, str]
+    declared: frozenset[str]
+
+    @classmethod
+    def read(cls, text: str, tokens: Sequence[Token], *, base: str | None, prefixes: Mapping[str, str]) -> Prologue:
+        """Reads the declarations among the tokens before the query form, on top of what was given from outside.
+
+        Raises:
+            QueryError: a malformed prefix.
+        """
+        known, unusable, declared = dict(prefixes), dict[str, str](), set[str]()
+        for index, token in enumerate(tokens):
+            following = tokens[index + 1 : index + 3]
+            match token.keyword, [part.kind for part in following]:
+                case "BASE", ["iri", *_]:
+                    try:
+                        base = resolve(unescape(following[0].text[1:-1]), base)[1:-1]
+                    except TermError:
+                        base = None  # the engine refuses it, and so does the first relative IRI of the template
+                case "PREFIX", ["pname", "iri"]:
+                    prefix = decoded(text, following[0])[:-1]
+                    declared.add(prefix)
+                    known.pop(prefix, None)
+                    unusable.pop(prefix, None)
+                    try:
+                        known[prefix] = resolve(unescape(following[1].text[1:-1]), base)[1:-1]
+                    except TermError as problem:
+                        unusable[prefix] = problem.message
+        return cls(base, known, unusable, frozenset(declared))
+
+    def iri(self, text: str, token: Token) -> Term:
+        """The IRI that an `iri` or `pname` token means.
+
+        Args:
+            text: the query, for the position of errors.
+
+        Raises:
+            QueryError: an undeclared prefix, a relative IRI without base, a character that no IRI may hold.
+
+        >>> from construct_messages.query.tokens import tokenize
+        >>> Prologue(None, {"ex": "http://example.org/"}, {}, frozenset()).iri("ex:a", tokenize("ex:a")[0])
+        '<http://example.org/a>'
+        """
+        try:
+            if token.kind == "iri":
+                return resolve(unescape(token.text[1:-1]), self.base)
+            prefix, _, local = decoded(text, token).partition(":")
+            if prefix not in self.prefixes:
+                raise self._unknown(text, token, prefix)
+            return iri(self.prefixes[prefix] + _LOCAL_ESCAPE.sub(r"\1", local))
+        except TermError as problem:
+            raise error(text, token.start, problem.message, problem.hint) from None
+
+    def _unknown(self, text: str, token: Token, prefix: str) -> QueryError:
+        if prefix in self.unusable:
+            message = f"prefix {prefix}: cannot be used: {self.unusable[prefix]}"
+            return error(text, token.start, message, "give a base IRI, or declare the prefix with an absolute IRI")
+        message = f"prefix {prefix}: is not declared"
+        return error(text, token.start, message, f"add PREFIX {prefix}: <...> or give it as an option")
+
+
+def given_prefixes(prefixes: Mapping[str, str] | None) -> dict[str, str]:
+    """Prefixes given from outside, checked.
+
+    Raises:
+        UsageError: a malformed prefix, or an IRI that is not absolute.
+
+    >>> given_prefixes({"ex": "http://example.org/"})
+    {'ex': 'http://example.org/'}
+    """
+    for prefix, namespace in (prefixes or {}).items():
+        if ":" in prefix or "\\" in prefix or tokenize(f"{prefix}:") != [Token("pname", f"{prefix}:", 0)]:
+            raise UsageError(f"{prefix!r} is not a prefix", hint="give it without colon, as in ex")
+        _absolute(namespace, f"prefix {prefix}:")
+    return dict(prefixes or {})
+
+
+def given_base(base: str | None) -> str | None:
+    """A base given from outside, checked.
+
+    Raises:
+        UsageError: no absolute IRI.
+    """
+    return base if base is None else _absolute(base, "the base")
+
+
+def _absolute(value: str, what: str) -> str:
+    try:
+        iri(value)
+    except TermError as problem:
+        raise UsageError(f"{what}: {problem.message}", hint="give an absolute IRI") from None
+    return value
+
+
+def insert(tokens: Sequence[Token], base: str | None, prefixes: Mapping[str, str]) -> tuple[int, str]:
+    """Where in the text declarations given from outside stand, and what is to be put there.
+
+    They go to the head, so that the text's own override them, but after Virtuoso's DEFINE pragmas, which must come
+    first; there is no line break in them, so that the engine's error lines stay those of the text.
+
+    Args:
+        tokens: those before the query form.
+        prefixes: IRI by prefix, of those to be declared.
+
+    >>> insert([], None, {"ex": "http://example.org/"})
+    (0, 'PREFIX ex: <http://example.org/> ')
+    """
+    declarations = [f"BASE <{base}>"] if base is not None else []
+    declarations += [f"PREFIX {prefix}: <{namespace}>" for prefix, namespace in prefixes.items()]
+    pragmas = 0
+    while len(tokens) >= pragmas + 3 and tokens[pragmas].keyword == "DEFINE":
+        pragmas += 3  # DEFINE name value
+    place = tokens[pragmas - 1].end if pragmas else 0
+    if not declarations:
+        return place, ""
+    return place, f"{' ' if pragmas else ''}{' '.join(declarations)} "

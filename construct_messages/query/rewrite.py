@@ -1,0 +1,333 @@
+"""`ConstructQuery`: a CONSTRUCT query as the SELECT that gives its solutions, and the template that makes messages.
+
+SPARQL 1.2 Query, section 16.2 (CONSTRUCT) and section 19.8, [10] ConstructQuery. The text is spliced, never
+regenerated: only the head changes, so dialects that no parser here knows reach the engine as they were written. The
+template's own grammar is in `triples.py`; what else can be done to the SELECT is in `select.py` and `pages.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from construct_messages.errors import NotConstruct, Position, QueryError, UsageError
+from construct_messages.query.prologue import Prologue, given_base, given_prefixes, insert
+from construct_messages.query.select import Select
+from construct_messages.query.tokens import Token, check_braces, closing, decoded, error, outer, tokenize
+from construct_messages.query.triples import read_triples
+from construct_messages.template import Nested, Pattern, Slot, Template, Variable
+
+_QUERIES: Final = ("CONSTRUCT", "SELECT", "ASK", "DESCRIBE")
+_UPDATES: Final = ("INSERT", "DELETE", "WITH", "LOAD", "CLEAR", "DROP", "CREATE", "ADD", "MOVE", "COPY")
+_CLAUSES: Final = {"ORDER": 0, "LIMIT": 1, "OFFSET": 1, "VALUES": 2}
+_SLICE: Final = ("LIMIT", "OFFSET")
+_AGGREGATES: Final = ("COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT")
+_LINE_BREAK: Final = re.compile(r"\r\n|\r|\n")
+_SPACE: Final = re.compile(r"[\x20\t\r\n]*")
+
+
+def query_form(text: str) -> str:
+    """The form of a query or update: `"CONSTRUCT"`, `"SELECT"`, `"ASK"`, `"DESCRIBE"` or `"UPDATE"`.
+
+    Only the prologue is read, so a form is no promise that the text is legal.
+
+    Raises:
+        QueryError: the text is none of them.
+
+    >>> query_form("PREFIX ask: <urn:x> # SELECT\\nCONSTRUCT WHERE { ?s ?p ?o }")
+    'CONSTRUCT'
+    """
+    text = text.removeprefix("\ufeff")
+    return _form(text, tokenize(text))[1]
+
+
+def _form(text: str, tokens: Sequence[Token]) -> tuple[int, str]:
+    for index in outer(tokens, 0, len(tokens)):
+        keyword = tokens[index].keyword
+        if keyword in _QUERIES:
+            return index, keyword
+        if keyword in _UPDATES:
+            return index, "UPDATE"
+    raise error(text, len(text), "there is no CONSTRUCT, nor any other form of query or update")
+
+
+@dataclass(frozen=True)
+class ConstructQuery:
+    """A CONSTRUCT query, taken apart.
+
+    Args:
+        rewritten: the SELECT whose solutions are those of the query.
+        template: what turns each of them into a message; its variables are those of `rewritten`.
+        prefixes: IRI by prefix (without colon): those the text declares, those given from outside, and those of the
+            server that the text uses.
+        base: the base IRI in effect at the template.
+
+    >>> query = ConstructQuery.parse("CONSTRUCT { ?s <urn:p> [] } WHERE { ?s a <urn:C> } LIMIT 10")
+    >>> query.select
+    'SELECT ?s WHERE { ?s a <urn:C> } LIMIT 10'
+    >>> [str(quad) for quad in query.template.instantiate(["<urn:a>"], 0)]
+    ['<urn:a> <urn:p> _:t0b0 .']
+    """
+
+    rewritten: Select
+    template: Template
+    prefixes: dict[str, str]
+    base: str | None
+
+    @property
+    def select(self) -> str:
+        """The text of `rewritten`."""
+        return str(self.rewritten)
+
+    @classmethod
+    def parse(
+        cls,
+        text: str,
+        *,
+        base: str | None = None,
+        prefixes: Mapping[str, str] | None = None,
+        predefined: Mapping[str, str] | None = None,
+        group_by: Sequence[str] = (),
+    ) -> ConstructQuery:
+        """Reads the template and rewrites the head; everything else stays as it is, except a byte order mark.
+
+        The template's variables are projected in the order of their first appearance. Under GROUP BY only its keys
+        can be; the template's other variables count as unbound, so triples with them are left out.
+
+        Args:
+            text: the query.
+            base: an absolute IRI; the text's own BASE is resolved against it and overrides it.
+            prefixes: IRI by prefix; those the text uses but does not declare are declared in the SELECT too.
+            predefined: prefixes that the engine knows without declaration: used for the template only.
+            group_by: variables (`?v`, `$v` or `v`) to project beside those of the template.
+
+        Raises:
+            NotConstruct: another form of query, or an update.
+            QueryError: an illegal head or template, with its place; a `group_by` variable that is not in the query.
+            UsageError: a malformed base, prefix or variable name.
+        """
+        # a byte order mark is a sign of the encoding, no part of the text, and engines refuse it
+        text = text.removeprefix("\ufeff")
+        tokens = tokenize(text)
+        head, form = _form(text, tokens)
+        if form != "CONSTRUCT":
+            raise NotConstruct(form, position=Position.at(text, tokens[head].start))
+        check_braces(text, tokens)
+        own, server = given_prefixes(prefixes), given_prefixes(predefined)
+        base = given_base(base)
+        prologue = Prologue.read(text, tokens[:head], base=base, prefixes=server | own)
+        parts = _Parts.of(text, tokens, head)
+        mentioned, patterns = read_triples(text, tokens, parts.template, prologue)
+
+        keys = _group_keys(tokens[parts.modifiers : parts.order], tokens[parts.order : parts.slice])
+        everywhere = {decoded(text, token)[1:]: None for token in tokens if token.kind == "variable"}
+        variables = [name for name in mentioned if keys is None or name in keys]
+        for name in (_variable_name(written) for written in group_by):
+            if name not in everywhere:
+                raise QueryError(f"the query has no variable ?{name} to group by", hint=_choice(everywhere))
+            if keys is not None and name not in keys:
+                raise QueryError(
+                    f"?{name} is no key of the query's own GROUP BY, so it has no single value", hint=_choice(keys)
+                )
+            if name not in variables:
+                variables.append(name)
+        projection = " ".join(f"?{name}" for name in variables)
+        if not variables:
+            variables = [_unused("solution", everywhere)]
+            projection = f"(1 AS ?{variables[0]})"
+
+        used = {decoded(text, token).partition(":")[0] for token in tokens if token.kind == "pname"}
+        undeclared = {prefix: own[prefix] for prefix in own if prefix in used - prologue.declared}
+        place, inserted = insert(tokens[:head], base, undeclared)
+        beginning = text[:place] + inserted + text[place : tokens[head].start]
+        return cls(
+            rewritten=parts.select(text, tokens, beginning, projection, tuple(variables)),
+            template=Template(tuple(variables), tuple(_renumbered(patterns, mentioned, variables))),
+            prefixes={
+                prefix: namespace
+                for prefix, namespace in prologue.prefixes.items()
+                if prefix in used or prefix in own or prefix in prologue.declared
+            },
+            base=prologue.base,
+        )
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """Where the parts of a CONSTRUCT query begin, as indexes into its tokens; a part that is absent is empty.
+
+    Args:
+        head: CONSTRUCT.
+        behind: what stands behind the replaced head: behind the template, or in the short form behind CONSTRUCT.
+        template: the `{` of the template.
+        group: the `{` of the WHERE group; in the short form it is the template.
+        modifiers: behind the `}` of the group.
+        order: ORDER BY.
+        slice: LIMIT or OFFSET, whichever is first.
+        values: VALUES, or whatever else follows the slice.
+    """
+
+    head: int
+    behind: int
+    template: int
+    group: int
+    modifiers: int
+    order: int
+    slice: int
+    values: int
+
+    @classmethod
+    def of(cls, text: str, tokens: Sequence[Token], head: int) -> _Parts:
+        """Finds them; what is unknown between them belongs to the part before it."""
+        following = tokens[head + 1] if head + 1 < len(tokens) else None
+        if following and following.is_mark("{"):
+            template = head + 1
+            behind = closing(tokens, template) + 1
+            group = _where(text, tokens, behind)
+        elif following and following.keyword in ("FROM", "WHERE"):
+            behind = head + 1
+            template = group = _where(text, tokens, behind)
+            if tokens[group - 1].keyword != "WHERE":
+                message = "expected WHERE before the pattern of the short form"
+                raise error(text, tokens[group].start, message, "write CONSTRUCT FROM <...> WHERE { ... }")
+        else:
+            found = f", found {following.text}" if following else ""
+            place = following.start if following else len(text)
+            raise error(text, place, f"expected {{ or WHERE behind CONSTRUCT{found}")
+        modifiers = closing(tokens, group) + 1
+        return cls(head, behind, template, group, modifiers, *_clauses(tokens, modifiers))
+
+    def select(
+        self, text: str, tokens: Sequence[Token], prologue: str, projection: str, variables: tuple[str, ...]
+    ) -> Select:
+        """The pieces; each begins right behind the last token of the one before, with its white space and comments."""
+        ends = [tokens[index - 1].end for index in (self.behind, self.modifiers, self.order, self.slice, self.values)]
+        behind, modifiers, order, slice, values = ends
+        breaks = "".join(_LINE_BREAK.findall(text, tokens[self.head].start, behind))
+        space = _SPACE.match(text, behind)
+        start = space.end() if space else behind
+        group = tokens[self.group].start
+        limit, offset = _read_slice(tokens[self.slice : self.values])
+        return Select(
+            prologue=prologue,
+            head=f"SELECT {projection}{breaks + text[behind:start] or ' '}",
+            variables=variables,
+            dataset=text[start:group],
+            group=text[group:modifiers],
+            aggregation=text[modifiers:order],
+            order=text[order:slice],
+            slice=text[slice:values],
+            limit=limit,
+            offset=offset,
+            values=text[values:],
+        )
+
+
+def _where(text: str, tokens: Sequence[Token], start: int) -> int:
+    """The index of the `{` of the WHERE group: the first outermost one but for Blazegraph's `WITH { … } AS %name`."""
+    for index in outer(tokens, start, len(tokens)):
+        if tokens[index].is_mark("{") and tokens[index - 1].keyword != "WITH":
+            return index
+    raise error(text, len(text), "there is no WHERE group", "add WHERE { ... }")
+
+
+def _clauses(tokens: Sequence[Token], start: int) -> tuple[int, int, int]:
+    """Where ORDER BY, the slice and what follows it begin."""
+    begins = [len(tokens)] * 3
+    reached = 0
+    for index in outer(tokens, start, len(tokens)):
+        clause = _CLAUSES.get(tokens[index].keyword, -1)
+        if clause >= reached and begins[clause] == len(tokens):
+            begins[clause] = index
+            reached = clause
+    slice = end = min(begins[1:])
+    while end < begins[2] and tokens[end].keyword in _SLICE:
+        following = (i for i in outer(tokens, end + 1, begins[2]) if tokens[i].keyword in _SLICE)
+        end = end + 2 if _is_count(tokens[end + 1 : end + 2]) else next(following, begins[2])
+    return min(begins), slice, end
+
+
+def _is_count(tokens: Sequence[Token]) -> bool:
+    return bool(tokens) and tokens[0].kind == "number" and tokens[0].text.isdigit()
+
+
+def _read_slice(tokens: Sequence[Token]) -> tuple[int | None, int]:
+    counts = {
+        token.keyword: int(tokens[index + 1].text)
+        for index, token in enumerate(tokens)
+        if token.keyword in _SLICE and _is_count(tokens[index + 1 : index + 2])
+    }
+    return counts.get("LIMIT"), counts.get("OFFSET", 0)
+
+
+def _group_keys(aggregation: Sequence[Token], order: Sequence[Token]) -> frozenset[str] | None:
+    """The variables that have one value in each group, as names; None where the query does not group.
+
+    HAVING, or an aggregate in ORDER BY, groups all solutions into one, without keys.
+    """
+    places = list(outer(aggregation, 0, len(aggregation)))
+    grouping = next((index for index in places if aggregation[index].keyword == "GROUP"), None)
+    having = next((index for index in places if aggregation[index].keyword == "HAVING"), None)
+    if grouping is None:
+        return None if having is None and not _has_aggregate(order) else frozenset()
+    conditions = aggregation[grouping + 2 : having]
+    keys: set[str] = set()
+    depth = 0
+    for index, token in enumerate(conditions):
+        depth += token.is_mark("(", "{") - token.is_mark(")", "}")
+        if token.kind != "variable":
+            continue
+        before = [part.kind if part.kind != "mark" else part.text for part in conditions[max(0, index - 2) : index]]
+        is_alias = depth == 1 and conditions[index - 1].keyword == "AS"
+        # engines take `GROUP BY (?v)` as `GROUP BY ?v`; in `GROUP BY STR(?v)` a name stands before the bracket
+        is_bracketed = depth == 1 and before[-1:] == ["("] and before[0] not in ("word", "pname", "iri")
+        if depth == 0 or is_alias or (is_bracketed and conditions[index + 1].is_mark(")")):
+            keys.add(decoded("", token)[1:])
+    return frozenset(keys)
+
+
+def _has_aggregate(order: Sequence[Token]) -> bool:
+    depth = 0
+    for token, following in pairwise(order):
+        depth += token.is_mark("{") - token.is_mark("}")
+        if depth == 0 and token.keyword in _AGGREGATES and following.is_mark("("):
+            return True
+    return False
+
+
+def _renumbered(patterns: Sequence[Pattern], names: Sequence[str], variables: Sequence[str]) -> Iterator[Pattern]:
+    """The patterns that need no other than these variables, by their indexes."""
+    index = {number: variables.index(name) for number, name in enumerate(names) if name in variables}
+
+    def slot(old: Slot) -> Slot:
+        match old:
+            case Variable(number):
+                return Variable(index[number])
+            case Nested(subject, predicate, object):
+                return Nested(slot(subject), slot(predicate), slot(object))
+        return old
+
+    for pattern in patterns:
+        try:
+            yield Pattern(*(part if part is None else slot(part) for part in pattern))  # type: ignore[arg-type] # only the graph is None
+        except KeyError:
+            continue  # it holds a variable that no solution binds
+
+
+def _variable_name(written: str) -> str:
+    name = written[1:] if written[:1] in ("?", "$") else written
+    if tokenize(f"?{name}") != [Token("variable", f"?{name}", 0)] or "\\" in name:
+        raise UsageError(f"{written!r} is not a variable", hint="write it as in ?company")
+    return name
+
+
+def _unused(name: str, taken: Collection[str]) -> str:
+    return next(free for free in (name, *(f"{name}{n}" for n in range(len(taken) + 1))) if free not in taken)
+
+
+def _choice(names: Collection[str]) -> str:
+    listed = ", ".join(f"?{name}" for name in sorted(names))
+    return f"use one of {listed}" if names else "there is none to use"

@@ -1,0 +1,179 @@
+"""The tokens of SPARQL query text, each with its place; white space and comments are left out.
+
+SPARQL 1.2 Query, section 19.8 (terminals), with the codepoint escapes of section 19.2 where names may hold them. Every
+text has tokens: what the terminals do not know becomes a token of kind `other`, so that dialects pass through. Each
+character is looked at a bounded number of times, whatever the text. No grammar here, and no meaning.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from construct_messages.errors import Position, QueryError, TermError
+from construct_messages.terms import PN_BASE, PN_CHARS, unescape
+
+_CODEPOINT: Final = r"\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}"
+_ESCAPED: Final = re.compile(_CODEPOINT)
+_VARIABLE_CHARS: Final = PN_CHARS.replace("\\-", "")
+
+
+def _dotted(first: str, more: str) -> str:
+    """A name that may hold full stops, but not at its end."""
+    return rf"(?:{first})(?:(?:{more})++|\.++(?={more}))*+"
+
+
+_PREFIX: Final = _dotted(f"[{PN_BASE}]|{_CODEPOINT}", f"[{PN_CHARS}]|{_CODEPOINT}")
+_PLX: Final = rf"%[0-9A-Fa-f]{{2}}|\\[_~.\-!$&'()*+,;=/?#@%]|{_CODEPOINT}"
+_LOCAL: Final = _dotted(f"[{PN_BASE}_:0-9]|{_PLX}", f"[{PN_CHARS}:]|{_PLX}")
+_LABEL: Final = _dotted(f"[{PN_BASE}_0-9]|{_CODEPOINT}", f"[{PN_CHARS}]|{_CODEPOINT}")
+
+_LONG: Final = r"""(?P<{0}>\"{{3}}|'{{3}})(?:[^"'\\]++|\\.|(?!(?P={0}))["'])*+"""
+_SHORT: Final = r"""(?P<{0}>["'])(?:[^"'\\\r\n]++|\\[^\r\n]|(?!(?P={0}))["'])*+"""
+
+# Unclosed strings run to where they would have to end, and words are read in one piece as far as a prefix would go:
+# tried again from inside, they would cost quadratic time.
+_TOKEN: Final = re.compile(
+    rf"""
+      (?P<space>(?:[\x20\t\r\n]|\#[^\r\n]*+)++)
+    | (?P<variable>[?$](?:[{_VARIABLE_CHARS}]|{_CODEPOINT})++)
+    | (?P<iri><(?:[^\x00-\x20<>"{{}}|^`\\]|{_CODEPOINT})*+>)
+    | (?P<blank>_:{_LABEL})
+    | (?P<pname>(?:{_PREFIX})?:(?:{_LOCAL})?)
+    | (?P<words>{_PREFIX})
+    | (?P<string>{_LONG.format("a")}(?P=a)|(?!\"{{3}}|'{{3}}){_SHORT.format("b")}(?P=b))
+    | (?P<unclosed>{_LONG.format("c")}\\?\Z|{_SHORT.format("d")})
+    | (?P<language>@[A-Za-z]++(?:-[A-Za-z0-9]++)*+(?:--[A-Za-z]++)?)
+    | (?P<number>[+\-]?(?:[0-9]++(?:\.[0-9]*+)?[eE][+\-]?[0-9]++|\.[0-9]++[eE][+\-]?[0-9]++|[0-9]*+\.[0-9]++|[0-9]++))
+    | (?P<mark><<\(|\)>>|<<|>>|\{{\||\|\}}|\^\^|[{{}}()\[\].,;~])
+    | (?P<other>.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_WORD: Final = re.compile(rf"(?P<word>(?:[{_VARIABLE_CHARS}])++)|(?P<mark>\.)|(?P<other>.)", re.DOTALL)
+
+
+class Token(NamedTuple):
+    """A token and its place.
+
+    Args:
+        kind: `variable`, `iri`, `blank`, `pname`, `word`, `string`, `language`, `number`, `mark` (punctuation of the
+            template), `unclosed` (a string without its end) or `other`.
+        text: as written.
+        start: the offset of its first character.
+    """
+
+    kind: str
+    text: str
+    start: int
+
+    @property
+    def end(self) -> int:
+        """The offset behind its last character."""
+        return self.start + len(self.text)
+
+    @property
+    def keyword(self) -> str:
+        """The word in upper case; the empty string for what is no word."""
+        return self.text.upper() if self.kind == "word" else ""
+
+    def is_mark(self, *marks: str) -> bool:
+        """Whether it is one of these punctuation marks."""
+        return self.kind == "mark" and self.text in marks
+
+
+def tokenize(text: str) -> list[Token]:
+    """The tokens of any text.
+
+    >>> [(token.kind, token.text) for token in tokenize("ASK { ?s a <urn:C> # all\\n }")]
+    [('word', 'ASK'), ('mark', '{'), ('variable', '?s'), ('word', 'a'), ('iri', '<urn:C>'), ('mark', '}')]
+    """
+    return list(_tokens(text))
+
+
+def _tokens(text: str) -> Iterator[Token]:
+    for match in _TOKEN.finditer(text):
+        kind = match.lastgroup or "other"
+        if kind == "words":
+            for part in _WORD.finditer(text, *match.span()):
+                yield Token(part.lastgroup or "other", part.group(), part.start())
+        elif kind != "space":
+            yield Token(kind, match.group(), match.start())
+
+
+def error(text: str, offset: int, message: str, hint: str | None = None) -> QueryError:
+    """The error that a query is refused with, at a place in its text."""
+    return QueryError(message, position=Position.at(text, offset), hint=hint)
+
+
+def decoded(text: str, token: Token) -> str:
+    """A name (`variable`, `pname`, `blank`) without codepoint escapes (section 19.2); escapes of `PN_LOCAL_ESC` stay.
+
+    Raises:
+        QueryError: an escape for a character that is not legal there.
+
+    >>> decoded("", tokenize(r"?caf\\u00E9")[0])
+    '?café'
+    """
+    try:
+        name = _ESCAPED.sub(_unescaped, token.text)
+    except TermError as problem:
+        raise error(text, token.start, problem.message) from None
+    if name != token.text and tokenize(name) != [Token(token.kind, name, 0)]:
+        raise error(text, token.start, f"{token.text} escapes a character that may not stand there")
+    return name
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    return unescape(escape.group())
+
+
+def check_braces(text: str, tokens: Sequence[Token]) -> None:
+    """Makes sure that every `{` has its `}`.
+
+    Raises:
+        QueryError: at the first `}` without `{`, or else at the innermost `{` without `}`.
+    """
+    open_braces: list[Token] = []
+    for token in tokens:
+        if token.is_mark("{"):
+            open_braces.append(token)
+        elif token.is_mark("}"):
+            if not open_braces:
+                raise error(text, token.start, "this } closes nothing", "remove it, or add the { it belongs to")
+            open_braces.pop()
+    if open_braces:
+        raise error(text, open_braces[-1].start, "this { is never closed", "add the } it belongs to")
+
+
+def closing(tokens: Sequence[Token], opening: int) -> int:
+    """The index of the `}` that closes the `{` at index `opening`, among balanced braces.
+
+    >>> closing(tokenize("{ { } } { }"), 0)
+    3
+    """
+    depth = 0
+    for index in range(opening, len(tokens)):
+        depth += tokens[index].is_mark("{") - tokens[index].is_mark("}")
+        if depth == 0:
+            return index
+    raise AssertionError("braces are balanced")
+
+
+def outer(tokens: Sequence[Token], start: int, end: int) -> Iterator[int]:
+    """The indexes from `start` to before `end` of the tokens that stand in no bracket, and of the outermost brackets.
+
+    >>> tokens = tokenize("ORDER BY DESC(?a) ?b")
+    >>> [tokens[index].text for index in outer(tokens, 0, len(tokens))]
+    ['ORDER', 'BY', 'DESC', '(', ')', '?b']
+    """
+    depth = 0
+    for index in range(start, end):
+        token = tokens[index]
+        if token.is_mark("}", ")"):
+            depth = max(0, depth - 1)
+        if depth == 0:
+            yield index
+        if token.is_mark("{", "("):
+            depth += 1
