@@ -1,0 +1,292 @@
+"""The two HTTP clients: each sends one request and feeds one reader, urllib's blocking, aiohttp's not.
+
+No redirect to another origin, no cookies, no decompression behind our back, every wait bounded by `Patience`. What the
+response means is for `response.py` to say.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import socket
+import time
+import urllib.error
+import urllib.request
+from collections.abc import AsyncGenerator, Generator
+from functools import partial
+from typing import Any, Final, cast
+
+import aiohttp
+import yarl
+
+from construct_messages.errors import SourceError, SourceTimeout
+from construct_messages.solutions import Solutions
+from construct_messages.sources.paging import Page
+from construct_messages.sources.response import ResponseReader, redirected
+
+_CHUNK: Final = 1 << 16
+_CONNECT_SECONDS: Final = 30.0
+_REDIRECTS: Final = 5
+
+
+class Patience:
+    """How long to wait for one answer.
+
+    Args:
+        total: seconds for the whole of it, None for any.
+        stall: seconds between two of its bytes, None for any.
+    """
+
+    def __init__(self, total: float | None, stall: float | None = None) -> None:
+        self._total = total
+        self._stall = stall
+        self._deadline = None if total is None else time.monotonic() + total
+
+    def left(self) -> float | None:
+        """Seconds to wait for the next bytes, None for any.
+
+        Raises:
+            SourceTimeout: none are left.
+        """
+        if self._deadline is None:
+            return self._stall
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise self.exhausted()
+        return left if self._stall is None else min(left, self._stall)
+
+    def to_connect(self) -> float:
+        """Seconds to wait for a connection."""
+        left = self.left()
+        return _CONNECT_SECONDS if left is None else min(left, _CONNECT_SECONDS)
+
+    def exhausted(self) -> SourceTimeout:
+        """The error for a wait that was too long."""
+        bounds = [] if self._total is None else [f"{self._total:g} seconds in all"]
+        bounds += [] if self._stall is None else [f"{self._stall:g} seconds between two bytes"]
+        return SourceTimeout(
+            f"the endpoint did not answer in time ({', '.join(bounds) or f'{_CONNECT_SECONDS:g} seconds to connect'})",
+            hint="raise timeout, or add a LIMIT",
+        )
+
+
+# --- urllib ---------------------------------------------------------------------------------------------------------
+
+
+def read(
+    request: urllib.request.Request, page: Page, patience: Patience, *handlers: urllib.request.BaseHandler
+) -> Generator[Solutions]:
+    """Sends a request that SPARQLWrapper made, and reads the answer; closing the generator closes the connection.
+
+    Args:
+        request: what to send.
+        page: gives the reader for what comes back.
+        patience: how long to wait.
+        handlers: further handlers, such as one that knows digest authentication.
+    """
+    wire = _Wire(patience)
+    opener = urllib.request.build_opener(_NoRedirects, _Http(wire), _Https(wire), *handlers)
+    with _follow(opener, request, page.url, patience) as response:
+        reader = page.open(response.status, response.headers.get)
+        while chunk := _receive(response, reader, wire, patience):
+            yield from reader.feed(chunk)
+        reader.close()
+
+
+def _receive(response: http.client.HTTPResponse, reader: ResponseReader, wire: _Wire, patience: Patience) -> bytes:
+    wire.set_timeout()
+    try:
+        return response.read1(_CHUNK)
+    except TimeoutError as error:
+        raise patience.exhausted() from error
+    except (OSError, http.client.HTTPException) as error:
+        raise reader.cut(_reason(error)) from error
+
+
+def _follow(
+    opener: urllib.request.OpenerDirector, request: urllib.request.Request, url: str, patience: Patience
+) -> http.client.HTTPResponse:
+    for _ in range(_REDIRECTS):
+        response = _open(opener, request, url, patience)
+        try:
+            target = redirected(request.full_url, response.status, response.headers.get)
+        except SourceError:
+            response.close()
+            raise
+        if target is None:
+            return response
+        response.close()
+        request = urllib.request.Request(target, request.data, request.headers, method=request.get_method())
+    raise _too_many_redirects(url)
+
+
+def _open(
+    opener: urllib.request.OpenerDirector, request: urllib.request.Request, url: str, patience: Patience
+) -> http.client.HTTPResponse:
+    try:
+        return cast(http.client.HTTPResponse, opener.open(request, timeout=patience.to_connect()))
+    except urllib.error.HTTPError as error:
+        return cast(http.client.HTTPResponse, error)  # it is a response as well, and the reader's business
+    except TimeoutError as error:
+        raise patience.exhausted() from error
+    except urllib.error.URLError as error:
+        if isinstance(error.reason, TimeoutError):
+            raise patience.exhausted() from error
+        raise _unreachable(url, error.reason) from error
+    except (OSError, http.client.HTTPException) as error:
+        raise _unreachable(url, error) from error
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: object) -> None:
+        """`_follow` does it."""
+
+
+class _Wire:
+    """The socket in use: its timeout is what is left of the caller's patience, where urllib sets one for good."""
+
+    def __init__(self, patience: Patience) -> None:
+        self._patience = patience
+        self._socket: socket.socket | None = None
+
+    def use(self, opened: socket.socket) -> None:
+        self._socket = opened
+        self.set_timeout()
+
+    def set_timeout(self) -> None:
+        assert self._socket is not None
+        self._socket.settimeout(self._patience.left())
+
+
+class _Connection(http.client.HTTPConnection):
+    def __init__(self, wire: _Wire, host: str, **options: Any) -> None:
+        super().__init__(host, **options)
+        self._wire = wire
+
+    def connect(self) -> None:
+        super().connect()
+        self._wire.use(self.sock)
+
+
+class _SecureConnection(http.client.HTTPSConnection):
+    def __init__(self, wire: _Wire, host: str, **options: Any) -> None:
+        super().__init__(host, **options)
+        self._wire = wire
+
+    def connect(self) -> None:
+        super().connect()
+        self._wire.use(self.sock)
+
+
+class _Http(urllib.request.HTTPHandler):
+    def __init__(self, wire: _Wire) -> None:
+        super().__init__()
+        self._connection = partial(_Connection, wire)
+
+    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(self._connection, req)
+
+
+class _Https(urllib.request.HTTPSHandler):
+    def __init__(self, wire: _Wire) -> None:
+        super().__init__()
+        self._connection = partial(_SecureConnection, wire)
+
+    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(self._connection, req)
+
+
+# --- aiohttp --------------------------------------------------------------------------------------------------------
+
+
+def new_session(*middlewares: aiohttp.ClientMiddlewareType) -> aiohttp.ClientSession:
+    """The session for the responses of one request."""
+    return aiohttp.ClientSession(
+        trust_env=True,  # proxies, as urllib does
+        auto_decompress=False,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        # `Patience` bounds the rest
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS),
+        middlewares=middlewares,
+    )
+
+
+async def aread(
+    session: aiohttp.ClientSession, request: urllib.request.Request, page: Page, patience: Patience
+) -> AsyncGenerator[Solutions]:
+    """The same as `read`, for asyncio."""
+    response = await _afollow(session, request, page.url, patience)
+    try:
+        reader = page.open(response.status, response.headers.get)
+        while chunk := await _areceive(response, reader, patience):
+            for batch in reader.feed(chunk):
+                yield batch
+        reader.close()
+    finally:
+        response.close()
+
+
+async def _areceive(response: aiohttp.ClientResponse, reader: ResponseReader, patience: Patience) -> bytes:
+    left = patience.left()
+    try:
+        async with asyncio.timeout(left):
+            return await response.content.readany()
+    except TimeoutError as error:
+        raise patience.exhausted() from error
+    except (OSError, aiohttp.ClientError) as error:
+        raise reader.cut(_reason(error)) from error
+
+
+async def _afollow(
+    session: aiohttp.ClientSession, request: urllib.request.Request, url: str, patience: Patience
+) -> aiohttp.ClientResponse:
+    target: str | None = request.full_url
+    for _ in range(_REDIRECTS):
+        assert target is not None
+        sent_to = target
+        response = await _aopen(session, request, sent_to, url, patience)
+        try:
+            target = redirected(sent_to, response.status, response.headers.get)
+        except SourceError:
+            response.close()
+            raise
+        if target is None:
+            return response
+        response.close()
+    raise _too_many_redirects(url)
+
+
+async def _aopen(
+    session: aiohttp.ClientSession, request: urllib.request.Request, target: str, url: str, patience: Patience
+) -> aiohttp.ClientResponse:
+    left = patience.left()
+    try:
+        async with asyncio.timeout(left):
+            return await session.request(
+                request.get_method(),
+                yarl.URL(target, encoded=True),
+                data=request.data,
+                headers=dict(request.header_items()),
+                allow_redirects=False,
+            )
+    except TimeoutError as error:
+        raise patience.exhausted() from error
+    except (OSError, aiohttp.ClientError) as error:
+        raise _unreachable(url, error) from error
+
+
+# --- errors both have -----------------------------------------------------------------------------------------------
+
+
+def _unreachable(url: str, cause: object) -> SourceError:
+    return SourceError(
+        f"{url} could not be reached: {_reason(cause)}", hint="check the URL, and that the endpoint runs"
+    )
+
+
+def _too_many_redirects(url: str) -> SourceError:
+    return SourceError(f"{url} redirected more than {_REDIRECTS} times")
+
+
+def _reason(cause: object) -> str:
+    return str(cause) or type(cause).__name__

@@ -1,0 +1,102 @@
+"""What is known of SPARQL engines, as data: code asks a profile, never an engine's name.
+
+A profile tells how to ask (SPARQL 1.1 Protocol, section 2.1) and what an answer may be relied on for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from construct_messages.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One engine.
+
+    Args:
+        results: the results formats to ask for, best first: of `json`, `xml`, `tsv`. TSV only of engines whose TSV is
+            known to be that of the recommendation.
+        prefixes: what queries may use without declaring it.
+        stable_blank_nodes: a blank node label means the same node in every response.
+        wrap_slices: ORDER BY with LIMIT and OFFSET is refused above some size, unless the order is in a sub-select.
+    """
+
+    results: tuple[str, ...] = ("json", "xml")
+    prefixes: Mapping[str, str] = field(default_factory=dict)
+    stable_blank_nodes: bool = False
+    wrap_slices: bool = False
+
+    @classmethod
+    def named(cls, name: str) -> Profile:
+        """The profile of that name.
+
+        Raises:
+            UsageError: there is none.
+
+        >>> Profile.named("oxigraph").results
+        ('tsv', 'json')
+        """
+        try:
+            return PROFILES[name]
+        except KeyError:
+            raise UsageError(
+                f"there is no endpoint profile {name!r}", hint=f"choose one of {', '.join(PROFILES)}"
+            ) from None
+
+
+_COMMON: Final = {
+    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
+    "owl": "http://www.w3.org/2002/07/owl#",
+    "xsd": "http://www.w3.org/2001/XMLSchema#",
+    "skos": "http://www.w3.org/2004/02/skos/core#",
+}
+
+# https://dbpedia.org/sparql?help=nsdecl
+_DBPEDIA: Final = _COMMON | {
+    "dbo": "http://dbpedia.org/ontology/",
+    "dbp": "http://dbpedia.org/property/",
+    "dbr": "http://dbpedia.org/resource/",
+    "dbc": "http://dbpedia.org/resource/Category:",
+    "dbpedia": "http://dbpedia.org/resource/",
+    "dc": "http://purl.org/dc/elements/1.1/",
+    "dct": "http://purl.org/dc/terms/",
+    "dcterms": "http://purl.org/dc/terms/",
+    "foaf": "http://xmlns.com/foaf/0.1/",
+    "geo": "http://www.w3.org/2003/01/geo/wgs84_pos#",
+    "georss": "http://www.georss.org/georss/",
+    "prov": "http://www.w3.org/ns/prov#",
+    "schema": "http://schema.org/",
+    "void": "http://rdfs.org/ns/void#",
+    "yago": "http://dbpedia.org/class/yago/",
+}
+
+# https://www.mediawiki.org/wiki/Wikibase/Indexing/RDF_Dump_Format#Full_list_of_prefixes
+_WIKIDATA: Final = _COMMON | {
+    "bd": "http://www.bigdata.com/rdf#",
+    "hint": "http://www.bigdata.com/queryHints#",
+    "p": "http://www.wikidata.org/prop/",
+    "pq": "http://www.wikidata.org/prop/qualifier/",
+    "pqv": "http://www.wikidata.org/prop/qualifier/value/",
+    "pr": "http://www.wikidata.org/prop/reference/",
+    "prov": "http://www.w3.org/ns/prov#",
+    "ps": "http://www.wikidata.org/prop/statement/",
+    "psv": "http://www.wikidata.org/prop/statement/value/",
+    "schema": "http://schema.org/",
+    "wd": "http://www.wikidata.org/entity/",
+    "wdt": "http://www.wikidata.org/prop/direct/",
+    "wikibase": "http://wikiba.se/ontology#",
+}
+
+PROFILES: Final[Mapping[str, Profile]] = {
+    "generic": Profile(),
+    "oxigraph": Profile(results=("tsv", "json")),
+    # its XML can hold characters that XML has not, its TSV is CSV with tabs; nodeID:// labels are the store's own
+    "virtuoso": Profile(results=("json",), prefixes=_DBPEDIA, stable_blank_nodes=True, wrap_slices=True),
+    "blazegraph": Profile(prefixes=_WIKIDATA),
+    "qlever": Profile(results=("json",)),
+}
+"""The profiles by name; `generic` assumes nothing beyond the recommendations."""

@@ -1,0 +1,275 @@
+"""One HTTP response to a SELECT, without the HTTP client: both clients feed it what they receive.
+
+Decides from status and headers whether this can be a whole result (SPARQL 1.1 Protocol, sections 2.1.5 to 2.1.7; RFC
+9110), decodes the body, and counts what the framing promised. Anything less than the whole result is an error here.
+Nothing in this module opens a socket.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from email.message import Message
+from email.utils import parsedate_to_datetime
+from typing import Final, TypeAlias
+from urllib.parse import urljoin, urlsplit
+
+from construct_messages.errors import IncompleteResult, SourceError
+from construct_messages.results import Decoder
+from construct_messages.results.json import JsonDecoder
+from construct_messages.results.tsv import TsvDecoder
+from construct_messages.results.xml import XmlDecoder
+from construct_messages.solutions import Solutions
+
+Header: TypeAlias = Callable[[str], str | None]
+"""Gives the value of a response header, whose name may be in any case, or None."""
+
+MEDIA_TYPES: Final[Mapping[str, str]] = {
+    "json": "application/sparql-results+json",
+    "xml": "application/sparql-results+xml",
+    "tsv": "text/tab-separated-values",
+}
+"""The media type to ask for, by results format."""
+
+# what endpoints answer with
+_FORMATS: Final[Mapping[str, str]] = {media_type: name for name, media_type in MEDIA_TYPES.items()} | {
+    "application/json": "json",
+    "application/xml": "xml",
+    "text/xml": "xml",
+}
+_DETAIL_BYTES: Final = 4096
+_DETAIL_SHOWN: Final = 300  # characters
+_INFLATED: Final = 1 << 20  # bytes at once
+
+
+class ResponseReader:
+    """Reads one response.
+
+    Args:
+        status: the HTTP status.
+        header: the response's headers.
+        variables: the columns to give.
+        asked: the results formats that were asked for.
+        url: the endpoint, as errors name it.
+        response: the number of the response (of pages).
+        scope: for blank node labels.
+
+    Attributes:
+        count: solutions so far.
+        cap: how many solutions the endpoint says it gives at most, None if it says nothing.
+
+    Raises:
+        SourceError: an answer that is no result.
+        IncompleteResult: a result that is not whole, or could not tell whether it is.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        header: Header,
+        variables: tuple[str, ...],
+        *,
+        asked: tuple[str, ...],
+        url: str,
+        response: int = 0,
+        scope: str = "d",
+    ) -> None:
+        self._status = status
+        self._header = header
+        self._url = url
+        self._received = 0
+        self._promised = _promised(header)
+        self._body = _Body(header("Content-Encoding"))
+        self._detail = b""
+        self._decoder: Decoder | None = None
+        self.count = 0
+        self.cap = _cap(header)
+        state = header("X-SQL-State")
+        if status == 206 or (status == 200 and state):
+            reason = header("X-SQL-Message") or state
+            raise IncompleteResult(
+                f"{url} sent a part of the result only" + (f": {_words(reason)}" if reason else ""),
+                hint="ask for less, or give the endpoint more time",
+            )
+        if status == 200:
+            self._decoder = self._decoder_class(asked)(variables, response=response, scope=scope)
+
+    def feed(self, data: bytes) -> Iterator[Solutions]:
+        """Takes the next bytes of the body, as they were sent; gives the solutions that they complete.
+
+        Raises:
+            SourceError: the body was that of an error.
+            IncompleteResult: the result is damaged.
+        """
+        self._received += len(data)
+        for piece in self._body.decode(data):
+            if self._decoder is None:
+                self._detail += piece
+                if len(self._detail) >= _DETAIL_BYTES:
+                    raise self._refusal()
+            else:
+                for batch in self._decoder.feed(piece):
+                    self.count += len(batch)
+                    yield batch
+
+    def close(self) -> None:
+        """Says that the body is at its end.
+
+        Raises:
+            SourceError: the body was that of an error.
+            IncompleteResult: something is missing.
+        """
+        if self._decoder is None:
+            raise self._refusal()
+        if self._promised is not None and self._received != self._promised:
+            raise IncompleteResult(
+                f"{self._url} promised {self._promised} bytes and sent {self._received}, after {self.count} solutions"
+            )
+        self._body.close()
+        self._decoder.close()
+
+    def cut(self, reason: object) -> SourceError:
+        """The error for a body that the HTTP client could not read to its end."""
+        if self._decoder is None:
+            return self._refusal()
+        return IncompleteResult(f"the result of {self._url} was cut after {self.count} solutions: {reason}")
+
+    def _decoder_class(self, asked: tuple[str, ...]) -> type[JsonDecoder] | type[XmlDecoder] | type[TsvDecoder]:
+        content_type = Message()
+        content_type["Content-Type"] = self._header("Content-Type") or "application/octet-stream"
+        media_type = content_type.get_content_type()
+        charset = content_type.get_content_charset("utf-8")
+        match _FORMATS.get(media_type):
+            case "xml":
+                return XmlDecoder  # XML says its encoding itself
+            case "json" | "tsv" if charset not in ("utf-8", "us-ascii"):
+                raise SourceError(f"{self._url} sent {media_type} in {charset}, not in UTF-8")
+            case "json":
+                return JsonDecoder
+            case "tsv" if "tsv" in asked:
+                if self._promised is None and "chunked" not in (self._header("Transfer-Encoding") or "").lower():
+                    raise IncompleteResult(
+                        f"{self._url} sent TSV without saying how long it is, so its end could be missing",
+                        hint="ask for JSON results",
+                    )
+                return TsvDecoder
+        raise SourceError(
+            f"{self._url} answered with {media_type}, not with SPARQL results in {' or '.join(asked)}",
+            hint="give the URL of the SPARQL endpoint itself, not that of its query form",
+        )
+
+    def _refusal(self) -> SourceError:
+        detail = _words(self._detail.decode(errors="replace"))
+        # never an HTML page, which is for browsers
+        said = f": {detail}" if detail and not detail.startswith("<") else ""
+        retry_after = _seconds(self._header("Retry-After"))
+        hint = _HINTS.get(self._status)
+        if retry_after is not None:
+            hint = f"try again in {retry_after:.0f} seconds"
+        what = "refused the query" if self._status == 400 else f"answered with HTTP status {self._status}"
+        return SourceError(f"{self._url} {what}{said}", status=self._status, hint=hint, retry_after=retry_after)
+
+
+_CREDENTIALS: Final = (
+    "set CONSTRUCT_MESSAGES_USER and CONSTRUCT_MESSAGES_PASSWORD, or CONSTRUCT_MESSAGES_TOKEN, in the environment"
+)
+_HINTS: Final[Mapping[int, str]] = {
+    401: _CREDENTIALS,
+    403: _CREDENTIALS,
+    404: "check the URL of the endpoint",
+    405: "try the other method, get or post",
+    414: "use the method post: the query is too long for a URL",
+}
+
+
+class _Body:
+    """Undoes the content coding (RFC 9110, section 8.4.1), a bounded piece at a time."""
+
+    def __init__(self, coding: str | None) -> None:
+        self._inflater = None
+        match (coding or "identity").strip().lower():
+            case "identity":
+                pass
+            case "gzip" | "x-gzip" | "deflate":
+                self._inflater = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)  # tells gzip from zlib by itself
+            case other:
+                raise SourceError(f"the endpoint sent content coding {other!r}, which nobody asked for")
+
+    def decode(self, data: bytes) -> Iterator[bytes]:
+        if self._inflater is None:
+            yield data
+            return
+        while data:
+            if self._inflater.eof:
+                raise IncompleteResult("something follows the compressed result")
+            try:
+                yield self._inflater.decompress(data, _INFLATED)
+            except zlib.error as error:
+                raise IncompleteResult(f"the compressed result is damaged: {error}") from error
+            data = self._inflater.unconsumed_tail or self._inflater.unused_data
+
+    def close(self) -> None:
+        if self._inflater is not None and not self._inflater.eof:
+            raise IncompleteResult("the compressed result ends before its end")
+
+
+def redirected(url: str, status: int, header: Header) -> str | None:
+    """Where a response sends the same request, None if nowhere.
+
+    Raises:
+        SourceError: to another origin, or to read something else than the answer to this request.
+
+    >>> redirected("http://example.org/sparql", 308, {"Location": "/sparql/"}.get)
+    'http://example.org/sparql/'
+    """
+    location = header("Location")
+    if not 300 <= status < 400 or location is None:
+        return None
+    target = urljoin(url, location)
+    if status not in (301, 302, 307, 308) or _origin(target) != _origin(url):
+        raise SourceError(
+            f"{without_query(url)} redirects to {without_query(target)}, which was not followed",
+            hint="give the new URL as the source, if you trust it",
+        )
+    return target
+
+
+def _origin(url: str) -> tuple[str, str | None, int | None]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port
+
+
+def without_query(url: str) -> str:
+    """A URL as errors may name it: the query holds the SPARQL text, and often a key."""
+    return urlsplit(url)._replace(query="", fragment="").geturl()
+
+
+def _promised(header: Header) -> int | None:
+    if header("Transfer-Encoding") is not None:
+        return None
+    length = header("Content-Length")
+    return int(length) if length is not None and length.isascii() and length.isdigit() else None
+
+
+def _cap(header: Header) -> int | None:
+    value = (header("X-SPARQL-MaxRows") or "").strip()
+    return int(value) if value.isascii() and value.isdigit() and int(value) > 0 else None
+
+
+def _seconds(retry_after: str | None) -> float | None:
+    """`Retry-After` (RFC 9110, section 10.2.3): seconds, or a date."""
+    if retry_after is None:
+        return None
+    if retry_after.strip().isdecimal():
+        return float(retry_after)
+    try:
+        date = parsedate_to_datetime(retry_after)
+    except ValueError:
+        return None
+    return max(0.0, (date.replace(tzinfo=date.tzinfo or UTC) - datetime.now(UTC)).total_seconds())
+
+
+def _words(text: str) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= _DETAIL_SHOWN else f"{words[:_DETAIL_SHOWN]}…"
