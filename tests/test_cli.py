@@ -1,0 +1,427 @@
+"""The command in processes of its own: what it writes where, its exit statuses, and how it stops."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DATA = str(ROOT / "queries" / "data" / "companies.ttl")
+COMPANIES = str(ROOT / "queries" / "companies.rq")
+COMMAND = [sys.executable, "-m", "construct_messages"]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "CONSTRUCT_MESSAGES_SOURCE": "", "NO_COLOR": "1"}
+
+LABELS = "CONSTRUCT { ?s <urn:label> ?o } WHERE { ?s <urn:p> ?o }"
+# 37 triples five times over, none of which passes: minutes without a solution
+ENDLESS = """CONSTRUCT { ?a <urn:p> ?d } WHERE {
+  ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l . ?m ?n ?o
+  FILTER (STRLEN(CONCAT(STR(?a), STR(?d), STR(?g), STR(?j), STR(?m))) = 0)
+}"""
+MANY = "CONSTRUCT { ?a ?b ?c . ?d ?e ?f } WHERE { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }"
+
+
+class Done(NamedTuple):
+    status: int
+    log: str
+    errors: str
+
+
+def run(*arguments: str, stdin: str = "", cwd: Path | None = None, **variables: str) -> Done:
+    done = subprocess.run(
+        [*COMMAND, *arguments],
+        input=stdin.encode(),
+        capture_output=True,
+        check=False,
+        cwd=cwd,
+        env=ENVIRONMENT | variables,
+        timeout=60,
+    )
+    return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> str:
+    path = tmp_path / "data.trig"
+    path.write_text(
+        "PREFIX : <http://example.org/>\n"
+        ":a :p 1 , 2 . :b :p 1 ; :q [] . :c :p 'text'@en .\n"
+        ":g { :a :p 3 } :h { :b :p 4 }\n",
+        encoding="utf-8",
+    )
+    return str(path)
+
+
+P = "PREFIX : <http://example.org/> CONSTRUCT { ?s :o ?o } WHERE { ?s :p ?o } ORDER BY ?s ?o"
+
+# options → the log, with short names put in for the IRIs
+OPTIONS = {
+    "plain": (["--query", P], "@ a:1 @ a:2 @ b:1 @ c:'text'"),
+    "max-messages": (["--query", P, "--max-messages", "2"], "@ a:1 @ a:2"),
+    "max-messages 0": (["--query", P, "--max-messages", "0"], ""),
+    "group-by": (["--query", P, "--group-by", "?s"], "@ a:1 a:2 @ b:1 @ c:'text'"),
+    "group-by, sorted": (["--query", P, "--group-by", "$o", "--group-order", "sorted"], "@ a:1 b:1 @ a:2 @ c:'text'"),
+    "bind": (["--query", P, "--bind", "s=<http://example.org/b>"], "@ b:1"),
+    "bind a literal": (["--query", P, "--bind", "?o=1"], "@ a:1 @ b:1"),
+    "default-graph": (["--query", P, "--default-graph", "http://example.org/g"], "@ a:3"),
+    "default-graphs": (
+        ["--query", P, "--default-graph", "http://example.org/g", "--default-graph", "http://example.org/h"],
+        "@ a:3 @ b:4",
+    ),
+    "default-graph union": (
+        ["--query", P, "--default-graph", "union"],
+        "@ a:1 @ a:2 @ a:3 @ b:1 @ b:4 @ c:'text'",
+    ),
+    "named-graph": (
+        [
+            "--query",
+            P.replace("{ ?s :p ?o }", "{ GRAPH ?g { ?s :p ?o } }"),
+            "--named-graph",
+            "http://example.org/h",
+        ],
+        "@ b:4",
+    ),
+    "prefix": (
+        [
+            "--query",
+            "CONSTRUCT { ?s e:o ?o } WHERE { ?s e:p ?o FILTER(?o = 1) } ORDER BY ?s",
+            "--prefix",
+            "e=http://example.org/",
+        ],
+        "@ a:1 @ b:1",
+    ),
+    "base": (
+        ["--query", "CONSTRUCT { ?s <o> ?o } WHERE { ?s <p> ?o } ORDER BY ?s ?o", "--base", "http://example.org/"],
+        "@ a:1 @ a:2 @ b:1 @ c:'text'",
+    ),
+    "distinct": (
+        ["--query", P.replace("?s :o ?o", ":x :o ?o"), "--distinct"],
+        "@ x:1 @ x:2 @ x:'text'",
+    ),
+    "empty": (["--query", P.replace("?s :o ?o", "?o :o ?s")], "@ @ @ @"),
+    "skip-empty": (["--query", P.replace("?s :o ?o", "?o :o ?s"), "--skip-empty"], ""),
+}
+
+
+@pytest.mark.parametrize("case", OPTIONS)
+def test_options(case: str, data: str) -> None:
+    arguments, expected = OPTIONS[case]
+    done = run("run", *arguments, "--source", data, "--format", "nt")
+    assert (done.status, done.errors) == (0, "")
+    assert brief(done.log) == expected
+
+
+def brief(log: str) -> str:
+    shortened = []
+    for line in log.splitlines():
+        if line == "# @message":
+            shortened.append("@")
+            continue
+        match = re.fullmatch(r'<http://example.org/(\w)> <http://example.org/o> "(\w+)"(@en|\^\^\S+integer>) \.', line)
+        assert match, line
+        shortened.append(f"{match[1]}:'{match[2]}'" if match[3] == "@en" else f"{match[1]}:{match[2]}")
+    return " ".join(shortened)
+
+
+def test_skolemize(data: str) -> None:
+    query = P.replace(":p", ":q")
+    done = run("run", "--query", query, "--source", data, "--skolemize", "https://example.org/.well-known/genid/")
+    assert re.fullmatch(r"# @message\n\S+ \S+ <https://example\.org/\.well-known/genid/\w+> \.\n", done.log)
+
+
+SYNTAXES = {
+    "nq": (["--format", "nq"], '# @message\n<urn:s> <urn:p> "1" .\n'),
+    "ttl": (["--format", "ttl"], '# @message\nPREFIX u: <urn:>\n\nu:s u:p "1" .\n'),
+    "trig, labelled": (
+        ["--format", "TriG", "--messages", "1.1-messages"],
+        'VERSION "1.1-messages"\nPREFIX u: <urn:>\n\nu:s u:p "1" .\nMESSAGE\n',
+    ),
+    "a media type": (
+        ["--format", "application/n-triples; version=1.2-messages"],
+        'VERSION "1.2-messages"\n<urn:s> <urn:p> "1" .\nMESSAGE\n',
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SYNTAXES)
+def test_formats(case: str) -> None:
+    arguments, log = SYNTAXES[case]
+    query = 'PREFIX u: <urn:> CONSTRUCT { u:s u:p "1" } WHERE { ?a <http://dbpedia.org/ontology/location> ?b } LIMIT 1'
+    assert run("run", "--query", query, "--source", DATA, *arguments) == Done(0, log, "")
+
+
+def test_the_query_from_standard_input_and_the_source_from_the_environment() -> None:
+    query = "\ufeff" + Path(COMPANIES).read_text(encoding="utf-8").replace("\n", "\r\n")
+    done = run("run", "-", stdin=query, CONSTRUCT_MESSAGES_SOURCE=DATA)
+    assert done == run("run", COMPANIES, "--source", DATA)
+    assert done.log.count("# @message\n") == 5
+
+
+def test_select_needs_no_source() -> None:
+    done = run("run", "--select", "--query", "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o } LIMIT 1", "--group-by", "?s")
+    assert done == Done(0, "SELECT ?s ?p ?o WHERE { ?s ?p ?o } LIMIT 1\n", "")
+
+
+def test_version_and_help() -> None:
+    assert re.fullmatch(r"construct-messages \d+\.\d+\.\d+\S*\n", run("--version").log)
+    assert "--group-by" in run("run", "--help").log
+
+
+# --- errors ---------------------------------------------------------------------------------------------------------
+
+ANY = "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }"
+ERRORS = {
+    "no command": ([], 2, "COMMAND", "--help"),
+    "unknown option": (["run", "--nope"], 2, "--nope", "--help"),
+    "not a number": (["run", "--query", ANY, "--max-messages", "x"], 2, "'x'", "--help"),
+    "no query": (["run", "--source", DATA], 2, "QUERY-FILE", "before --source"),
+    "two queries": (["run", COMPANIES, "--query", ANY], 2, "QUERY-FILE", "before --source"),
+    "no such query": (["run", "nowhere.rq", "--source", DATA], 2, "nowhere.rq", None),
+    "no source": (["run", "--query", ANY], 2, "source", "CONSTRUCT_MESSAGES_SOURCE"),
+    "no such source": (["run", "--query", ANY, "--source", "nowhere.ttl"], 2, "nowhere.ttl", None),
+    "illegal query": (["run", "--query", "CONSTRUCT { ?s ?p } WHERE {}", "--source", DATA], 2, "line 1, column", None),
+    "the engine's own": (
+        ["run", "--query", "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o FILTER }", "--source", DATA],
+        2,
+        "embedded engine",
+        "lines are those",
+    ),
+    "another form": (["run", "--query", "ASK {}", "--source", DATA], 2, "got ASK", "only CONSTRUCT"),
+    "unknown format": (["run", "--query", ANY, "--source", DATA, "--format", "xml"], 2, "'xml'", "text/turtle"),
+    "unknown syntax": (["run", "--query", ANY, "--source", DATA, "--messages", "2"], 2, "'2'", "--help"),
+    "malformed --bind": (["run", "--query", ANY, "--source", DATA, "--bind", "s"], 2, "'s' is not v=TERM", "--bind"),
+    "no term": (["run", "--query", ANY, "--source", DATA, "--bind", "s=x"], 2, "'x'", "<http://"),
+    "malformed --header": (["run", "--query", ANY, "--source", DATA, "--header", "a"], 2, "'a' is not K:V", "--header"),
+    "nobody listens": (["run", "--query", ANY, "--source", "http://127.0.0.1:9/sparql"], 3, "127.0.0.1:9", None),
+    "no place": (["run", "--query", ANY, "--source", DATA, "--output", "no/where.nq"], 2, "no/where.nq", None),
+}
+
+
+@pytest.mark.parametrize("case", ERRORS)
+def test_errors(case: str, tmp_path: Path) -> None:
+    arguments, status, error, hint = ERRORS[case]
+    done = run(*arguments, cwd=tmp_path)
+    first, *rest = done.errors.splitlines()
+    assert (done.status, done.log) == (status, "")
+    assert first.startswith("error: ")
+    assert error in first
+    assert len(rest) <= 1
+    assert all(line.startswith("hint: ") for line in rest)
+    assert hint is None or hint in rest[0]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_debug_shows_where() -> None:
+    done = run("run", "--query", "ASK {}", "--source", DATA, "--debug")
+    assert done.status == 2
+    assert done.errors.startswith("Traceback (most recent call last):\n")
+    assert "expected a CONSTRUCT query, got ASK" in done.errors
+
+
+def test_not_utf8(tmp_path: Path) -> None:
+    (tmp_path / "latin.rq").write_bytes("# é\n".encode("latin-1"))
+    done = run("run", "latin.rq", "--source", DATA, cwd=tmp_path)
+    assert done == Done(2, "", "error: the query latin.rq is not UTF-8 at byte 2\nhint: convert it to UTF-8\n")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has /dev/full")
+def test_no_space_left() -> None:
+    done = run("run", COMPANIES, "--source", DATA, "--output", "/dev/full")
+    assert (done.status, done.errors) == (1, "error: [Errno 28] No space left on device\n")
+
+
+class Endpoint(BaseHTTPRequestHandler):
+    """Answers by path; `/cut` promises more than it sends."""
+
+    requests: list[tuple[str, dict[str, list[str]], dict[str, str]]]
+
+    def do_GET(self) -> None:
+        self.answer(urlsplit(self.path).query)
+
+    def do_POST(self) -> None:
+        self.answer(self.rfile.read(int(self.headers["Content-Length"])).decode())
+
+    def answer(self, form: str) -> None:
+        self.requests.append((self.command, parse_qs(form), dict(self.headers)))
+        path = urlsplit(self.path).path
+        one = '{"s":{"type":"uri","value":"urn:s"},"o":{"type":"literal","value":"o"}}'
+        body = f'{{"head":{{"vars":["s","o"]}},"results":{{"bindings":[{one},{one}]}}}}'.encode()
+        self.send_response(500 if path == "/broken" else 200)
+        self.send_header("Content-Type", "application/sparql-results+json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body[:-50] if path == "/cut" else body)
+
+    def log_message(self, *_: object) -> None:
+        """Nothing: the test's own assertions say what went wrong."""
+
+
+@pytest.fixture
+def endpoint() -> Iterator[str]:
+    Endpoint.requests = []
+    with ThreadingHTTPServer(("127.0.0.1", 0), Endpoint) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_endpoint(endpoint: str, method: str) -> None:
+    header = ["--header", "X-Test: a:b"]
+    done = run("run", "--query", LABELS, "--source", f"{endpoint}/sparql", "--method", method, *header)
+    assert done == Done(0, '# @message\n<urn:s> <urn:label> "o" .\n' * 2, "")
+    ((verb, form, headers),) = Endpoint.requests
+    assert (verb, headers["X-Test"]) == (method.upper(), "a:b")
+    assert form["query"][0].startswith("SELECT ?s ?o")
+
+
+def test_a_source_that_fails(endpoint: str) -> None:
+    done = run("run", "--query", LABELS, "--source", f"{endpoint}/broken")
+    assert (done.status, done.log) == (3, "")
+    assert "500" in done.errors
+
+
+def test_a_result_that_is_cut_short(endpoint: str, tmp_path: Path) -> None:
+    done = run("run", "--query", LABELS, "--source", f"{endpoint}/cut", "--output", "log.nt", cwd=tmp_path)
+    assert done.status == 4
+    assert done.errors.startswith("error: ")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_timeout() -> None:
+    started = time.monotonic()
+    done = run("run", "--query", ENDLESS, "--source", DATA, "--timeout", "0.5")
+    assert done.status == 3
+    assert "time" in done.errors
+    assert time.monotonic() - started < 10
+
+
+# --- files ----------------------------------------------------------------------------------------------------------
+
+
+def test_output_takes_format_and_packing_from_its_name(tmp_path: Path) -> None:
+    done = run("run", COMPANIES, "--source", DATA, "--output", "log.trig.gz", cwd=tmp_path)
+    assert done == Done(0, "", "")
+    log = gzip.decompress((tmp_path / "log.trig.gz").read_bytes()).decode()
+    assert log == run("run", COMPANIES, "--source", DATA, "--format", "trig").log
+    assert [path.name for path in tmp_path.iterdir()] == ["log.trig.gz"]
+
+
+def test_a_run_that_fails_leaves_the_old_log(tmp_path: Path) -> None:
+    (tmp_path / "log.ttl").write_text("the old log", encoding="utf-8")
+    query = str(ROOT / "queries" / "countries-by-graph.rq")
+    done = run("run", query, "--source", DATA, "--output", "log.ttl", cwd=tmp_path)
+    assert done.status == 2
+    assert "message 1: Turtle has no named graphs" in done.errors
+    assert [path.name for path in tmp_path.iterdir()] == ["log.ttl"]
+    assert (tmp_path / "log.ttl").read_text(encoding="utf-8") == "the old log"
+
+
+# --- stopping -------------------------------------------------------------------------------------------------------
+
+
+def interrupt(process: subprocess.Popen[bytes]) -> float:
+    """Ctrl-C; the seconds until the process is gone."""
+    started = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    process.wait(timeout=20)
+    return time.monotonic() - started
+
+
+def test_interrupt_during_a_long_evaluation(tmp_path: Path) -> None:
+    command = [*COMMAND, "run", "--query", ENDLESS, "--source", DATA, "--output", "log.nq"]
+    with subprocess.Popen(command, cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.PIPE) as process:
+        deadline = time.monotonic() + 20
+        while not list(tmp_path.iterdir()):  # the hidden file appears when the evaluation begins
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        time.sleep(0.3)
+        assert process.poll() is None
+        assert interrupt(process) < 1
+        assert process.stderr is not None
+        assert (process.returncode, process.stderr.read()) == (130, b"")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_interrupt_while_messages_come() -> None:
+    command = [*COMMAND, "run", "--query", MANY, "--source", DATA]
+    with subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == b"# @message\n"
+        assert interrupt(process) < 1
+        assert (process.returncode, process.stderr.read()) == (130, b"")
+
+
+def test_a_reader_that_leaves_is_no_error() -> None:
+    command = [*COMMAND, "run", "--query", MANY, "--source", DATA]
+    with subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == b"# @message\n"
+        process.stdout.close()
+        assert (process.wait(timeout=20), process.stderr.read()) == (0, b"")
+
+
+# --- terminals ------------------------------------------------------------------------------------------------------
+
+
+def on_terminal(*arguments: str, log_too: bool = False) -> tuple[str, str]:
+    """What a command prints to a terminal as standard error, and to standard output."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, "run", *arguments, "--source", DATA],
+        stdout=theirs if log_too else subprocess.PIPE,
+        stderr=theirs,
+        env=ENVIRONMENT | {"TERM": "xterm", "COLUMNS": "100"},
+    )
+    with process:
+        os.close(theirs)
+        shown = b""
+        while chunk := _read_terminal(ours):
+            shown += chunk
+        os.close(ours)
+        log = process.stdout.read().decode() if process.stdout else ""
+    assert process.returncode == 0
+    return shown.decode(), log
+
+
+def _read_terminal(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 4096)
+    except OSError:  # how Linux says that the other end is closed
+        return b""
+
+
+PROGRESS = re.compile(r"5 messages, [\d,]+ messages/s, 3\.\d kB\r\n\Z")
+
+
+def test_progress_on_a_terminal() -> None:
+    shown, log = on_terminal(COMPANIES)
+    assert PROGRESS.search(shown)
+    assert log == run("run", COMPANIES, "--source", DATA).log
+
+
+def test_one_line_behind_a_log_on_the_same_terminal() -> None:
+    shown, _ = on_terminal(COMPANIES, log_too=True)
+    log = run("run", COMPANIES, "--source", DATA).log.replace("\n", "\r\n")
+    assert shown.startswith(log)
+    assert PROGRESS.fullmatch(shown.removeprefix(log))
+
+
+def test_quiet() -> None:
+    shown, _ = on_terminal(COMPANIES, "--quiet")
+    assert shown == ""

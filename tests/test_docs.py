@@ -1,0 +1,154 @@
+"""Every code block of the README and the docs does what the page says."""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from construct_messages.cli import build_parser
+from construct_messages.query.rewrite import ConstructQuery
+
+ROOT = Path(__file__).parents[1]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+
+# Blocks that other tests run, or that are no code: what a query gives, and the syntax of a command.
+SHOWN = {"text", "turtle", "sh"}
+
+
+class Block(NamedTuple):
+    page: str
+    line: int
+    language: str
+    text: str
+
+
+def blocks() -> list[Block]:
+    return [
+        Block(
+            str(page.relative_to(ROOT)),
+            text.count("\n", 0, match.start()) + 1,
+            match["language"],
+            match["text"],
+        )
+        for page in PAGES
+        for text in [page.read_text(encoding="utf-8")]
+        for match in re.finditer(r"^```(?P<language>.*)\n(?P<text>(?s:.*?))^```$", text, re.MULTILINE)
+    ]
+
+
+BLOCKS = blocks()
+
+
+def of(*languages: str) -> pytest.MarkDecorator:
+    chosen = [block for block in BLOCKS if block.language in languages]
+    return pytest.mark.parametrize("block", chosen, ids=[f"{block.page}:{block.line}" for block in chosen])
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A folder in which the pages' relative paths hold, and nothing that a block writes does harm."""
+    (tmp_path / "queries").symlink_to(ROOT / "queries")
+    return tmp_path
+
+
+def shell(command: str, place: Path) -> str:
+    """What a command prints on both outputs, and its exit status where that is not 0."""
+    environment = os.environ | {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+    }
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=place,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    return done.stdout + (f"[exit status {done.returncode}]\n" if done.returncode else "")
+
+
+def test_every_language_is_tested() -> None:
+    assert {block.language for block in BLOCKS} - SHOWN <= {"console", "python", "sparql"}
+
+
+@of("console")
+def test_console(block: Block, place: Path) -> None:
+    prompt, *sessions = re.split(r"^\$ ", block.text, flags=re.MULTILINE)
+    assert prompt == ""
+    for session in sessions:
+        command, _, output = session.partition("\n")
+        assert shell(command, place) == output
+
+
+@pytest.mark.parametrize("page", sorted({block.page for block in BLOCKS if block.language == "python"}))
+def test_python(page: str, place: Path) -> None:
+    """A page's Python blocks run one after the other, as a reader types them; a text block behind one is its output."""
+    of_page = [block for block in BLOCKS if block.page == page]
+    program, expected = "", ""
+    for block, following in zip(of_page, [*of_page[1:], None], strict=True):
+        if block.language == "python":
+            program += block.text
+            if following is not None and following.language == "text":
+                expected += following.text
+    (place / "page.py").write_text(program, encoding="utf-8")
+    assert shell("python page.py", place) == expected
+
+
+@of("sparql")
+def test_sparql(block: Block) -> None:
+    query = ConstructQuery.parse(block.text)
+    assert query.template.patterns
+
+
+def test_the_first_log_of_the_readme(place: Path) -> None:
+    query, log = next((q, t) for q, t in pairwise(BLOCKS) if q.page == "README.md")
+    assert (query.language, log.language) == ("sparql", "turtle")
+    (place / "query.rq").write_text(query.text, encoding="utf-8")
+    command = "construct-messages run query.rq --source queries/data/companies.ttl --format ttl"
+    assert shell(command, place) == log.text
+
+
+def test_the_two_commands_of_the_readme(place: Path) -> None:
+    """Only what comes behind the installation runs here; `.ci/run` runs both as they stand."""
+    run, test = (block.text.split(" && ") for block in BLOCKS if (block.page, block.language) == ("README.md", "sh"))
+    assert run[:2] == ["python3 -m venv .venv", ".venv/bin/pip install ."]
+    assert test == ["python3 -m venv .venv", ".venv/bin/pip install '.[test]'", ".venv/bin/pytest\n"]
+    (main_job,) = run[2:]
+    assert shell(main_job.replace(".venv/bin/", ""), place).count("# @message\n") == 5
+    assert "README.md" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("query", sorted((ROOT / "queries").glob("*.rq")), ids=lambda path: path.name)
+def test_the_queries_give_messages(query: Path, place: Path) -> None:
+    log = shell(f"construct-messages run queries/{query.name} --source queries/data/companies.ttl", place)
+    assert log.startswith("# @message\n<http://dbpedia.org/resource/")
+
+
+def test_every_option_is_documented() -> None:
+    page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    (commands,) = (action for action in build_parser()._actions if isinstance(action, argparse._SubParsersAction))
+    options = {
+        option
+        for parser in (build_parser(), *commands.choices.values())
+        for action in parser._actions
+        for option in action.option_strings
+        if option.startswith("--")
+    }
+    documented = set(re.findall(r"`(--[a-z-]+)", page))
+    assert options == documented
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_to_files(page: Path) -> None:
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    for target in re.findall(r"\]\(([^)#]+)\)", text):
+        assert target.startswith("http") or (page.parent / target).exists(), target
