@@ -1,4 +1,7 @@
-"""The command in processes of its own: what it writes where, its exit statuses, and how it stops."""
+"""The command: what it writes where, its exit statuses, and how it stops.
+
+Tables run `main` in this process, where starting takes no time; all else runs in processes of its own.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,15 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+
+from construct_messages.cli import main
 
 ROOT = Path(__file__).parents[1]
 DATA = str(ROOT / "queries" / "data" / "companies.ttl")
@@ -51,6 +56,21 @@ def run(*arguments: str, stdin: str = "", cwd: Path | None = None, **variables: 
         timeout=60,
     )
     return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+@pytest.fixture
+def here(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Done]:
+    """`run` in this process."""
+    monkeypatch.delenv("CONSTRUCT_MESSAGES_SOURCE", raising=False)
+
+    def run_here(*arguments: str) -> Done:
+        try:
+            status = main(arguments)
+        except SystemExit as exit:  # argparse's way out
+            status = exit.code
+        return Done(status, *capfd.readouterr())
+
+    return run_here
 
 
 @pytest.fixture
@@ -117,9 +137,9 @@ OPTIONS = {
 
 
 @pytest.mark.parametrize("case", OPTIONS)
-def test_options(case: str, data: str) -> None:
+def test_options(case: str, data: str, here: Callable[..., Done]) -> None:
     arguments, expected = OPTIONS[case]
-    done = run("run", *arguments, "--source", data, "--format", "nt")
+    done = here("run", *arguments, "--source", data, "--format", "nt")
     assert (done.status, done.errors) == (0, "")
     assert brief(done.log) == expected
 
@@ -136,9 +156,9 @@ def brief(log: str) -> str:
     return " ".join(shortened)
 
 
-def test_skolemize(data: str) -> None:
+def test_skolemize(data: str, here: Callable[..., Done]) -> None:
     query = P.replace(":p", ":q")
-    done = run("run", "--query", query, "--source", data, "--skolemize", "https://example.org/.well-known/genid/")
+    done = here("run", "--query", query, "--source", data, "--skolemize", "https://example.org/.well-known/genid/")
     assert re.fullmatch(r"# @message\n\S+ \S+ <https://example\.org/\.well-known/genid/\w+> \.\n", done.log)
 
 
@@ -157,10 +177,10 @@ SYNTAXES = {
 
 
 @pytest.mark.parametrize("case", SYNTAXES)
-def test_formats(case: str) -> None:
+def test_formats(case: str, here: Callable[..., Done]) -> None:
     arguments, log = SYNTAXES[case]
     query = 'PREFIX u: <urn:> CONSTRUCT { u:s u:p "1" } WHERE { ?a <http://dbpedia.org/ontology/location> ?b } LIMIT 1'
-    assert run("run", "--query", query, "--source", DATA, *arguments) == Done(0, log, "")
+    assert here("run", "--query", query, "--source", DATA, *arguments) == Done(0, log, "")
 
 
 def test_the_query_from_standard_input_and_the_source_from_the_environment() -> None:
@@ -170,8 +190,8 @@ def test_the_query_from_standard_input_and_the_source_from_the_environment() -> 
     assert done.log.count("# @message\n") == 5
 
 
-def test_select_needs_no_source() -> None:
-    done = run("run", "--select", "--query", "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o } LIMIT 1", "--group-by", "?s")
+def test_select_needs_no_source(here: Callable[..., Done]) -> None:
+    done = here("run", "--select", "--query", "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o } LIMIT 1", "--group-by", "?s")
     assert done == Done(0, "SELECT ?s ?p ?o WHERE { ?s ?p ?o } LIMIT 1\n", "")
 
 
@@ -211,9 +231,10 @@ ERRORS = {
 
 
 @pytest.mark.parametrize("case", ERRORS)
-def test_errors(case: str, tmp_path: Path) -> None:
+def test_errors(case: str, here: Callable[..., Done], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     arguments, status, error, hint = ERRORS[case]
-    done = run(*arguments, cwd=tmp_path)
+    monkeypatch.chdir(tmp_path)
+    done = here(*arguments)
     first, *rest = done.errors.splitlines()
     assert (done.status, done.log) == (status, "")
     assert first.startswith("error: ")
@@ -224,8 +245,8 @@ def test_errors(case: str, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_debug_shows_where() -> None:
-    done = run("run", "--query", "ASK {}", "--source", DATA, "--debug")
+def test_debug_shows_where(here: Callable[..., Done]) -> None:
+    done = here("run", "--query", "ASK {}", "--source", DATA, "--debug")
     assert done.status == 2
     assert done.errors.startswith("Traceback (most recent call last):\n")
     assert "expected a CONSTRUCT query, got ASK" in done.errors
@@ -279,17 +300,17 @@ def endpoint() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("method", ["get", "post"])
-def test_endpoint(endpoint: str, method: str) -> None:
+def test_endpoint(endpoint: str, method: str, here: Callable[..., Done]) -> None:
     header = ["--header", "X-Test: a:b"]
-    done = run("run", "--query", LABELS, "--source", f"{endpoint}/sparql", "--method", method, *header)
+    done = here("run", "--query", LABELS, "--source", f"{endpoint}/sparql", "--method", method, *header)
     assert done == Done(0, '# @message\n<urn:s> <urn:label> "o" .\n' * 2, "")
     ((verb, form, headers),) = Endpoint.requests
     assert (verb, headers["X-Test"]) == (method.upper(), "a:b")
     assert form["query"][0].startswith("SELECT ?s ?o")
 
 
-def test_a_source_that_fails(endpoint: str) -> None:
-    done = run("run", "--query", LABELS, "--source", f"{endpoint}/broken")
+def test_a_source_that_fails(endpoint: str, here: Callable[..., Done]) -> None:
+    done = here("run", "--query", LABELS, "--source", f"{endpoint}/broken")
     assert (done.status, done.log) == (3, "")
     assert "500" in done.errors
 
