@@ -98,7 +98,8 @@ def templates(draw: st.DrawFn, graphs: bool = True) -> Template:
 def _solutions(draw: st.DrawFn) -> list[tuple[Term, ...]]:
     # few different values in one example, so that triples coincide; the empty string is unbound
     few = draw(st.lists(st.one_of(IRIS, TERMS), min_size=1, max_size=2))
-    value = st.one_of(FEW_IRIS, st.sampled_from(few), st.sampled_from(few), TERMS, st.just(terms.UNBOUND))
+    kinds = [FEW_IRIS, st.sampled_from(few), st.sampled_from(few), TERMS, LITERALS, st.just(terms.UNBOUND)]
+    value = st.sampled_from(kinds).flatmap(lambda kind: kind)  # one_of would flatten TERMS, and so favour it
     solution = st.one_of(st.tuples(*(value for _ in VARIABLES)), FEW_IRIS.map(lambda term: (term,) * len(VARIABLES)))
     return draw(st.lists(solution, min_size=1, max_size=6))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import event, given
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from construct_messages.errors import CannotCarry
@@ -63,6 +63,7 @@ def test_the_property_meets_what_it_is_about(graphs: bool) -> None:
     counts = {"unbound": 0, "literal subject": 0, "duplicate": 0, "shared blank": 0}
     examples = 0
 
+    @settings(max_examples=200, derandomize=True)
     @given(templates(graphs=graphs), SOLUTIONS)
     def count(template: Template, solutions: list[tuple[Term, ...]]) -> None:
         nonlocal examples

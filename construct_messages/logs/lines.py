@@ -10,8 +10,7 @@ RDF 1.2 N-Triples/N-Quads; RDF Messages section 3 for the delimiters. Decoders c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import repeat
+from collections.abc import Sequence
 from typing import Final
 
 from construct_messages.formats import Format, Syntax
@@ -131,12 +130,13 @@ class TemplateLines:
             columns = [
                 batch.column(slot, name) for slot, name in zip(pattern, FORBIDDEN, strict=True) if slot is not None
             ]
-            if index not in self._compared and not any(map(batch.has_gaps, columns)):
+            gaps = any(map(batch.has_gaps, columns))
+            if index not in self._compared and not gaps:
                 for column in columns:
                     pieces += (column, b" ")
                 pieces.append(b".\n")
                 continue
-            line = _lines(columns, len(solutions))
+            line = _lines(columns, len(solutions), gaps)
             for twin in self._twins[index]:
                 line = [b"" if a == b else b for a, b in zip(lines[twin], line, strict=True)]
             lines[index] = line
@@ -146,18 +146,21 @@ class TemplateLines:
         return _interleave(pieces, len(solutions))
 
 
-def _lines(columns: Sequence[_Column], size: int) -> list[bytes]:
+def _lines(parts: Sequence[_Column], size: int, gaps: bool) -> list[bytes]:
     """A column of statement lines; no line where a part is missing."""
-    parts = _spread(columns, size)
-    if len(parts) == 3:
-        return [b"%b %b %b .\n" % (s, p, o) if s and p and o else b"" for s, p, o in zip(*parts, strict=True)]
-    return [
-        b"%b %b %b %b .\n" % (s, p, o, g) if s and p and o and g else b"" for s, p, o, g in zip(*parts, strict=True)
-    ]
+    return _format(b"%b " * len(parts) + b".\n", parts, size, gaps)
 
 
-def _spread(columns: Sequence[_Column], size: int) -> list[Iterable[bytes]]:
-    return [repeat(column, size) if isinstance(column, bytes) else column for column in columns]
+def _format(form: bytes, parts: Sequence[_Column], size: int, gaps: bool) -> list[bytes]:
+    """`form` with the parts of each solution in turn in its places; b"" where a part is missing."""
+    # the constants first, once for all
+    form %= tuple(part.replace(b"%", b"%%") if isinstance(part, bytes) else b"%b" for part in parts)
+    columns = [part for part in parts if not isinstance(part, bytes)]
+    if not columns:
+        return [form % ()] * size
+    if gaps:
+        return [b"" if b"" in terms else form % terms for terms in zip(*columns, strict=True)]
+    return [form % terms for terms in zip(*columns, strict=True)]
 
 
 def _interleave(pieces: Sequence[_Column], size: int) -> bytes:
@@ -181,6 +184,7 @@ class _Batch:
     def __init__(self, columns: Sequence[list[bytes]], size: int, first: int) -> None:
         self._columns, self._size, self._first = columns, size, first
         self._joined: dict[int, bytes] = {}
+        self._fresh: dict[int, list[bytes]] = {}
         self._legal: dict[tuple[Slot, str], _Column] = {}
         self._gaps: set[int] = set()  # ids of the columns that have a missing term; they live as long as _legal
 
@@ -198,21 +202,22 @@ class _Batch:
             case Constant(term):
                 return term.encode()
             case Blank(index):
-                return [b"_:" + blank_label(number, index).encode() for number in self._numbers()]
+                return self._blanks(index)
             case Variable(index):
                 return self._variable(index, position)
             case Nested():
                 parts = [self.column(part, name) for part, name in zip(slot, FORBIDDEN, strict=False)]
-                triples = [
-                    b"<<( %b %b %b )>>" % (s, p, o) if s and p and o else b""
-                    for s, p, o in zip(*_spread(parts, self._size), strict=True)
-                ]
-                if any(map(self.has_gaps, parts)):
+                gaps = any(map(self.has_gaps, parts))
+                triples = _format(b"<<( %b %b %b )>>", parts, self._size, gaps)
+                if gaps:
                     self._gaps.add(id(triples))
                 return triples
 
-    def _numbers(self) -> range:
-        return range(self._first, self._first + self._size)
+    def _blanks(self, index: int) -> list[bytes]:
+        if index not in self._fresh:
+            form = b"_:%b" % blank_label("%d", index).encode()
+            self._fresh[index] = [form % number for number in range(self._first, self._first + self._size)]
+        return self._fresh[index]
 
     def _variable(self, index: int, position: str) -> _Column:
         column = self._columns[index]

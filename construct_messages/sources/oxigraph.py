@@ -36,6 +36,7 @@ from construct_messages.terms import from_pyoxigraph
 _CHUNK: Final = 1 << 16
 _FIRST_SOLUTIONS: Final = 64
 _SLOW: Final = 0.02  # seconds for that many
+_PATIENCE: Final = 0.001  # seconds to wait for a chunk to fill: larger batches cost less a solution
 
 
 class OxigraphSource:
@@ -57,10 +58,10 @@ class OxigraphSource:
         """See `Source.solutions`."""
         deadline = None if request.timeout is None else time.monotonic() + request.timeout
         with _Evaluation(self._store, request) as evaluation:
-            for read_end in evaluation.documents:
+            for read_end, patience in evaluation.documents:
                 decoder = TsvDecoder(request.select.variables)
                 received = False
-                while chunk := _read(read_end, deadline):
+                while chunk := _read(read_end, deadline, patience):
                     received = True
                     yield from decoder.feed(chunk)
                 evaluation.end(read_end)
@@ -71,11 +72,11 @@ class OxigraphSource:
         """See `Source.asolutions`."""
         deadline = None if request.timeout is None else time.monotonic() + request.timeout
         with _Evaluation(self._store, request) as evaluation:
-            for read_end in evaluation.documents:
+            for read_end, patience in evaluation.documents:
                 os.set_blocking(read_end, False)
                 decoder = TsvDecoder(request.select.variables)
                 received = False
-                while chunk := await _aread(read_end, deadline):
+                while chunk := await _aread(read_end, deadline, patience):
                     received = True
                     for batch in decoder.feed(chunk):
                         yield batch
@@ -87,16 +88,23 @@ class OxigraphSource:
         """Nothing to do: the store is the caller's."""
 
 
-def _read(descriptor: int, deadline: float | None) -> bytes:
-    if deadline is not None:
-        poll = polling.poll()
-        poll.register(descriptor, polling.POLLIN)
-        if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
-            raise _timeout()
-    return os.read(descriptor, _CHUNK)
+def _read(descriptor: int, deadline: float | None, patience: float) -> bytes:
+    """The next bytes; up to a chunk of them, where more come within `patience` seconds. Empty at the end."""
+    poll = polling.poll()
+    poll.register(descriptor, polling.POLLIN)
+    if deadline is not None and not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
+        raise _timeout()
+    data = os.read(descriptor, _CHUNK)
+    while patience and 0 < len(data) < _CHUNK and poll.poll(patience * 1000):
+        more = os.read(descriptor, _CHUNK - len(data))
+        if not more:
+            break  # the next call meets the end again
+        data += more
+    return data
 
 
-async def _aread(descriptor: int, deadline: float | None) -> bytes:
+async def _aread(descriptor: int, deadline: float | None, patience: float) -> bytes:
+    """`_read` for asyncio."""
     loop = asyncio.get_running_loop()
     ready = asyncio.Event()
     loop.add_reader(descriptor, ready.set)
@@ -107,7 +115,17 @@ async def _aread(descriptor: int, deadline: float | None) -> bytes:
         raise _timeout() from error
     finally:
         loop.remove_reader(descriptor)
-    return os.read(descriptor, _CHUNK)
+    data = os.read(descriptor, _CHUNK)
+    while patience and 0 < len(data) < _CHUNK:
+        await asyncio.sleep(patience)
+        try:
+            more = os.read(descriptor, _CHUNK - len(data))
+        except BlockingIOError:
+            break
+        if not more:
+            break
+        data += more
+    return data
 
 
 def _timeout() -> SourceTimeout:
@@ -128,7 +146,7 @@ class _Evaluation:
         self._variables = request.select.variables
         self._run = _query_call(store, request)
         first, bulk = os.pipe(), os.pipe()
-        self.documents = (first[0], bulk[0])
+        self.documents = ((first[0], 0.0), (bulk[0], _PATIENCE))
         # a daemon: an abandoned evaluation, which nothing can stop before its next solution, must not hold up the exit
         self._thread = threading.Thread(
             target=self._evaluate, args=(first[1], bulk[1]), name="construct-messages evaluation", daemon=True
@@ -139,12 +157,12 @@ class _Evaluation:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for read_end in self.documents:
+        for read_end, _patience in self.documents:
             os.close(read_end)
 
     def end(self, read_end: int) -> None:
         """At the end of a file, which alone does not mean that the evaluation ended well: raises its error."""
-        if read_end == self.documents[-1]:
+        if read_end == self.documents[-1][0]:
             self._thread.join()
             if self._error is not None:
                 raise self._error
