@@ -69,12 +69,10 @@ def pages(request: Request, profile: Profile, *, asked: tuple[str, ...], url: st
             )
         return
     size, position, number = request.page_size, 0, 0
-    while (wanted := size if select.limit is None else min(size, select.limit - position)) > 0:
-        part = window(select, wanted, position, wrap=profile.wrap_slices)
-        if part is None:
-            return
+    while (part := window(select, size, position, wrap=profile.wrap_slices)) is not None:
         page = Page(part, number, "d" if profile.stable_blank_nodes else f"p{number}_", asked, url)
         yield page
+        wanted = part.limit or 0
         if page.count > wanted:
             raise IncompleteResult(f"{url} sent {page.count} solutions for a page of {wanted}: it does not heed LIMIT")
         if page.count < wanted:

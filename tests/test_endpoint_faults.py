@@ -1,0 +1,583 @@
+"""Endpoints that misbehave, through both HTTP clients: no short answer ever ends cleanly."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import aclosing, closing
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any
+
+import pytest
+from SPARQLWrapper import BASIC, DIGEST, POST, SPARQLWrapper
+
+from construct_messages.errors import (
+    ConstructMessagesError,
+    IncompleteResult,
+    SourceError,
+    SourceTimeout,
+    UsageError,
+)
+from construct_messages.query.select import Select
+from construct_messages.sources import UNION, Request
+from construct_messages.sources.endpoint import EndpointSource, WrapperSource
+from construct_messages.terms import Term, iri, literal
+from tests.fault_server import JSON, STALL, TSV, XML, FaultServer, response
+from tests.results_documents import json_document, tsv_document, xml_document
+
+SELECT = Select("", "SELECT ?s ?o ", ("s", "o"), "WHERE ", "{ ?s <urn:p> ?o }")
+TABLE = [(iri(f"urn:{n}"), literal(f"label {n}", language="en")) for n in range(12)]
+VARIABLES = ("s", "o")
+BODIES = {
+    "json": (json_document(VARIABLES, TABLE), JSON),
+    "xml": (xml_document(VARIABLES, TABLE).rstrip(), XML),
+    "tsv": (tsv_document(VARIABLES, TABLE), TSV),
+}
+JSON_BODY = BODIES["json"][0]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[FaultServer]:
+    with closing(FaultServer()) as server:
+        yield server
+
+
+@pytest.fixture(params=["blocking", "asyncio"])
+def client(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def read(
+    client: str, source: WrapperSource, request: Request | None = None
+) -> tuple[list[tuple[Term, ...]], ConstructMessagesError | None]:
+    """The solutions that came, and the error behind them."""
+    request = Request(SELECT, timeout=10) if request is None else request
+    came: list[tuple[Term, ...]] = []
+
+    async def gather() -> None:
+        async with aclosing(source.asolutions(request)) as batches:
+            async for batch in batches:
+                came.extend(batch)
+
+    try:
+        if client == "asyncio":
+            asyncio.run(gather())
+        else:
+            for batch in source.solutions(request):
+                came.extend(batch)
+    except ConstructMessagesError as error:
+        return came, error
+    return came, None
+
+
+@pytest.mark.parametrize("framing", ["chunked", "length", "close"])
+@pytest.mark.parametrize("results", BODIES)
+def test_a_whole_answer(server: FaultServer, client: str, results: str, framing: str) -> None:
+    server.play(response(*BODIES[results], framing=framing))
+    came, error = read(client, EndpointSource(server.url, results=results))
+    if (results, framing) == ("tsv", "close"):
+        assert isinstance(error, IncompleteResult)
+        assert "without saying how long it is" in str(error)
+        assert came == []
+    else:
+        assert error is None
+        assert came == TABLE
+
+
+@pytest.mark.parametrize("framing", ["chunked", "length", "close"])
+@pytest.mark.parametrize("results", BODIES)
+def test_a_cut_answer(server: FaultServer, client: str, results: str, framing: str) -> None:
+    body, content_type = BODIES[results]
+    # everywhere in the last solutions, behind whole lines too, and inside the framing
+    cuts = [0, 1, len(body) // 2, *range(len(body) - 45, len(body), 3), len(body) - 1]
+    if framing == "chunked":
+        last = (
+            response(body, content_type).index(b"\r\n0\r\n\r\n") - response(body, content_type).index(b"\r\n\r\n") - 4
+        )
+        cuts += [last - 40, last, last + 2]  # up to the last chunk, which is empty
+    for cut in cuts:
+        server.play(response(body, content_type, framing=framing, cut=cut))
+        came, error = read(client, EndpointSource(server.url, results=results))
+        assert isinstance(error, IncompleteResult), cut
+        assert came == TABLE[: len(came)]
+
+
+@pytest.mark.parametrize("results", BODIES)
+@pytest.mark.parametrize("text", ["The SPARQL operation has been cancelled", "!TIMEDOUT!\n", "<html></html>"])
+def test_text_behind_the_result(server: FaultServer, client: str, results: str, text: str) -> None:
+    body, content_type = BODIES[results]
+    server.play(response(body + text.encode(), content_type))
+    _, error = read(client, EndpointSource(server.url, results=results))
+    assert isinstance(error, IncompleteResult)
+
+
+PAGE = "<!DOCTYPE html><html><body>secret page</body></html>"
+SOON = format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True)
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "status", "words", "hint"),
+    [
+        pytest.param(
+            response(JSON_BODY, status="206 Partial Content", headers={"X-SQL-State": "S1TAT"}),
+            IncompleteResult, 502, "sent a part of the result only: S1TAT", "more time", id="206",
+        ),
+        pytest.param(
+            response(JSON_BODY, headers={"X-SQL-State": "S1TAT", "X-SQL-Message": "Returning incomplete results"}),
+            IncompleteResult, 502, "Returning incomplete results", "more time", id="anytime",
+        ),
+        pytest.param(
+            response(b"slow down", "text/plain", status="429 Too Many Requests", headers={"Retry-After": "120"}),
+            SourceError, 429, "HTTP status 429: slow down", "try again in 120 seconds", id="429",
+        ),
+        pytest.param(
+            response(b"busy", "text/plain", status="503 Service Unavailable", headers={"Retry-After": SOON}),
+            SourceError, 503, "HTTP status 503: busy", "try again in 3", id="503-date",
+        ),
+        pytest.param(
+            response(b"Virtuoso S1T00 Error\n\n  SR171: Transaction timed out", "text/plain", status="500 Oops"),
+            SourceError, 500, "HTTP status 500: Virtuoso S1T00 Error SR171: Transaction timed out", None, id="500",
+        ),
+        pytest.param(
+            response(PAGE.encode(), "text/html", status="500 Oops"),
+            SourceError, 500, "HTTP status 500", None, id="500-html",
+        ),
+        pytest.param(
+            response(b"x" * 100_000, "text/plain", status="500 Oops", cut=50_000),
+            SourceError, 500, "HTTP status 500: xxx", None, id="500-long-and-cut",
+        ),
+        pytest.param(
+            response(b"Parse error: unexpected }", "text/plain", status="400 Bad Request"),
+            SourceError, 400, "refused the query: Parse error: unexpected }", None, id="400",
+        ),
+        pytest.param(
+            response(b"", "text/plain", status="401 Unauthorized"),
+            SourceError, 401, "HTTP status 401", "CONSTRUCT_MESSAGES_TOKEN", id="401",
+        ),
+        pytest.param(
+            response(b"", "text/plain", status="403 Forbidden"),
+            SourceError, 403, "HTTP status 403", "CONSTRUCT_MESSAGES_USER", id="403",
+        ),
+        pytest.param(
+            response(b"", "text/plain", status="204 No Content", framing="length"),
+            SourceError, 204, "HTTP status 204", None, id="204",
+        ),
+        pytest.param(
+            response(PAGE.encode(), "text/html; charset=utf-8"),
+            SourceError, 502, "answered with text/html, not with SPARQL results", "query form", id="html",
+        ),
+        pytest.param(response(b"s,o", "text/csv"), SourceError, 502, "answered with text/csv", None, id="csv"),
+        pytest.param(
+            response(*BODIES["tsv"]),
+            SourceError, 502, "answered with text/tab-separated-values", None, id="tsv-unasked",
+        ),
+        pytest.param(
+            response(JSON_BODY.decode().encode("utf-16"), f"{JSON}; charset=utf-16"),
+            SourceError, 502, "in utf-16, not in UTF-8", None, id="charset",
+        ),
+        pytest.param(
+            response(JSON_BODY.decode().encode("utf-16"), JSON),
+            IncompleteResult, 502, "expected a JSON object in UTF-8", None, id="utf-16",
+        ),
+        pytest.param(
+            response(b'{"head":{},"boolean":true}'),
+            IncompleteResult, 502, "got the result of an ASK", None, id="ask",
+        ),
+        pytest.param(
+            response(gzip.compress(JSON_BODY)[:-9], headers={"Content-Encoding": "gzip"}),
+            IncompleteResult, 502, "compressed result ends before its end", None, id="gzip-cut",
+        ),
+        pytest.param(
+            response(gzip.compress(JSON_BODY) + b"x", headers={"Content-Encoding": "gzip"}),
+            IncompleteResult, 502, "something follows the compressed result", None, id="gzip-trailing",
+        ),
+        pytest.param(
+            response(JSON_BODY, headers={"Content-Encoding": "gzip"}),
+            IncompleteResult, 502, "compressed result is damaged", None, id="gzip-damaged",
+        ),
+        pytest.param(
+            response(JSON_BODY, headers={"Content-Encoding": "br"}),
+            SourceError, 502, "content coding 'br'", None, id="brotli",
+        ),
+        pytest.param(
+            response(JSON_BODY, headers={"X-SPARQL-MaxRows": "12"}),
+            IncompleteResult, 502, "gives at most 12 solutions, and 12 came", "page_size=12", id="capped",
+        ),
+        pytest.param(
+            response(JSON_BODY, framing="length", length=len(JSON_BODY) + 1),
+            IncompleteResult, 502, "after 12 solutions", None, id="short-content-length",
+        ),
+        pytest.param(
+            response(b"", status="302 Found", headers={"Location": "http://other.example/sparql?key=1"}),
+            SourceError, 502, "redirects to http://other.example/sparql,", "if you trust it", id="redirect-elsewhere",
+        ),
+        pytest.param(
+            response(b"", status="302 Found", headers={"Location": "file:///etc/passwd"}),
+            SourceError, 502, "redirects to file:///etc/passwd", None, id="redirect-to-file",
+        ),
+        pytest.param(
+            response(b"", status="303 See Other", headers={"Location": "/status"}),
+            SourceError, 502, "redirects to", None, id="redirect-to-something-else",
+        ),
+        pytest.param(
+            response(b"", status="307 Temporary Redirect", headers={"Location": "/again"}),
+            SourceError, 502, "redirected more than 5 times", None, id="redirect-loop",
+        ),
+        pytest.param(b"", SourceError, 502, "could not be reached", "that the endpoint runs", id="no-answer"),
+        pytest.param(b"SSH-2.0\r\n\r\n", SourceError, 502, "could not be reached", None, id="not-http"),
+    ],
+)  # fmt: skip
+def test_errors(
+    server: FaultServer, client: str, answer: bytes, kind: type[SourceError], status: int, words: str, hint: str | None
+) -> None:
+    server.play(answer)
+    _, error = read(client, EndpointSource(server.url))
+    assert type(error) is kind
+    assert error.status == status
+    assert words in error.message
+    assert "secret page" not in str(error)
+    assert hint is None or hint in (error.hint or "")
+
+
+def test_retry_after(server: FaultServer, client: str) -> None:
+    for value, low, high in [("120", 120, 120), (SOON, 3000, 3600), ("soon", None, None)]:
+        server.play(response(b"", status="429 Too Many Requests", headers={"Retry-After": value}))
+        _, error = read(client, EndpointSource(server.url))
+        assert isinstance(error, SourceError)
+        if low is None:
+            assert error.retry_after is None
+        else:
+            assert error.retry_after is not None
+            assert low <= error.retry_after <= high
+
+
+def test_nobody_listens(client: str) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # bound, and not listening
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}/sparql?key=secret"
+        _, error = read(client, EndpointSource(url))
+    assert type(error) is SourceError
+    assert url.partition("?")[0] in error.message
+    assert "secret" not in error.message
+
+
+@pytest.mark.parametrize("results", BODIES)
+@pytest.mark.parametrize("count", [0, 1, 10])
+def test_a_stall_has_delivered_what_came(server: FaultServer, client: str, results: str, count: int) -> None:
+    body, content_type = BODIES[results]
+    ends = {"json": b"}}", "xml": b"</result>", "tsv": b"\n"}[results]
+    begins = {"json": b"[", "xml": b"<results>", "tsv": b"\n"}[results]
+    end = body.index(b"[", body.index(b"bindings")) + 1 if results == "json" else body.index(begins) + len(begins)
+    for _ in range(count):
+        end = body.index(ends, end) + len(ends)
+    head = response(b"", content_type, framing="close", headers={"Transfer-Encoding": "chunked"})
+    server.play([head, b"%x\r\n%b\r\n" % (end, body[:end]), STALL])
+    started = time.monotonic()
+    came, error = read(client, EndpointSource(server.url, results=results), Request(SELECT, timeout=0.3))
+    assert isinstance(error, SourceTimeout)
+    assert came == TABLE[:count]
+    assert 0.25 < time.monotonic() - started < 3
+    assert server.left.wait(5)
+
+
+@pytest.mark.parametrize("sent", [b"", b"HTTP/1.1 200 OK\r\nContent-"], ids=["nothing", "half-a-head"])
+def test_a_stall_before_the_result(server: FaultServer, client: str, sent: bytes) -> None:
+    server.play([sent, STALL])
+    _, error = read(client, EndpointSource(server.url), Request(SELECT, timeout=0.3))
+    assert isinstance(error, SourceTimeout)
+    assert error.status == 504
+
+
+def test_the_wrappers_timeout_bounds_a_stall(server: FaultServer, client: str) -> None:
+    wrapper = SPARQLWrapper(server.url)
+    wrapper.setTimeout(1)
+    server.play([response(JSON_BODY)[:-400], STALL])
+    came, error = read(client, WrapperSource(wrapper), Request(SELECT))
+    assert isinstance(error, SourceTimeout)
+    assert came == TABLE[: len(came)]
+    assert came
+
+
+def test_closing_the_generator_ends_the_request(server: FaultServer, client: str) -> None:
+    server.play([response(JSON_BODY)[:-200], STALL])
+    source = EndpointSource(server.url)
+    if client == "blocking":
+        batches = source.solutions(Request(SELECT))
+        assert list(next(batches))[:1] == TABLE[:1]
+        batches.close()
+    else:
+
+        async def leave() -> None:
+            abatches = source.asolutions(Request(SELECT))
+            assert list(await anext(abatches))[:1] == TABLE[:1]
+            await abatches.aclose()
+
+        asyncio.run(leave())
+    assert server.left.wait(5)
+
+
+# --- caps and pages --------------------------------------------------------------------------------------------------
+
+
+def _page(start: int, end: int, cap: int | None = None) -> bytes:
+    headers = {} if cap is None else {"X-SPARQL-MaxRows": str(cap)}
+    return response(json_document(VARIABLES, TABLE[start:end]), headers=headers)
+
+
+def _limits(server: FaultServer) -> list[str]:
+    return [asked.parameters["query"][0].partition(" LIMIT ")[2] for asked in server.asked]
+
+
+@pytest.mark.parametrize(
+    ("limit", "page_size", "answers", "sent", "count"),
+    [
+        pytest.param(None, 5, [_page(0, 5), _page(5, 10), _page(10, 12)],
+                     ["5 OFFSET 0", "5 OFFSET 5", "5 OFFSET 10"], 12, id="until-a-short-page"),
+        pytest.param(None, 6, [_page(0, 6), _page(6, 12), _page(12, 12)],
+                     ["6 OFFSET 0", "6 OFFSET 6", "6 OFFSET 12"], 12, id="until-an-empty-page"),
+        pytest.param(7, 5, [_page(0, 5), _page(5, 7)], ["5 OFFSET 0", "2 OFFSET 5"], 7, id="inside-the-limit"),
+        pytest.param(5, 5, [_page(0, 5)], ["5 OFFSET 0"], 5, id="limit-of-a-page"),
+        pytest.param(None, 8, [_page(0, 5, 5), _page(5, 10, 5), _page(10, 12, 5)],
+                     ["8 OFFSET 0", "5 OFFSET 5", "5 OFFSET 10"], 12, id="cap-below-the-page"),
+        pytest.param(None, 5, [_page(0, 5, 5), _page(5, 10, 5), _page(10, 12, 5)],
+                     ["5 OFFSET 0", "5 OFFSET 5", "5 OFFSET 10"], 12, id="cap-of-a-page"),
+        pytest.param(None, 20, [_page(0, 12, 15)], ["20 OFFSET 0"], 12, id="cap-not-reached"),
+        pytest.param(5, None, [_page(0, 5, 5)], [""], 5, id="unpaged-limit-of-the-cap"),
+        pytest.param(3, None, [_page(0, 3, 5)], [""], 3, id="unpaged-limit-below-the-cap"),
+        pytest.param(None, None, [_page(0, 5, 6)], [""], 5, id="unpaged-below-the-cap"),
+    ],
+)  # fmt: skip
+def test_pages(
+    server: FaultServer,
+    client: str,
+    limit: int | None,
+    page_size: int | None,
+    answers: list[bytes],
+    sent: list[str],
+    count: int,
+) -> None:
+    server.play(*answers)
+    select = Select("", "SELECT ?s ?o ", VARIABLES, "WHERE ", "{ ?s ?p ?o }", limit=limit)
+    came, error = read(client, EndpointSource(server.url), Request(select, page_size=page_size, timeout=10))
+    assert error is None
+    assert came == TABLE[:count]
+    assert _limits(server) == sent
+
+
+@pytest.mark.parametrize(
+    ("limit", "page_size", "answer", "words"),
+    [
+        pytest.param(None, None, _page(0, 5, 5), "gives at most 5 solutions, and 5 came", id="cap"),
+        pytest.param(None, None, _page(0, 6, 5), "gives at most 5 solutions, and 6 came", id="past-the-cap"),
+        pytest.param(6, None, _page(0, 5, 5), "gives at most 5 solutions", id="cap-below-the-limit"),
+        pytest.param(None, 4, _page(0, 5), "does not heed LIMIT", id="limit-ignored"),
+    ],
+)
+def test_caps(
+    server: FaultServer, client: str, limit: int | None, page_size: int | None, answer: bytes, words: str
+) -> None:
+    server.play(answer)
+    select = Select("", "SELECT ?s ?o ", VARIABLES, "WHERE ", "{ ?s ?p ?o }", limit=limit)
+    _, error = read(client, EndpointSource(server.url), Request(select, page_size=page_size, timeout=10))
+    assert isinstance(error, IncompleteResult)
+    assert words in error.message
+
+
+@pytest.mark.parametrize(
+    ("profile", "labels"), [("generic", ["_:p0_b", "_:p0_c", "_:p1_b"]), ("virtuoso", ["_:db", "_:dc", "_:db"])]
+)
+def test_blank_nodes_of_pages(server: FaultServer, client: str, profile: str, labels: list[str]) -> None:
+    pages = [json_document(("s",), [(Term(label),) for label in page]) for page in (["_:b", "_:c"], ["_:b"])]
+    server.play(*map(response, pages))
+    select = Select("", "SELECT ?s ", ("s",), "WHERE ", "{ ?s ?p ?o }")
+    came, error = read(client, EndpointSource(server.url, profile=profile), Request(select, page_size=2, timeout=10))
+    assert error is None
+    assert [term for (term,) in came] == labels
+
+
+def test_pages_are_numbered_responses(server: FaultServer) -> None:
+    server.play(_page(0, 5), _page(5, 10), _page(10, 12))
+    batches = list(EndpointSource(server.url).solutions(Request(SELECT, page_size=5)))
+    assert [batch.response for batch in batches for _ in batch] == [0] * 5 + [1] * 5 + [2] * 2
+
+
+# --- what is asked ---------------------------------------------------------------------------------------------------
+
+
+def test_the_form(server: FaultServer, client: str) -> None:
+    server.play(response(JSON_BODY))
+    request = Request(SELECT, ("urn:g1", "urn:g2"), ("urn:g3",), timeout=10)
+    assert read(client, EndpointSource(server.url, headers={"x-key": "ä".encode().hex()}), request)[1] is None
+    (asked,) = server.asked
+    assert (asked.method, asked.target) == ("POST", "/sparql")
+    assert asked.headers["content-type"] == "application/x-www-form-urlencoded"
+    assert asked.headers["content-length"] == str(len(asked.body))
+    assert "transfer-encoding" not in asked.headers
+    assert asked.headers["accept"] == "application/sparql-results+json, application/sparql-results+xml;q=0.5"
+    assert asked.headers["accept-encoding"] == "identity"
+    assert asked.headers["user-agent"].startswith("construct-messages/")
+    assert asked.headers["x-key"] == "c3a4"
+    assert asked.parameters == {
+        "query": [str(SELECT)],
+        "default-graph-uri": ["urn:g1", "urn:g2"],
+        "named-graph-uri": ["urn:g3"],
+    }
+
+
+def test_get(server: FaultServer, client: str) -> None:
+    server.play(response(JSON_BODY))
+    select = Select("", "SELECT ?s ?o ", VARIABLES, "", '{ ?s ?p "a+b & ü" . ?s ?p ?o }')
+    source = EndpointSource(f"{server.url}?key=k%20e", method="get")
+    assert read(client, source, Request(select, timeout=10))[1] is None
+    (asked,) = server.asked
+    assert (asked.method, asked.body) == ("GET", b"")
+    assert asked.target.count("?") == 1
+    assert asked.parameters == {"query": [str(select)], "key": ["k e"]}
+
+
+def test_post_keeps_the_urls_parameters(server: FaultServer, client: str) -> None:
+    server.play(response(JSON_BODY))
+    assert read(client, EndpointSource(f"{server.url}?key=k%20e"))[1] is None
+    assert server.asked[0].target == "/sparql?key=k%20e"
+
+
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_redirects_within_the_origin(server: FaultServer, client: str, method: str) -> None:
+    server.play(
+        response(b"", status="308 Permanent Redirect", headers={"Location": f"{server.url}/?moved=1"}),
+        response(JSON_BODY),
+    )
+    came, error = read(client, EndpointSource(server.url, method=method))
+    assert error is None
+    assert came == TABLE
+    first, second = server.asked
+    assert second.target == "/sparql/?moved=1"
+    assert (second.method, second.body) == (first.method, first.body)
+    assert second.headers["accept"] == first.headers["accept"]
+
+
+def test_a_compressed_answer(server: FaultServer, client: str) -> None:
+    server.play(response(gzip.compress(JSON_BODY), headers={"Content-Encoding": "gzip"}, framing="length"))
+    came, error = read(client, EndpointSource(server.url, headers={"Accept-Encoding": "gzip"}))
+    assert error is None
+    assert came == TABLE
+    assert server.asked[0].headers["accept-encoding"] == "gzip"
+
+
+@pytest.mark.parametrize(
+    ("environment", "headers", "sent"),
+    [
+        ({}, {}, None),
+        ({"USER": "me", "PASSWORD": "s:ü"}, {}, "Basic bWU6czrDvA=="),
+        ({"TOKEN": "t0"}, {}, "Bearer t0"),
+        ({"TOKEN": "t0"}, {"authorization": "Bearer other"}, "Bearer other"),
+    ],
+    ids=["none", "basic", "bearer", "header"],
+)
+def test_credentials(
+    server: FaultServer,
+    client: str,
+    monkeypatch: pytest.MonkeyPatch,
+    environment: dict[str, str],
+    headers: dict[str, str],
+    sent: str | None,
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(f"CONSTRUCT_MESSAGES_{name}", value)
+    server.play(response(JSON_BODY))
+    assert read(client, EndpointSource(server.url, headers=headers))[1] is None
+    assert server.asked[0].headers.get("authorization") == sent
+
+
+def test_a_callers_wrapper(server: FaultServer, client: str) -> None:
+    wrapper = SPARQLWrapper(server.url, agent="mine/1 (me@example.org)", defaultGraph="urn:g0")
+    wrapper.setMethod(POST)
+    wrapper.setHTTPAuth(BASIC)
+    wrapper.setCredentials("me", "secret")
+    wrapper.addCustomHttpHeader("X-Key", "k")
+    wrapper.addParameter("timeout", "1000")
+    wrapper.addParameter("format", "text/turtle")
+    wrapper.setQuery("CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }")
+    before = {name: repr(value) for name, value in vars(wrapper).items()}
+    server.play(response(JSON_BODY))
+    source = WrapperSource(wrapper)
+    came, error = read(client, source, Request(SELECT, ("urn:g1",), timeout=10))
+    assert error is None
+    assert came == TABLE
+    assert {name: repr(value) for name, value in vars(wrapper).items()} == before
+    (asked,) = server.asked
+    assert asked.method == "POST"
+    assert asked.headers["user-agent"] == "mine/1 (me@example.org)"
+    assert asked.headers["authorization"] == "Basic bWU6c2VjcmV0"
+    assert asked.headers["x-key"] == "k"
+    assert asked.headers["accept"].startswith(JSON)
+    assert asked.parameters == {
+        "query": [str(SELECT)],
+        "default-graph-uri": ["urn:g0", "urn:g1"],
+        "timeout": ["1000"],
+    }
+
+
+def test_digest_authentication(server: FaultServer, client: str) -> None:
+    wrapper = SPARQLWrapper(server.url)
+    wrapper.setHTTPAuth(DIGEST)
+    wrapper.setCredentials("me", "secret")
+    challenge = 'Digest realm="r", nonce="n", qop="auth", algorithm=MD5'
+    refusal = response(b"", "text/plain", status="401 Unauthorized", headers={"WWW-Authenticate": challenge})
+    server.play(refusal, response(JSON_BODY))
+    came, error = read(client, WrapperSource(wrapper))
+    assert error is None
+    assert came == TABLE
+    assert server.asked[1].headers["authorization"].startswith('Digest username="me"')
+    server.play(refusal)
+    _, error = read(client, WrapperSource(wrapper))
+    assert isinstance(error, SourceError)
+    assert error.status == 401
+
+
+# --- what is refused before anything is sent -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("url", "options", "words"),
+    [
+        ("ftp://example.org/", {}, "is not the URL of an endpoint"),
+        ("file:///etc/passwd", {}, "is not the URL of an endpoint"),
+        ("example.org/sparql", {}, "is not the URL of an endpoint"),
+        ("http://", {}, "is not the URL of an endpoint"),
+        ("http://example.org:port/", {}, "is not a URL"),
+        ("http://me:secret@example.org/", {}, "holds a user name or password"),
+        ("http://example.org/ü", {}, "percent-encode"),
+        ("http://example.org/\r\nX: y", {}, "percent-encode"),
+        ("http://example.org/", {"method": "put"}, "no method 'put'"),
+        ("http://example.org/", {"results": "csv"}, "no results in 'csv'"),
+        ("http://example.org/", {"profile": "mine"}, "no endpoint profile 'mine'"),
+        ("http://example.org/", {"headers": {"X Y": "z"}}, "is not the name of an HTTP header"),
+        ("http://example.org/", {"headers": {"X": "y\r\nZ: 1"}}, "value that HTTP cannot send"),
+        ("http://example.org/?query=x", {"method": "get"}, "holds the parameter 'query'"),
+    ],
+)
+def test_refused_options(url: str, options: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        EndpointSource(url, **options)
+    assert words in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("names", [["USER"], ["PASSWORD"], ["USER", "PASSWORD", "TOKEN"]], ids="+".join)
+def test_refused_credentials(monkeypatch: pytest.MonkeyPatch, names: list[str]) -> None:
+    for name in names:
+        monkeypatch.setenv(f"CONSTRUCT_MESSAGES_{name}", "secret")
+    with pytest.raises(UsageError, match="half of the credentials"):
+        EndpointSource("http://example.org/")
+
+
+def test_the_union_of_all_graphs_is_refused(server: FaultServer, client: str) -> None:
+    server.play(response(JSON_BODY))
+    _, error = read(client, EndpointSource(server.url), Request(SELECT, (UNION,)))
+    assert isinstance(error, UsageError)
+    assert server.asked == []
