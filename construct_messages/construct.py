@@ -199,7 +199,7 @@ class MessageStream:
     def __aiter__(self) -> AsyncIterator[Message]:
         self._begin()
         stream = _aiterate(self._abatches(), self._assembly)
-        self._async = stream  # type: ignore[assignment] # the variable only closes it
+        self._async = stream
         return stream
 
     # --- logs ---

@@ -92,8 +92,10 @@ def _read(descriptor: int, deadline: float | None, patience: float) -> bytes:
     """The next bytes; up to a chunk of them, where more come within `patience` seconds. Empty at the end."""
     poll = polling.poll()
     poll.register(descriptor, polling.POLLIN)
-    if deadline is not None and not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
-        raise _timeout()
+    if deadline is not None:
+        left = deadline - time.monotonic()
+        if left <= 0 or not poll.poll(left * 1000):
+            raise _timeout()
     data = os.read(descriptor, _CHUNK)
     while patience and 0 < len(data) < _CHUNK and poll.poll(patience * 1000):
         more = os.read(descriptor, _CHUNK - len(data))
