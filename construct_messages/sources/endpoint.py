@@ -23,7 +23,7 @@ from construct_messages.errors import UsageError
 from construct_messages.query.select import Select
 from construct_messages.solutions import Solutions
 from construct_messages.sources import UNION, Request
-from construct_messages.sources.http import Patience, aread, new_session, read
+from construct_messages.sources.http import Digest, Patience, aread, new_session, read
 from construct_messages.sources.paging import pages
 from construct_messages.sources.profiles import Profile
 from construct_messages.sources.response import MEDIA_TYPES, without_query
@@ -81,11 +81,7 @@ class WrapperSource:
     def solutions(self, request: Request) -> Generator[Solutions]:
         """See `Source.solutions`."""
         patience = Patience(request.timeout, self._wrapper.timeout)
-        handlers = []
-        if self._digest is not None:
-            passwords = urllib.request.HTTPPasswordMgrWithDefaultRealm()
-            passwords.add_password(None, self._wrapper.endpoint, *self._digest)  # None: any realm
-            handlers.append(urllib.request.HTTPDigestAuthHandler(passwords))
+        handlers = [] if self._digest is None else [Digest(self._wrapper.endpoint, *self._digest)]
         for page in pages(request, self._profile, asked=self._asked, url=self._url):
             yield from read(self._http_request(request, page.select), page, patience, *handlers)
 

@@ -13,8 +13,9 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import AsyncGenerator, Generator
+from contextlib import suppress
 from functools import partial
-from typing import Any, Final, cast
+from typing import IO, Any, Final, cast
 
 import aiohttp
 import yarl
@@ -155,7 +156,9 @@ class _Wire:
 
     def set_timeout(self) -> None:
         assert self._socket is not None
-        self._socket.settimeout(self._patience.left())
+        left = self._patience.left()
+        with suppress(OSError):  # the answer was at its end and closed it: nothing to wait for
+            self._socket.settimeout(left)
 
 
 class _Connection(http.client.HTTPConnection):
@@ -194,6 +197,21 @@ class _Https(urllib.request.HTTPSHandler):
 
     def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
         return self.do_open(self._connection, req)
+
+
+class Digest(urllib.request.HTTPDigestAuthHandler):
+    """Digest authentication that closes the answers it asks again for, where urllib's leaves them open."""
+
+    def __init__(self, url: str, user: str, password: str) -> None:
+        passwords = urllib.request.HTTPPasswordMgrWithDefaultRealm()
+        passwords.add_password(None, url, user, password)
+        super().__init__(passwords)
+
+    def http_error_401(
+        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: http.client.HTTPMessage
+    ) -> http.client.HTTPResponse | None:
+        fp.close()
+        return cast(http.client.HTTPResponse | None, super().http_error_401(req, fp, code, msg, headers))
 
 
 # --- aiohttp --------------------------------------------------------------------------------------------------------
