@@ -18,6 +18,7 @@ from typing import Final, NoReturn
 
 import pyoxigraph as ox
 
+from construct_messages.assembly import DISTINCT_LIMIT, GROUP_LIMIT
 from construct_messages.construct import MessageStream, construct_messages
 from construct_messages.errors import (
     CannotCarry,
@@ -113,7 +114,21 @@ def build_parser() -> argparse.ArgumentParser:
     messages.add_argument(
         "--group-order", choices=["appearance", "sorted"], default="appearance", help="hold all groups, or sort by key"
     )
+    messages.add_argument(
+        "--group-limit",
+        metavar="N",
+        type=int,
+        default=GROUP_LIMIT,
+        help="hold at most N solutions; default: %(default)s",
+    )
     messages.add_argument("--distinct", action="store_true", help="leave out messages equal to an earlier one")
+    messages.add_argument(
+        "--distinct-limit",
+        metavar="N",
+        type=int,
+        default=DISTINCT_LIMIT,
+        help="tell at most N messages apart; default: %(default)s",
+    )
     messages.add_argument("--skip-empty", action="store_true", help="leave out empty messages")
     messages.add_argument("--skolemize", metavar="IRI", help="turn blank nodes of the data into IRIs under this one")
     messages.add_argument("--max-messages", metavar="N", type=int, help="end the log after N messages")
@@ -142,6 +157,9 @@ def build_parser() -> argparse.ArgumentParser:
         "--method", choices=["get", "post"], default="post", help="how to send the query to an endpoint"
     )
     source.add_argument("--header", metavar="K:V", action="append", default=[], help="send a request header")
+    source.add_argument("--results", metavar="auto|json|xml|tsv", default="auto", help="the results format to ask for")
+    source.add_argument("--profile", metavar="NAME", default="generic", help="what kind of endpoint it is")
+    source.add_argument("--allow-stale", action="store_true", help="read a store directory that is being written")
     return parser
 
 
@@ -160,7 +178,9 @@ def _run(options: argparse.Namespace) -> None:
         source,
         group_by=options.group_by,
         group_order=options.group_order,
+        group_limit=options.group_limit,
         distinct=options.distinct,
+        distinct_limit=options.distinct_limit,
         skip_empty=options.skip_empty,
         skolemize=options.skolemize,
         bindings=_pairs("--bind", options.bind, "v=TERM"),
@@ -173,9 +193,12 @@ def _run(options: argparse.Namespace) -> None:
         timeout=options.timeout,
         method=options.method,
         headers=_pairs("--header", options.header, "K:V"),
+        results=options.results,
+        profile=options.profile,
+        allow_stale=options.allow_stale,
     ) as stream:
         if options.select:
-            print(stream.select, flush=True)
+            print(stream.select.rstrip("\r\n"), flush=True)
         else:
             _write(stream, options)
 

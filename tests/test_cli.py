@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
+import pyoxigraph as ox
 import pytest
 
 from construct_messages.cli import main
@@ -226,6 +227,30 @@ ERRORS = {
     "no term": (["run", "--query", ANY, "--source", DATA, "--bind", "s=x"], 2, "'x'", "<http://"),
     "malformed --header": (["run", "--query", ANY, "--source", DATA, "--header", "a"], 2, "'a' is not K:V", "--header"),
     "nobody listens": (["run", "--query", ANY, "--source", "http://127.0.0.1:9/sparql"], 3, "127.0.0.1:9", None),
+    "unknown profile": (
+        ["run", "--query", ANY, "--source", "http://127.0.0.1:9/", "--profile", "x"],
+        2,
+        "'x'",
+        "generic",
+    ),
+    "unknown results": (
+        ["run", "--query", ANY, "--source", "http://127.0.0.1:9/", "--results", "csv"],
+        2,
+        "'csv'",
+        "json",
+    ),
+    "too much to group": (
+        ["run", "--query", ANY, "--source", DATA, "--group-by", "?s", "--group-limit", "9"],
+        4,
+        "9",
+        "group_limit",
+    ),
+    "too much to tell apart": (
+        ["run", "--query", ANY, "--source", DATA, "--distinct", "--distinct-limit", "9"],
+        4,
+        "9",
+        "distinct_limit",
+    ),
     "no place": (["run", "--query", ANY, "--source", DATA, "--output", "no/where.nq"], 2, "no/where.nq", None),
 }
 
@@ -328,6 +353,17 @@ def test_timeout() -> None:
     assert done.status == 3
     assert "time" in done.errors
     assert time.monotonic() - started < 10
+
+
+def test_a_store_that_is_being_written(tmp_path: Path, here: Callable[..., Done]) -> None:
+    store = ox.Store(tmp_path / "store")
+    store.add(ox.Quad(ox.NamedNode("urn:s"), ox.NamedNode("urn:p"), ox.Literal("o")))
+    store.flush()
+    arguments = ("run", "--query", LABELS, "--source", str(tmp_path / "store"))
+    refused = here(*arguments)
+    assert (refused.status, refused.log) == (3, "")
+    assert "hint: " in refused.errors
+    assert here(*arguments, "--allow-stale") == Done(0, '# @message\n<urn:s> <urn:label> "o" .\n', "")
 
 
 # --- files ----------------------------------------------------------------------------------------------------------
