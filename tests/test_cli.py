@@ -246,7 +246,7 @@ ERRORS = {
         "group_limit",
     ),
     "too much to tell apart": (
-        ["run", "--query", ANY, "--source", DATA, "--distinct", "--distinct-limit", "9"],
+        ["run", "--query", ANY, "--source", DATA, "--distinct", "--distinct-limit", "9", "--output", "log.nq"],
         4,
         "9",
         "distinct_limit",

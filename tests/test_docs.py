@@ -13,6 +13,7 @@ import pytest
 
 from construct_messages.cli import build_parser
 from construct_messages.query.rewrite import ConstructQuery
+from construct_messages.sources.profiles import PROFILES
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -145,6 +146,7 @@ def test_every_option_is_documented() -> None:
     }
     documented = set(re.findall(r"`(--[a-z-]+)", page))
     assert options == documented
+    assert all(f"`{profile}`" in page for profile in PROFILES)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
