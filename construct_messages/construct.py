@@ -8,14 +8,14 @@ in `template.py`, how it is written in `logs/`, where solutions come from in `so
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, TYPE_CHECKING, Any, Self
 
 import pyoxigraph as ox
-import rdflib
 
 from construct_messages.assembly import DISTINCT_LIMIT, GROUP_LIMIT, Assembly, Options, Writing
 from construct_messages.errors import UsageError
@@ -26,8 +26,11 @@ from construct_messages.output import atomic_file
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.solutions import Solutions
 from construct_messages.sources import Request, Source
-from construct_messages.sources.open import SourceLike, open_source
+from construct_messages.sources.open import open_source
 from construct_messages.terms import Term, from_pyoxigraph, from_rdflib, iri, parse_term
+
+if TYPE_CHECKING:
+    from construct_messages.sources.open import SourceLike
 
 
 def construct_messages(
@@ -137,7 +140,7 @@ def construct_messages(
 
 
 def _term(value: Any) -> Term:
-    if isinstance(value, rdflib.term.Identifier):
+    if (rdflib := sys.modules.get("rdflib")) and isinstance(value, rdflib.term.Identifier):
         return from_rdflib(value)
     if isinstance(value, (ox.NamedNode, ox.BlankNode, ox.Literal, ox.Triple)):
         return from_pyoxigraph(value)

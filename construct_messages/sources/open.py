@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 import pyoxigraph as ox
-import rdflib
-from SPARQLWrapper import SPARQLWrapper
 
 from construct_messages.errors import UsageError
 from construct_messages.sources import Source
-from construct_messages.sources.endpoint import EndpointSource, WrapperSource
 from construct_messages.sources.files import load_files, open_directory
 from construct_messages.sources.oxigraph import OxigraphSource
-from construct_messages.sources.rdflib import RdflibSource
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    import rdflib
+    from SPARQLWrapper import SPARQLWrapper
+
+    Paths: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+    SourceLike: TypeAlias = Paths | ox.Store | rdflib.Graph | SPARQLWrapper | Source | None
 
 VARIABLE: Final = "CONSTRUCT_MESSAGES_SOURCE"
 """The environment variable that names the source where the caller names none."""
-
-SourceLike: TypeAlias = (
-    str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | ox.Store | rdflib.Graph | SPARQLWrapper | Source | None
-)
 
 
 def open_source(
@@ -59,14 +61,21 @@ def open_source(
             )
     if isinstance(source, ox.Store):
         return OxigraphSource(source)
-    if isinstance(source, rdflib.Graph):
+    # rdflib, SPARQLWrapper and aiohttp take longer to import than a small query takes: only when one is used
+    if (module := sys.modules.get("rdflib")) and isinstance(source, module.Graph):
+        from construct_messages.sources.rdflib import RdflibSource
+
         return RdflibSource(source)
-    if isinstance(source, SPARQLWrapper):
+    if (module := sys.modules.get("SPARQLWrapper")) and isinstance(source, module.SPARQLWrapper):
+        from construct_messages.sources.endpoint import WrapperSource
+
         return WrapperSource(source, results=results, profile=profile)
     if _is_source(source):
         return source
     paths = [source] if isinstance(source, (str, os.PathLike)) else list(_paths(source))
     if len(paths) == 1 and isinstance(paths[0], str) and paths[0].lower().startswith(("http://", "https://")):
+        from construct_messages.sources.endpoint import EndpointSource
+
         return EndpointSource(paths[0], method=method, headers=headers, results=results, profile=profile)
     for path in paths:
         if "://" in str(path):
