@@ -3,7 +3,7 @@
 The store evaluates in a thread and writes SPARQL TSV into a pipe, without the interpreter's lock, while the caller
 formats what it reads at the other end; closing that end stops the evaluation at its next solution. So Ctrl-C and a
 consumer that leaves are heard at once, and a slow consumer holds the evaluation back. See
-docs/decisions/021-embedded-evaluation-through-a-pipe.md. POSIX only (`/dev/fd`). Files and directories are opened in
+docs/decisions/005-embedded-evaluation-through-a-pipe.md. POSIX only (`/dev/fd`). Files and directories are opened in
 `files.py`.
 """
 
