@@ -7,6 +7,7 @@ import pytest
 import rdflib
 from hypothesis import event, given
 from hypothesis import strategies as st
+from pyling import iter_rdf_message_documents
 from rdflib.compare import to_isomorphic
 
 from construct_messages.errors import CannotCarry, UsageError
@@ -210,6 +211,18 @@ def test_prefixes_that_cannot_be_written() -> None:
         "PREFIX ex: <http://example.org/>",
         "",
     ]
+
+
+# pyling-n3 takes a log of no messages for one message, and does not read a nested triple term with `)>>` in a literal
+NOT_PYLING = {"no message, announced", "triple terms"}
+
+
+@pytest.mark.parametrize(
+    "case", [case for case, (_, _, label, _) in LOGS.items() if label != "rdfm" and case not in NOT_PYLING]
+)
+def test_another_reader_of_messages_finds_as_many(case: str) -> None:
+    messages, format, label, _ = LOGS[case]
+    assert len(list(iter_rdf_message_documents(log(messages, format, find_syntax(label))))) == len(messages)
 
 
 # --- round trips ----------------------------------------------------------------------------------------------------
