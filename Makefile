@@ -10,4 +10,6 @@ check:
 	$(PYTHON) -m pytest -q
 
 bench:
-	for benchmark in benchmarks/[a-z]*.py; do $(PYTHON) $$benchmark || exit 1; done
+	$(PYTHON) -m benchmarks.embedded
+	$(PYTHON) -m benchmarks.endpoint
+	$(PYTHON) -m benchmarks.memory
