@@ -63,15 +63,20 @@ _NEEDS_ESCAPE: Final = re.compile(r'[\x00-\x1f\x7f"\\]')
 _SPACE: Final = b" \t\r\n"
 _BINDINGS: Final = re.compile(rb'"bindings"\s*:\s*\[')
 _BOUNDARY: Final = re.compile(rb"\}[ \t\r\n]*,[ \t\r\n]*\Z")
-_BOUNDARY_SPAN: Final = 64  # white space beyond this goes to the scanner
+# beyond so much white space, or so many braces of the solution that is not whole yet, the scanner looks
+_BOUNDARY_SPAN: Final = 64
+_BOUNDARY_BRACES: Final = 100
 _TOKEN: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[{}\[\]]|"', re.DOTALL)
 _MALFORMED: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def _last_boundary(data: bytes) -> int:
-    """Where a solution seems to end that another follows; 0 if nowhere."""
+    """Where a solution seems to end that another follows; 0 if nowhere near the end."""
     brace = len(data)
-    while (brace := data.rfind(b"{", 0, brace)) > 0:
+    for _ in range(_BOUNDARY_BRACES):
+        brace = data.rfind(b"{", 0, brace)
+        if brace <= 0:
+            break
         if match := _BOUNDARY.search(data, max(0, brace - _BOUNDARY_SPAN), brace):
             return match.start() + 1
     return 0

@@ -100,7 +100,7 @@ class XmlDecoder:
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         local = name.removeprefix(_NAMESPACE)
         parent = self._open[-1].name
-        if local not in _CHILDREN.get(parent, ()):
+        if local == name or local not in _CHILDREN.get(parent, ()):
             if local == "boolean" and parent == "sparql":
                 raise IncompleteResult("expected the solutions of a SELECT, got the result of an ASK")
             raise self._damaged(f"unexpected element {local!r} in {parent or 'the document'!r}")
