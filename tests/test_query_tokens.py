@@ -115,12 +115,12 @@ LONG = [
 
 @pytest.mark.parametrize("part", LONG)
 def test_linear_time(part: str) -> None:
-    text = part * (200_000 // len(part))
+    text = part * (50_000 // len(part))
     start = time.process_time()
     for query in (text, f"CONSTRUCT {{ {text}", f"CONSTRUCT {{}} {{ {text} }}"):
         with refusals():
             ConstructQuery.parse(query, base="http://e/")
-    assert time.process_time() - start < 10
+    assert time.process_time() - start < 5
 
 
 @pytest.mark.parametrize(
