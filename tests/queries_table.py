@@ -50,7 +50,7 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 
 def oxigraph_refusal(text: str, base: str | None) -> str:
-    """Why Oxigraph cannot read a query; it is not evaluated, so no SERVICE is called."""
+    """Why Oxigraph cannot read a query; nothing is evaluated."""
     try:
         ox.Store().query(text, base_iri=base)
     except (SyntaxError, ValueError) as problem:
@@ -117,8 +117,8 @@ def page() -> str:
         "",
         "<!-- written by `python -m tests.queries_table`; do not edit -->",
         "",
-        "Each query is made into a SELECT and a template. Oxigraph tells whether the SELECT is legal. With values",
-        "of every kind (IRI, literal, blank node, triple term, unbound) in place of WHERE, its own CONSTRUCT tells what",
+        "Each query is made into a SELECT and a template. Oxigraph tells whether the SELECT is legal. With values of",
+        "every kind (IRI, literal, blank node, triple term, unbound) in place of WHERE, its own CONSTRUCT tells what",
         "the template gives. Graphs in templates are Apache Jena's extension: they are compared graph by graph.",
         "",
         "## Queries found in the wild",

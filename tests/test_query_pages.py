@@ -229,6 +229,11 @@ def test_pages_need_a_slice_that_can_be_read(slice: str) -> None:
     assert raised.value.position == Position(3, 1 + re.search(r"[$%?]", slice).start())  # type: ignore[union-attr] # it matches
 
 
+def test_a_limit_without_number() -> None:
+    with pytest.raises(QueryError, match="line 1, column 20: expected a number behind LIMIT, found LIMIT"):
+        page(ConstructQuery.parse("CONSTRUCT { ?s a 1 }       {} LIMIT").rewritten, 10, 0)
+
+
 def test_sorted_by_what_is_not_projected() -> None:
     with pytest.raises(UsageError, match=r"cannot be sorted by \?t"):
         select("CONSTRUCT { ?s a 1 } { ?s a ?t }").sorted_by(["t"])

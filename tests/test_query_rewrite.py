@@ -219,6 +219,12 @@ WHOLE = [
         [":a a ?t"],
     ),
     Case(
+        "a pragma with two values",
+        "DEFINE input:g <a>, <b> DEFINE x:y 1 CONSTRUCT { } { }",
+        "DEFINE input:g <a>, <b> DEFINE x:y 1 BASE <http://e/>  SELECT (1 AS ?solution) { }",
+        [],
+    ),
+    Case(
         "Blazegraph's named sub-queries",
         "CONSTRUCT { ?s a ?t } WITH { SELECT ?s { ?s a ?t } } AS %q WHERE { INCLUDE %q hint:Query hint:x ?y }",
         "BASE <http://e/> SELECT ?s ?t WITH { SELECT ?s { ?s a ?t } } AS %q WHERE { INCLUDE %q hint:Query hint:x ?y }",
@@ -353,7 +359,7 @@ REFUSED = [
     Refused("a surrogate", r"CONSTRUCT { ?s a '\uD800' } {}", 1, 18, "not a character"),
     Refused("a surrogate in a name", r"CONSTRUCT { ?s a ?\uD800 } {}", 1, 18, "not a character"),
     Refused("an escaped space", r"CONSTRUCT { ?s a ?x\u0020y } {}", 1, 18, "may not stand there"),
-    Refused("an escaped bracket", r"CONSTRUCT { ?s a <x\u003Ey> } {}", 1, 18, "no IRI may"),
+    Refused("an escaped bracket", r"CONSTRUCT { ?s a <x\u003Ey> } {}", 1, 18, "cannot be resolved"),
     Refused("an unresolvable IRI", "CONSTRUCT { ?s a <//[x> } {}", 1, 18, "cannot be resolved"),
     Refused("a direction", "CONSTRUCT { ?s a 'x'@en--LTR } {}", 1, 21, "neither ltr nor rtl"),
     Refused("an unclosed bracket", "CONSTRUCT { ?s a [ a 1 } {}", 1, 24, "expected ]"),

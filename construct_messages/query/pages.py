@@ -7,7 +7,7 @@ variable breaks ties. Nothing here knows when to page; that is the source's busi
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
+from itertools import zip_longest
 
 from construct_messages.errors import UsageError
 from construct_messages.query.select import Select
@@ -30,7 +30,7 @@ def page(select: Select, limit: int, offset: int, *, wrap: bool = False) -> Sele
 
     Raises:
         UsageError: a window that is none.
-        QueryError: the query's own LIMIT or OFFSET is no number.
+        QueryError: the query's own LIMIT or OFFSET is no number; the place is that in the text of `select`.
 
     >>> select = Select("", "SELECT ?s ", ("s",), "WHERE ", "{ ?s ?p ?o }", slice=" LIMIT 15", limit=15)
     >>> str(page(select, 10, 10))
@@ -57,8 +57,10 @@ def page(select: Select, limit: int, offset: int, *, wrap: bool = False) -> Sele
 
 
 def _check_own(select: Select) -> None:
-    for keyword, count in pairwise(tokenize(select.slice)):
-        if keyword.keyword in ("LIMIT", "OFFSET") and not count.text.isdigit():
+    tokens = tokenize(select.slice)
+    for keyword, count in zip_longest(tokens, tokens[1:]):
+        if keyword.keyword in ("LIMIT", "OFFSET") and not (count and count.text.isdigit()):
             text = str(select)
-            place = len(text) - len(select.values) - len(select.slice) + count.start
-            raise error(text, place, f"expected a number behind {keyword.keyword}, found {count.text}")
+            found = count or keyword
+            place = len(text) - len(select.values) - len(select.slice) + found.start
+            raise error(text, place, f"expected a number behind {keyword.keyword}, found {found.text}")

@@ -38,9 +38,9 @@ def resolve(reference: str, base: str | None) -> Term:
     """
     if base is None or _SCHEME.match(reference):
         return iri(reference)
-    iri("x:" + reference)  # its characters
+    escaped = "".join(f"\\U{ord(char):08X}" for char in reference)
     try:
-        triple = next(iter(ox.parse(f"<{reference}> <x:p> <x:o> .", format=ox.RdfFormat.TURTLE, base_iri=base)))
+        triple = next(iter(ox.parse(f"<{escaped}> <x:p> <x:o> .", format=ox.RdfFormat.TURTLE, base_iri=base)))
     except (SyntaxError, ValueError) as problem:
         raise TermError(f"<{reference}> cannot be resolved against the base <{base}>: {problem}") from None
     return Term(str(triple.subject))
@@ -170,7 +170,9 @@ def insert(tokens: Sequence[Token], base: str | None, prefixes: Mapping[str, str
     declarations += [f"PREFIX {prefix}: <{namespace}>" for prefix, namespace in prefixes.items()]
     pragmas = 0
     while len(tokens) >= pragmas + 3 and tokens[pragmas].keyword == "DEFINE":
-        pragmas += 3  # DEFINE name value
+        pragmas += 3  # DEFINE name value, value
+        while len(tokens) >= pragmas + 2 and tokens[pragmas].is_mark(","):
+            pragmas += 2
     place = tokens[pragmas - 1].end if pragmas else 0
     if not declarations:
         return place, ""
