@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import socket
-import subprocess
 import tempfile
-import time
 from pathlib import Path
 
 import aiohttp
 
 from benchmarks import data
+from benchmarks.engine import oxigraph_server
 from benchmarks.measure import Figure, alternate, check_log, report
 from construct_messages import ConstructQuery, MessageStream, construct_messages
 
@@ -31,22 +29,8 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         data.store(arguments.companies, Path(folder) / "store")
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            port = probe.getsockname()[1]
-        server = subprocess.Popen(
-            ["oxigraph", "serve-read-only", "--location", f"{folder}/store", "--bind", f"127.0.0.1:{port}"],
-            stderr=subprocess.DEVNULL,
-        )
-        try:
-            _wait_for(port)
-            figures = [
-                figure
-                for results in MEDIA_TYPES
-                for figure in _measure(results, f"http://127.0.0.1:{port}/query", arguments.rounds)
-            ]
-        finally:
-            server.terminate()
-            server.wait()
+        with oxigraph_server(Path(folder) / "store") as url:
+            figures = [figure for results in MEDIA_TYPES for figure in _measure(results, url, arguments.rounds)]
     report("endpoint", f"Oxigraph server over HTTP, {arguments.companies} companies", figures)
 
 
@@ -84,15 +68,6 @@ def _measure(results: str, url: str, rounds: int) -> list[Figure]:
         Figure(f"{results.upper()} → N-Quads log, asyncio", through_async, through_async / direct, GOALS[results]),
         Figure(f"{results.upper()} → N-Quads log, SPARQLWrapper", through_sync, through_sync / direct, GOALS[results]),
     ]
-
-
-def _wait_for(port: int) -> None:
-    for _ in range(200):
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.05)
-    raise SystemExit("the Oxigraph server did not start")
 
 
 if __name__ == "__main__":
