@@ -205,7 +205,7 @@ def test_whole_text_of_each_change() -> None:
     assert str(query.bind({"o": iri("a:o")}).sorted_by(["s"])) == (
         f"{P}SELECT ?s ?o\n FROM <a:g> WHERE {{ {{ SELECT ?s ?o WHERE "
         "{ VALUES (?o) { (<a:o>) } ?s ?p ?o } LIMIT 9 # end\n"
-        "} } ORDER BY ?s STR(?s) DATATYPE(?s) LANG(?s)"
+        '} } ORDER BY ?s COALESCE(STR(?s), "") COALESCE(DATATYPE(?s), "") COALESCE(LANG(?s), "")'
     )
     assert str(page(query, 5, 5)) == (
         f"{P}SELECT ?s ?o\n FROM <a:g> WHERE {{ ?s ?p ?o }} ORDER BY ?s ?o LIMIT 4 OFFSET 5 # end"

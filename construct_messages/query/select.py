@@ -98,7 +98,8 @@ class Select:
         """The same solutions with those that are equal, as terms, on these variables next to each other.
 
         The whole query, slice included, becomes a sub-select, so the order selects nothing. `ORDER BY ?v` alone lets
-        terms of the same value interleave (section 15.1), hence the string, datatype and language behind it.
+        terms of the same value interleave (section 15.1), hence the string, datatype and language behind it; COALESCE,
+        because not every engine (rdflib for one) sorts by what is an error, as the language of an IRI is.
 
         Args:
             names: projected variables, without `?`.
@@ -106,13 +107,19 @@ class Select:
         Raises:
             UsageError: a variable that is not projected.
 
-        >>> str(Select("", "SELECT ?s ", ("s",), "WHERE ", "{ ?s ?p ?o }", slice=" LIMIT 9", limit=9).sorted_by(["s"]))
-        'SELECT ?s WHERE { { SELECT ?s WHERE { ?s ?p ?o } LIMIT 9 } } ORDER BY ?s STR(?s) DATATYPE(?s) LANG(?s)'
+        >>> select = Select("", "SELECT ?s ", ("s",), "WHERE ", "{ ?s ?p ?o }", slice=" LIMIT 9").sorted_by(["s"])
+        >>> select.group
+        '{ { SELECT ?s WHERE { ?s ?p ?o } LIMIT 9 } }'
+        >>> select.order
+        ' ORDER BY ?s COALESCE(STR(?s), "") COALESCE(DATATYPE(?s), "") COALESCE(LANG(?s), "")'
         """
         for name in names:
             if name not in self.variables:
                 raise UsageError(f"the solutions cannot be sorted by ?{name}, which is not projected")
-        conditions = "".join(f" ?{name} STR(?{name}) DATATYPE(?{name}) LANG(?{name})" for name in names)
+        finer = ("STR", "DATATYPE", "LANG")
+        conditions = "".join(
+            f" ?{name}" + "".join(f' COALESCE({function}(?{name}), "")' for function in finer) for name in names
+        )
         return replace(self.nested(), order=f" ORDER BY{conditions}" if names else "")
 
     def nested(self) -> Select:
