@@ -102,6 +102,12 @@ class FaultServer:
                 continue
 
 
+def chunks(body: bytes, size: int) -> bytes:
+    """The body in chunks, without the empty one that ends it."""
+    parts = [body[start : start + size] for start in range(0, len(body), size)]
+    return b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in parts)
+
+
 def response(
     body: bytes,
     content_type: str = JSON,
@@ -111,20 +117,20 @@ def response(
     framing: str = "chunked",
     length: int | None = None,
     cut: int | None = None,
+    chunk: int | None = None,
 ) -> bytes:
     """The bytes of a response.
 
     Args:
-        framing: `chunked` (two chunks), `length` or `close`.
+        framing: `chunked`, `length` or `close`.
+        chunk: the size of chunks; two of equal size, if None.
         length: the Content-Length to claim, where it is not that of the body.
         cut: send only so many bytes of the framed body.
     """
     given = {"Content-Type": content_type, **(headers or {})}
     if framing == "chunked":
         given["Transfer-Encoding"] = "chunked"
-        half = len(body) // 2
-        body = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in (body[:half], body[half:]) if part)
-        body += b"0\r\n\r\n"
+        body = chunks(body, chunk or len(body) // 2 + 1) + b"0\r\n\r\n"
     elif framing == "length":
         given["Content-Length"] = str(len(body) if length is None else length)
     head = "".join(f"{name}: {value}\r\n" for name, value in given.items())

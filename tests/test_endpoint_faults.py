@@ -26,7 +26,7 @@ from construct_messages.query.select import Select
 from construct_messages.sources import UNION, Request
 from construct_messages.sources.endpoint import EndpointSource, WrapperSource
 from construct_messages.terms import Term, iri, literal
-from tests.fault_server import JSON, STALL, TSV, XML, FaultServer, response
+from tests.fault_server import JSON, STALL, TSV, XML, FaultServer, chunks, response
 from tests.results_documents import json_document, tsv_document, xml_document
 
 SELECT = Select("", "SELECT ?s ?o ", ("s", "o"), "WHERE ", "{ ?s <urn:p> ?o }")
@@ -84,6 +84,17 @@ def test_a_whole_answer(server: FaultServer, client: str, results: str, framing:
         assert "without saying how long it is" in str(error)
         assert came == []
     else:
+        assert error is None
+        assert came == TABLE
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 64, 10_000])
+@pytest.mark.parametrize("results", BODIES)
+def test_chunks_of_any_size(server: FaultServer, client: str, results: str, chunk: int) -> None:
+    whole = response(*BODIES[results], chunk=chunk)
+    for answer in (whole, [whole[start : start + 11] for start in range(0, len(whole), 11)]):
+        server.play(answer)
+        came, error = read(client, EndpointSource(server.url, results=results))
         assert error is None
         assert came == TABLE
 
@@ -266,8 +277,13 @@ def test_nobody_listens(client: str) -> None:
 
 
 @pytest.mark.parametrize("results", BODIES)
-@pytest.mark.parametrize("count", [0, 1, 10])
-def test_a_stall_has_delivered_what_came(server: FaultServer, client: str, results: str, count: int) -> None:
+@pytest.mark.parametrize(
+    ("count", "chunk", "whole_chunks"),
+    [(0, 10_000, True), (1, 10_000, True), (10, 10_000, True), (10, 10_000, False), (10, 9, True), (10, 9, False)],
+)
+def test_a_stall_has_delivered_what_came(
+    server: FaultServer, client: str, results: str, count: int, chunk: int, whole_chunks: bool
+) -> None:
     body, content_type = BODIES[results]
     ends = {"json": b"}}", "xml": b"</result>", "tsv": b"\n"}[results]
     begins = {"json": b"[", "xml": b"<results>", "tsv": b"\n"}[results]
@@ -275,7 +291,8 @@ def test_a_stall_has_delivered_what_came(server: FaultServer, client: str, resul
     for _ in range(count):
         end = body.index(ends, end) + len(ends)
     head = response(b"", content_type, framing="close", headers={"Transfer-Encoding": "chunked"})
-    server.play([head, b"%x\r\n%b\r\n" % (end, body[:end]), STALL])
+    sent = chunks(body[:end], chunk)
+    server.play([head, sent if whole_chunks else sent[:-2], STALL])
     started = time.monotonic()
     came, error = read(client, EndpointSource(server.url, results=results), Request(SELECT, timeout=0.3))
     assert isinstance(error, SourceTimeout)

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import http.client
+import io
+import re
 import socket
+import ssl
 import time
 import urllib.error
 import urllib.request
@@ -26,6 +29,8 @@ from construct_messages.sources.paging import Page
 from construct_messages.sources.response import ResponseReader, redirected
 
 _CHUNK: Final = 1 << 16
+# behind some data of a chunk: more of it; or its end, a next size that is not 0, and data (RFC 9112, section 7.1)
+_CHUNK_BEGINS: Final = re.compile(rb"[^\r]|\r\n0*[1-9A-Fa-f][0-9A-Fa-f]*[^\r\n]*\r\n.", re.DOTALL)
 _CONNECT_SECONDS: Final = 30.0
 _REDIRECTS: Final = 5
 
@@ -95,9 +100,16 @@ def read(
 
 
 def _receive(response: http.client.HTTPResponse, reader: ResponseReader, wire: _Wire, patience: Patience) -> bytes:
-    wire.set_timeout()
+    """What came, at once if anything came: small chunks that are here already are taken together."""
+    pieces = []
     try:
-        return response.read1(_CHUNK)
+        wire.set_timeout()
+        pieces.append(response.read1(_CHUNK))
+        while pieces[-1] and sum(map(len, pieces)) < _CHUNK and wire.holds_more(response):
+            pieces.append(response.read1(_CHUNK))
+        return b"".join(pieces)
+    except SourceTimeout:
+        raise
     except TimeoutError as error:
         raise patience.exhausted() from error
     except (OSError, http.client.HTTPException) as error:
@@ -159,6 +171,21 @@ class _Wire:
         left = self._patience.left()
         with suppress(OSError):  # the answer was at its end and closed it: nothing to wait for
             self._socket.settimeout(left)
+
+    def holds_more(self, response: http.client.HTTPResponse) -> bool:
+        """Whether `read1` would give more of the body without waiting for it."""
+        assert self._socket is not None
+        body: Any = response.fp
+        if not isinstance(body, io.BufferedReader):
+            return False  # closed at its end
+        self._socket.settimeout(0)
+        try:
+            ahead = body.peek()
+        except ssl.SSLWantReadError:
+            return False
+        finally:
+            self.set_timeout()
+        return bool(_CHUNK_BEGINS.match(ahead) if response.chunked else ahead)
 
 
 class _Connection(http.client.HTTPConnection):
