@@ -300,7 +300,8 @@ def _has_aggregate(order: Sequence[Token]) -> bool:
 
 def _renumbered(patterns: Sequence[Pattern], names: Sequence[str], variables: Sequence[str]) -> Iterator[Pattern]:
     """The patterns that need no other than these variables, by their indexes."""
-    index = {number: variables.index(name) for number, name in enumerate(names) if name in variables}
+    projected = {name: number for number, name in enumerate(variables)}
+    index = {number: projected[name] for number, name in enumerate(names) if name in projected}
 
     def slot(old: Slot) -> Slot:
         match old:
