@@ -33,3 +33,13 @@ class Decoder(Protocol):
             IncompleteResult: the document is not whole, or something follows it.
         """
         ...
+
+
+def excerpt(data: bytes) -> str:
+    """The beginning of some bytes, as errors show it.
+
+    >>> excerpt(b"!TIMEDOUT!")
+    "'!TIMEDOUT!'"
+    """
+    text = data[:80].decode(errors="replace")
+    return repr(f"{text}…" if len(data) > 80 else text)

@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from construct_messages.errors import IncompleteResult, TermError
+from construct_messages.results import excerpt
 from construct_messages.solutions import Solutions
 from construct_messages.terms import UNBOUND, Term, blank, iri, literal, triple
 
@@ -159,7 +160,7 @@ class JsonDecoder:
             raise IncompleteResult(f"the JSON result ends before its end, after {self._count} whole solutions")
         if not _is_frame(self._before + self._after):
             raise IncompleteResult(
-                f"the JSON result is damaged behind its {self._count} solutions: {_shown(self._after)}"
+                f"the JSON result is damaged behind its {self._count} solutions: {excerpt(self._after)}"
             )
 
     # --- cutting ---
@@ -167,7 +168,7 @@ class JsonDecoder:
     def _find_solutions(self) -> bool:
         self._rest = self._rest.removeprefix(b"\xef\xbb\xbf")
         if self._rest.lstrip(_SPACE)[:1] not in (b"{", b"", b"\xef"):
-            raise IncompleteResult(f"expected a JSON object in UTF-8, got {_shown(self._rest)}")
+            raise IncompleteResult(f"expected a JSON object in UTF-8, got {excerpt(self._rest)}")
         for match in _BINDINGS.finditer(self._rest):
             if _is_frame(self._rest[: match.end()] + b"]}}"):
                 self._before = self._rest[: match.end()]
@@ -203,7 +204,7 @@ class JsonDecoder:
             self._after, self._rest = self._rest, b""
             _check_size(self._after)
         elif self._rest:
-            raise self._malformed(f"unexpected {_shown(self._rest)}")
+            raise self._malformed(f"unexpected {excerpt(self._rest)}")
         return False
 
     def _decode(self, end: int, *, sure: bool = False) -> list[Any]:
@@ -279,17 +280,12 @@ def _no_solutions(document: bytes) -> IncompleteResult:
     try:
         whole = msgspec.json.decode(document)
     except _MALFORMED:
-        return IncompleteResult(f"the JSON result ends before its first solution: {_shown(document)}")
+        return IncompleteResult(f"the JSON result ends before its first solution: {excerpt(document)}")
     if isinstance(whole, dict) and "boolean" in whole:
         return IncompleteResult("expected the solutions of a SELECT, got the result of an ASK")
-    return IncompleteResult(f"the JSON result has no results.bindings: {_shown(document)}")
+    return IncompleteResult(f"the JSON result has no results.bindings: {excerpt(document)}")
 
 
 def _check_size(around: bytes) -> None:
     if len(around) > _AROUND_LIMIT:
         raise IncompleteResult(f"the JSON result has more than {_AROUND_LIMIT} bytes around its solutions")
-
-
-def _shown(data: bytes) -> str:
-    shown = data[:80].decode(errors="replace")
-    return repr(f"{shown}…" if len(data) > 80 else shown)

@@ -11,6 +11,7 @@ import re
 from typing import Final
 
 from construct_messages.errors import IncompleteResult, TermError
+from construct_messages.results import excerpt
 from construct_messages.solutions import Solutions
 from construct_messages.terms import XSD, parse_term
 
@@ -72,7 +73,7 @@ class TsvDecoder:
     def close(self) -> None:
         """See `Decoder.close`."""
         if rest := b"".join(self._rest):
-            raise IncompleteResult(f"the TSV result ends inside line {self._line}: {_shown(rest)}")
+            raise IncompleteResult(f"the TSV result ends inside line {self._line}: {excerpt(rest)}")
         if self._indexes is None:
             raise IncompleteResult("the TSV result is empty: it has no header line")
 
@@ -82,7 +83,7 @@ class TsvDecoder:
             self._indexes = [names.index(variable.encode()) for variable in self._variables]
         except ValueError:
             wanted = "\t".join(f"?{variable}" for variable in self._variables)
-            raise IncompleteResult(f"the TSV result has the header {_shown(line)}, not {wanted!r}") from None
+            raise IncompleteResult(f"the TSV result has the header {excerpt(line)}, not {wanted!r}") from None
         self._width = len(names)
         self._line = 2
 
@@ -121,7 +122,7 @@ class TsvDecoder:
         counts = enumerate((line.count(b"\t") + 1 for line in block.split(b"\n")), self._line)
         number, count = next((number, count) for number, count in counts if count != self._width)
         line = block.split(b"\n")[number - self._line]
-        return IncompleteResult(f"line {number} of the TSV result has {count} of {self._width} fields: {_shown(line)}")
+        return IncompleteResult(f"line {number} of the TSV result has {count} of {self._width} fields: {excerpt(line)}")
 
 
 class _Terms(dict[bytes, bytes]):
@@ -137,7 +138,7 @@ class _Terms(dict[bytes, bytes]):
         try:
             term = parse_term(field.decode(), self._scope).encode()
         except UnicodeDecodeError as error:
-            raise TermError(f"{_shown(field)} is not UTF-8") from error
+            raise TermError(f"{excerpt(field)} is not UTF-8") from error
         if len(self) > self._LIMIT:
             self.clear()
         self[field] = term
@@ -162,8 +163,3 @@ def _is_utf8(text: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _shown(text: bytes) -> str:
-    shown = text[:80].decode(errors="replace")
-    return repr(f"{shown}…" if len(text) > 80 else shown)

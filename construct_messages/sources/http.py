@@ -101,13 +101,12 @@ def read(
 
 def _receive(response: http.client.HTTPResponse, reader: ResponseReader, wire: _Wire, patience: Patience) -> bytes:
     """What came, at once if anything came: small chunks that are here already are taken together."""
-    pieces = []
     try:
         wire.set_timeout()
-        pieces.append(response.read1(_CHUNK))
-        while pieces[-1] and sum(map(len, pieces)) < _CHUNK and wire.holds_more(response):
-            pieces.append(response.read1(_CHUNK))
-        return b"".join(pieces)
+        came = bytearray(response.read1(_CHUNK))
+        while 0 < len(came) < _CHUNK and wire.holds_more(response):
+            came += response.read1(_CHUNK)
+        return bytes(came)
     except SourceTimeout:
         raise
     except TimeoutError as error:
