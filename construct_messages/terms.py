@@ -181,15 +181,6 @@ def triple(subject: Term, predicate: Term, object: Term) -> Term:
 # --- reading terms --------------------------------------------------------------------------------------------------
 
 
-def is_iri(term: Term) -> bool:
-    """Whether the term is an IRI.
-
-    >>> is_iri(iri("urn:x")), is_iri(triple(iri("urn:s"), iri("urn:p"), iri("urn:o")))
-    (True, False)
-    """
-    return term.startswith("<") and not term.startswith("<<(")
-
-
 def is_blank(term: Term) -> bool:
     """Whether the term is a blank node; one inside a triple term does not count (see `has_blank`)."""
     return term.startswith("_:")
