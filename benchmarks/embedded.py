@@ -51,7 +51,13 @@ def _measure(name: str, query: str, store: ox.Store, rounds: int) -> list[Figure
     return [
         Figure(f"{name}: SELECT → TSV, {size} solutions", tsv),
         Figure(f"{name}: N-Quads log, against SELECT → TSV", log, log / tsv, "≤ 1.8 (1.4)"),
-        Figure(f"{name}: Oxigraph's CONSTRUCT → N-Triples, against the log", construct, construct / log, "≥ 2"),
+        # of the hostile query, the evaluation itself is most of either
+        Figure(
+            f"{name}: Oxigraph's CONSTRUCT → N-Triples, against the log",
+            construct,
+            construct / log,
+            "≥ 2" if name == "specification" else "",
+        ),
         Figure(f"{name}: pyoxigraph's solutions, iterated", iterated),
         Figure(f"{name}: Message objects, iterated, against these", messages, messages / iterated),
     ]

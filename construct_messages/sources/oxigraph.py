@@ -16,7 +16,8 @@ import select as polling
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
-from typing import Final
+from contextlib import suppress
+from typing import Final, NamedTuple
 
 import pyoxigraph as ox
 
@@ -34,6 +35,7 @@ from construct_messages.sources import UNION, Request
 from construct_messages.terms import from_pyoxigraph
 
 _CHUNK: Final = 1 << 16
+_WIDE: Final = 1 << 20  # bytes in flight; what Linux grants anybody
 _FIRST_SOLUTIONS: Final = 64
 _SLOW: Final = 0.02  # seconds for that many
 _PATIENCE: Final = 0.001  # seconds to wait for a chunk to fill: larger batches cost less a solution
@@ -58,13 +60,13 @@ class OxigraphSource:
         """See `Source.solutions`."""
         deadline = None if request.timeout is None else time.monotonic() + request.timeout
         with _Evaluation(self._store, request) as evaluation:
-            for read_end, patience in evaluation.documents:
+            for document in evaluation.documents:
                 decoder = TsvDecoder(request.select.variables)
                 received = False
-                while chunk := _read(read_end, deadline, patience):
+                while chunk := _read(document, deadline):
                     received = True
                     yield from decoder.feed(chunk)
-                evaluation.end(read_end)
+                evaluation.end(document)
                 if received:
                     decoder.close()
 
@@ -72,15 +74,15 @@ class OxigraphSource:
         """See `Source.asolutions`."""
         deadline = None if request.timeout is None else time.monotonic() + request.timeout
         with _Evaluation(self._store, request) as evaluation:
-            for read_end, patience in evaluation.documents:
-                os.set_blocking(read_end, False)
+            for document in evaluation.documents:
+                os.set_blocking(document.read_end, False)
                 decoder = TsvDecoder(request.select.variables)
                 received = False
-                while chunk := await _aread(read_end, deadline, patience):
+                while chunk := await _aread(document, deadline):
                     received = True
                     for batch in decoder.feed(chunk):
                         yield batch
-                evaluation.end(read_end)
+                evaluation.end(document)
                 if received:
                     decoder.close()
 
@@ -88,25 +90,35 @@ class OxigraphSource:
         """Nothing to do: the store is the caller's."""
 
 
-def _read(descriptor: int, deadline: float | None, patience: float) -> bytes:
-    """The next bytes; up to a chunk of them, where more come within `patience` seconds. Empty at the end."""
+class _Document(NamedTuple):
+    """What a pipe brings, and how to read it: `chunk` bytes at once, where more come within `patience` seconds."""
+
+    read_end: int
+    chunk: int
+    patience: float
+
+
+def _read(document: _Document, deadline: float | None) -> bytes:
+    """The next bytes; empty at the end."""
+    descriptor, chunk, patience = document
     poll = polling.poll()
     poll.register(descriptor, polling.POLLIN)
     if deadline is not None:
         left = deadline - time.monotonic()
         if left <= 0 or not poll.poll(left * 1000):
             raise _timeout()
-    data = os.read(descriptor, _CHUNK)
-    while patience and 0 < len(data) < _CHUNK and poll.poll(patience * 1000):
-        more = os.read(descriptor, _CHUNK - len(data))
+    data = os.read(descriptor, chunk)
+    while patience and 0 < len(data) < chunk and poll.poll(patience * 1000):
+        more = os.read(descriptor, chunk - len(data))
         if not more:
             break  # the next call meets the end again
         data += more
     return data
 
 
-async def _aread(descriptor: int, deadline: float | None, patience: float) -> bytes:
+async def _aread(document: _Document, deadline: float | None) -> bytes:
     """`_read` for asyncio."""
+    descriptor, chunk, patience = document
     loop = asyncio.get_running_loop()
     ready = asyncio.Event()
     loop.add_reader(descriptor, ready.set)
@@ -117,11 +129,11 @@ async def _aread(descriptor: int, deadline: float | None, patience: float) -> by
         raise _timeout() from error
     finally:
         loop.remove_reader(descriptor)
-    data = os.read(descriptor, _CHUNK)
-    while patience and 0 < len(data) < _CHUNK:
+    data = os.read(descriptor, chunk)
+    while patience and 0 < len(data) < chunk:
         await asyncio.sleep(patience)
         try:
-            more = os.read(descriptor, _CHUNK - len(data))
+            more = os.read(descriptor, chunk - len(data))
         except BlockingIOError:
             break
         if not more:
@@ -148,7 +160,8 @@ class _Evaluation:
         self._variables = request.select.variables
         self._run = _query_call(store, request)
         first, bulk = os.pipe(), os.pipe()
-        self.documents = ((first[0], 0.0), (bulk[0], _PATIENCE))
+        # a reader that gathers more than a part of what the pipe holds makes the writer wait
+        self.documents = (_Document(first[0], _CHUNK, 0.0), _Document(bulk[0], _widen(bulk[1]) // 4, _PATIENCE))
         # a daemon: an abandoned evaluation, which nothing can stop before its next solution, must not hold up the exit
         self._thread = threading.Thread(
             target=self._evaluate, args=(first[1], bulk[1]), name="construct-messages evaluation", daemon=True
@@ -159,12 +172,12 @@ class _Evaluation:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for read_end, _patience in self.documents:
-            os.close(read_end)
+        for document in self.documents:
+            os.close(document.read_end)
 
-    def end(self, read_end: int) -> None:
+    def end(self, document: _Document) -> None:
         """At the end of a file, which alone does not mean that the evaluation ended well: raises its error."""
-        if read_end == self.documents[-1][0]:
+        if document is self.documents[-1]:
             self._thread.join()
             if self._error is not None:
                 raise self._error
@@ -199,6 +212,17 @@ class _Evaluation:
                     return False
                 count, started = 0, time.monotonic()
         return True
+
+
+def _widen(pipe: int) -> int:
+    """Makes a pipe hold more than usual, where the system lets it: then its ends wait less. How many bytes it holds."""
+    import fcntl  # Windows has none, and the rest of the package runs there
+
+    if not hasattr(fcntl, "F_SETPIPE_SZ"):
+        return 4 * _CHUNK
+    with suppress(PermissionError):  # the user has many pipes already
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _WIDE)
+    return max(fcntl.fcntl(pipe, fcntl.F_GETPIPE_SZ), 4 * _CHUNK)
 
 
 def _serialize(solutions: ox.QuerySolutions, pipe: int) -> None:
