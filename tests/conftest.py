@@ -12,6 +12,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# what an example takes says nothing where other work shares the machine; figures are the benchmarks' business
+settings.register_profile("project", deadline=None, print_blob=True)
+settings.load_profile("project")
 
 _SUITES = Path(os.environ.get("CONSTRUCT_MESSAGES_SUITES") or Path(__file__).parents[2] / "shared")
 

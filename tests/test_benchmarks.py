@@ -1,0 +1,45 @@
+"""`benchmarks/`: they run, on little data, and a wrong log stops them."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks import data, embedded
+from benchmarks.measure import alternate, check_log
+from construct_messages import construct_messages
+
+
+def test_the_data_are_the_same_for_a_seed() -> None:
+    # blank nodes have labels of their own
+    first, again, other = (list(map(str, data.generate(60, seed))) for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+    assert sum("Company" in line or "Soci" in line or "Gesell" in line for line in first) == 60 + 2 + 1
+
+
+@pytest.mark.parametrize("query", [data.SPECIFICATION, data.HOSTILE], ids=["specification", "hostile"])
+def test_the_embedded_benchmark_runs(query: str) -> None:
+    figures = embedded._measure("small", query, data.store(60), rounds=1)
+    assert len(figures) == 5
+    assert all(figure.seconds > 0 for figure in figures)
+
+
+def test_the_hostile_query_is_hostile() -> None:
+    messages = list(construct_messages(data.HOSTILE, data.store(100)))
+    sizes = {len(message) for message in messages}
+    assert len(sizes) > 2, "triples are dropped, and equal ones counted once"
+    assert any("_:d" in str(quad) for message in messages for quad in message)
+
+
+@pytest.mark.parametrize(("messages", "quads"), [(2, 1), (1, 2), (0, 1)])
+def test_a_wrong_log_stops_a_benchmark(messages: int, quads: int) -> None:
+    log = [b"# @message\n", b"<urn:s> <urn:p> <urn:o> .\n"]
+    check_log(log, 1, 1)
+    with pytest.raises(SystemExit, match="wrong log"):
+        check_log(log, messages, quads)
+
+
+def test_runs_are_taken_in_turn() -> None:
+    taken: list[str] = []
+    assert len(alternate(2, [lambda: taken.append("a"), lambda: taken.append("b")])) == 2
+    assert taken == ["a", "b"] * 3
