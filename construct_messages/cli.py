@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import time
 import traceback
@@ -45,6 +46,7 @@ _EXIT_STATUS: Final[tuple[tuple[type[ConstructMessagesError], int], ...]] = (
 )
 _CANNOT_WRITE: Final = 1
 _INTERRUPTED: Final = 130  # as shells report a program that SIGINT ended
+_TERMINATED: Final = 143  # and SIGTERM
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -54,6 +56,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: without the program's name; None: those of the process.
     """
     options = build_parser().parse_args(arguments)
+    if arguments is None:
+        # a service manager's stop must not leave a hidden half log behind: let it unwind like Ctrl-C
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))
     try:
         _run(options)
     except ConstructMessagesError as error:

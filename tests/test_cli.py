@@ -390,15 +390,16 @@ def test_a_run_that_fails_leaves_the_old_log(tmp_path: Path) -> None:
 # --- stopping -------------------------------------------------------------------------------------------------------
 
 
-def interrupt(process: subprocess.Popen[bytes]) -> float:
-    """Ctrl-C; the seconds until the process is gone."""
+def interrupt(process: subprocess.Popen[bytes], by: signal.Signals = signal.SIGINT) -> float:
+    """Ctrl-C, or another signal; the seconds until the process is gone."""
     started = time.monotonic()
-    process.send_signal(signal.SIGINT)
+    process.send_signal(by)
     process.wait(timeout=20)
     return time.monotonic() - started
 
 
-def test_interrupt_during_a_long_evaluation(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("by", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_interrupt_during_a_long_evaluation(by: signal.Signals, status: int, tmp_path: Path) -> None:
     command = [*COMMAND, "run", "--query", ENDLESS, "--source", DATA, "--output", "log.nq"]
     with subprocess.Popen(command, cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.PIPE) as process:
         deadline = time.monotonic() + 20
@@ -407,9 +408,9 @@ def test_interrupt_during_a_long_evaluation(tmp_path: Path) -> None:
             time.sleep(0.02)
         time.sleep(0.3)
         assert process.poll() is None
-        assert interrupt(process) < 1
+        assert interrupt(process, by) < 1
         assert process.stderr is not None
-        assert (process.returncode, process.stderr.read()) == (130, b"")
+        assert (process.returncode, process.stderr.read()) == (status, b"")
     assert list(tmp_path.iterdir()) == []
 
 

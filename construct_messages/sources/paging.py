@@ -65,7 +65,9 @@ def pages(request: Request, profile: Profile, *, asked: tuple[str, ...], url: st
         if page.cap is not None and page.count >= page.cap and (select.limit is None or select.limit > page.cap):
             raise IncompleteResult(
                 f"{url} gives at most {page.cap} solutions, and {page.count} came",
-                hint=f"read the result in pages: page_size={page.cap}",
+                # the header that announces a cap is Virtuoso's, which sorts large offsets only inside a sub-select
+                hint=f"read the result in pages: page_size={page.cap}"
+                + ("" if profile.wrap_slices else ', of a Virtuoso with profile="virtuoso"'),
             )
         return
     size, position, number = request.page_size, 0, 0
