@@ -197,14 +197,8 @@ class _Connection(http.client.HTTPConnection):
         self._wire.use(self.sock)
 
 
-class _SecureConnection(http.client.HTTPSConnection):
-    def __init__(self, wire: _Wire, host: str, **options: Any) -> None:
-        super().__init__(host, **options)
-        self._wire = wire
-
-    def connect(self) -> None:
-        super().connect()
-        self._wire.use(self.sock)
+class _SecureConnection(_Connection, http.client.HTTPSConnection):
+    """The same over TLS: `connect` goes on to HTTPSConnection's."""
 
 
 class _Http(urllib.request.HTTPHandler):
