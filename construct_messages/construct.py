@@ -7,6 +7,7 @@ in `template.py`, how it is written in `logs/`, where solutions come from in `so
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Iterator, Mapping, Sequence
@@ -250,6 +251,8 @@ class MessageStream:
             chunks = self.serialize(format, messages)
             with atomic_file(target) as file:
                 _write(chunks, file)
+        elif isinstance(target, io.TextIOBase):
+            raise UsageError("a log is bytes, and the file is open for text", hint='open it with mode "wb"')
         else:
             _write(self.serialize(format or "nq", messages), target)
         return self.messages

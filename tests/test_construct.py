@@ -519,6 +519,11 @@ def test_write(name: str, format: str | None, head: bytes, store: ox.Store, tmp_
     assert not buffer.closed
 
 
+def test_a_file_open_for_text_is_refused(store: ox.Store) -> None:
+    with pytest.raises(UsageError, match="open for text"):
+        construct_messages(SPO, store).write(io.StringIO())  # type: ignore[arg-type]
+
+
 def test_a_failed_write_leaves_nothing(store: ox.Store, tmp_path: Path) -> None:
     path = tmp_path / "log.nt"
     with pytest.raises(CannotCarry, match="message 1: N-Triples has no named graphs"):
