@@ -7,7 +7,6 @@ in `template.py`, how it is written in `logs/`, where solutions come from in `so
 
 from __future__ import annotations
 
-import io
 import os
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Iterator, Mapping, Sequence
@@ -251,7 +250,7 @@ class MessageStream:
             chunks = self.serialize(format, messages)
             with atomic_file(target) as file:
                 _write(chunks, file)
-        elif isinstance(target, io.TextIOBase):
+        elif hasattr(target, "encoding"):  # as text files have
             raise UsageError("a log is bytes, and the file is open for text", hint='open it with mode "wb"')
         else:
             _write(self.serialize(format or "nq", messages), target)
