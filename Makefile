@@ -1,6 +1,6 @@
 PYTHON ?= python
 
-.PHONY: check bench
+.PHONY: check fuzz bench
 
 check:
 	$(PYTHON) -m ruff check .
@@ -8,6 +8,10 @@ check:
 	$(PYTHON) -m mypy
 	$(PYTHON) -m pytest -q tests/test_layers.py
 	$(PYTHON) -m pytest -q
+
+# the property tests at length: twenty times the examples
+fuzz:
+	$(PYTHON) -m pytest -q --hypothesis-profile=long -m hypothesis tests
 
 bench:
 	$(PYTHON) -m benchmarks.embedded

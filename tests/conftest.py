@@ -16,6 +16,7 @@ from hypothesis import settings
 
 # what an example takes says nothing where other work shares the machine; figures are the benchmarks' business
 settings.register_profile("project", deadline=None, print_blob=True)
+settings.register_profile("long", deadline=None, print_blob=True, max_examples=2000)
 settings.load_profile("project")
 
 _SUITES = Path(os.environ.get("CONSTRUCT_MESSAGES_SUITES") or Path(__file__).parents[2] / "shared")
