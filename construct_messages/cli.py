@@ -30,7 +30,7 @@ from construct_messages.errors import (
     TermError,
     UsageError,
 )
-from construct_messages.formats import FORMATS, RDFM, SYNTAXES, format_of_file
+from construct_messages.formats import FORMATS, RDFM, SYNTAXES, default_format
 from construct_messages.output import atomic_file
 from construct_messages.sources.open import VARIABLE
 
@@ -209,10 +209,7 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _write(stream: MessageStream, options: argparse.Namespace) -> None:
-    format = options.format
-    if format is None:
-        by_name = format_of_file(options.output) if options.output else None
-        format = by_name.extension if by_name else "nq"
+    format = default_format(options.output) if options.format is None else options.format
     chunks = stream.serialize(format, options.messages)
     with ExitStack() as stack:
         file = stack.enter_context(atomic_file(options.output)) if options.output else sys.stdout.buffer

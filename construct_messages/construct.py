@@ -11,7 +11,6 @@ import os
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
-from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Self
 
@@ -19,7 +18,7 @@ import pyoxigraph as ox
 
 from construct_messages.assembly import DISTINCT_LIMIT, GROUP_LIMIT, Assembly, Options, Writing
 from construct_messages.errors import UsageError
-from construct_messages.formats import find_format, find_syntax, format_of_file
+from construct_messages.formats import default_format, find_format, find_syntax
 from construct_messages.logs import encoder_for
 from construct_messages.message import Message
 from construct_messages.output import atomic_file
@@ -243,17 +242,17 @@ class MessageStream:
             format: see `serialize`; None: what the path's extension says, else N-Quads.
             messages: see `serialize`.
         """
+        by_name = os.fspath(target) if isinstance(target, (str, os.PathLike)) else None
+        if format is None:
+            format = default_format(by_name)
         if isinstance(target, (str, os.PathLike)):
-            if format is None:
-                by_name = format_of_file(Path(target).name)
-                format = by_name.extension if by_name else "nq"
             chunks = self.serialize(format, messages)
             with atomic_file(target) as file:
                 _write(chunks, file)
         elif hasattr(target, "encoding"):  # as text files have
             raise UsageError("a log is bytes, and the file is open for text", hint='open it with mode "wb"')
         else:
-            _write(self.serialize(format or "nq", messages), target)
+            _write(self.serialize(format, messages), target)
         return self.messages
 
     # --- the end ---

@@ -13,6 +13,7 @@ from email.message import EmailMessage
 from pathlib import PurePath
 from typing import Final
 
+from construct_messages.compression import COMPRESSIONS
 from construct_messages.errors import UsageError
 
 
@@ -77,8 +78,6 @@ SYNTAXES: Final = (
     _labelled("1.1-messages", triple_terms=False, directions=False),
 )
 
-_COMPRESSIONS: Final = (".gz", ".bz2", ".xz", ".zst")
-
 
 def content_type(format: Format, syntax: Syntax) -> str:
     """The media type of a log, with the parameters that announce its messages.
@@ -142,9 +141,19 @@ def format_of_file(name: str) -> Format | None:
     ('TriG', None)
     """
     path = PurePath(name)
-    if path.suffix.lower() in _COMPRESSIONS:
+    if path.suffix.lower() in COMPRESSIONS:
         path = path.with_suffix("")
     return next((format for format in FORMATS if path.suffix.lower() == f".{format.extension}"), None)
+
+
+def default_format(name: str | None) -> str:
+    """The format of a log where none is named: what the file's extension says, else N-Quads, which carries everything.
+
+    >>> default_format("log.ttl.gz"), default_format("log.txt"), default_format(None)
+    ('ttl', 'nq', 'nq')
+    """
+    found = None if name is None else format_of_file(name)
+    return found.extension if found else "nq"
 
 
 def _syntax_of(parameters: str, text: str) -> Syntax | None:

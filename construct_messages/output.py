@@ -5,26 +5,15 @@ Nothing here knows what is written.
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import lzma
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO
 
-import zstandard
-
+from construct_messages.compression import COMPRESSIONS
 from construct_messages.errors import UsageError
-
-_PACKERS: Final[dict[str, Callable[..., Any]]] = {
-    ".gz": gzip.open,
-    ".bz2": bz2.open,
-    ".xz": lzma.open,
-    ".zst": zstandard.open,
-}
 
 
 @contextmanager
@@ -50,7 +39,7 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     except OSError as error:
         raise UsageError(f"cannot write {target}: {error.strerror}", hint="choose another place") from error
     try:
-        packer = _PACKERS.get(target.suffix.lower())
+        packer = COMPRESSIONS.get(target.suffix.lower())
         with open(descriptor, "wb") as raw:
             if packer is None:
                 yield raw

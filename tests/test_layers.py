@@ -15,7 +15,7 @@ PACKAGE = Path(construct_messages.__file__).parent
 FLOORS = [
     floor.split(" / ")
     for floor in (
-        "errors",
+        "errors / compression",
         "terms",
         "message / solutions / formats",
         "template",

@@ -15,6 +15,9 @@ from construct_messages.solutions import Solutions
 UNION = "union"
 """As `Request.default_graphs`: the merge of all graphs of the source is its default graph."""
 
+REWRITTEN = "lines are those of your query; on the line of CONSTRUCT, columns are those of the rewritten SELECT"
+"""The hint for an engine's own position in a query it refuses."""
+
 
 @dataclass(frozen=True)
 class Request:

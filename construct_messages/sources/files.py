@@ -6,8 +6,6 @@ opened read-only. Nothing is evaluated here.
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import lzma
 import subprocess
 import sys
@@ -15,19 +13,12 @@ import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
 
 import pyoxigraph as ox
 import zstandard
 
+from construct_messages.compression import COMPRESSIONS
 from construct_messages.errors import SourceError, UsageError
-
-_OPENERS: Final[dict[str, Callable[..., Any]]] = {
-    ".gz": gzip.GzipFile,
-    ".bz2": bz2.BZ2File,
-    ".xz": lzma.LZMAFile,
-    ".zst": zstandard.open,
-}
 
 
 def load_files(paths: Sequence[Path]) -> ox.Store:
@@ -41,7 +32,7 @@ def load_files(paths: Sequence[Path]) -> ox.Store:
     for path in paths:
         if not path.exists():
             raise UsageError(f"{path}: no such file")
-        opener = _OPENERS.get(path.suffix.lower())
+        opener = COMPRESSIONS.get(path.suffix.lower())
         name = path.with_suffix("") if opener else path
         format = ox.RdfFormat.from_extension(name.suffix[1:].lower())
         if format is None:

@@ -31,7 +31,7 @@ from construct_messages.errors import (
 )
 from construct_messages.results.tsv import TsvDecoder
 from construct_messages.solutions import Solutions
-from construct_messages.sources import UNION, Request
+from construct_messages.sources import REWRITTEN, UNION, Request
 from construct_messages.terms import from_pyoxigraph
 
 _CHUNK: Final = 1 << 16
@@ -277,5 +277,5 @@ def _explain(error: BaseException) -> ConstructMessagesError:
     return QueryError(
         f"the embedded engine refuses the query: {said[1] if said else 'unexpected token'}",
         position=Position(int(place[1]), int(place[2])) if place else None,
-        hint="lines are those of your query; on the line of CONSTRUCT, columns are those of the rewritten SELECT",
+        hint=REWRITTEN,
     )

@@ -21,7 +21,7 @@ from construct_messages.errors import (
     UsageError,
 )
 from construct_messages.solutions import Solutions
-from construct_messages.sources import UNION, Request
+from construct_messages.sources import REWRITTEN, UNION, Request
 from construct_messages.sources.threads import in_threads
 from construct_messages.terms import UNBOUND, from_rdflib
 
@@ -92,7 +92,7 @@ def _evaluate(graph: rdflib.Graph, query: str) -> Iterator[ResultRow]:
         raise QueryError(
             f"rdflib refuses the query: {error.msg}",
             position=Position(error.lineno, error.column),
-            hint="lines are those of your query; on the line of CONSTRUCT, columns are those of the rewritten SELECT",
+            hint=REWRITTEN,
         ) from error
     except ConstructMessagesError:
         raise
