@@ -24,6 +24,7 @@ FLOORS = [
         "sources / logs / output / grouping",
         "assembly",
         "construct",
+        "server",
         "cli",
         "__main__",
     )

@@ -29,6 +29,8 @@ class Request:
         named_graphs: IRIs of the named graphs.
         page_size: solutions per page, where the source is to be read in pages.
         timeout: seconds for the whole answer.
+        parameters: further parameters for an endpoint, in order.
+        headers: further request headers for an endpoint; names as in `Accept`.
     """
 
     select: Select
@@ -36,6 +38,8 @@ class Request:
     named_graphs: tuple[str, ...] = ()
     page_size: int | None = None
     timeout: float | None = None
+    parameters: tuple[tuple[str, str], ...] = ()
+    headers: tuple[tuple[str, str], ...] = ()
 
 
 class Source(Protocol):

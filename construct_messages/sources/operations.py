@@ -1,0 +1,79 @@
+"""Operations of the SPARQL Protocol that are answered as they are: the text goes in, the bytes of the answer come out.
+
+What a server needs of a source beyond solutions (SPARQL 1.1 Protocol, section 2). Nothing here reads a query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from construct_messages.sources import Source
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation.
+
+    Args:
+        text: the query or update; None asks for the service description.
+        update: whether the text is an update.
+        default_graphs: IRIs of `default-graph-uri` (`using-graph-uri` of an update), in order.
+        named_graphs: IRIs of `named-graph-uri` (`using-named-graph-uri`), in order.
+        parameters: all other parameters of the request, in order.
+        headers: what of the client's headers counts: `Accept`, and those that may be sent on. Names as in `Accept`.
+        head: whether only the status and headers are wanted.
+        timeout: seconds for the whole answer.
+    """
+
+    text: str | None
+    update: bool = False
+    default_graphs: tuple[str, ...] = ()
+    named_graphs: tuple[str, ...] = ()
+    parameters: tuple[tuple[str, str], ...] = ()
+    headers: Mapping[str, str] = field(default_factory=dict)
+    head: bool = False
+    timeout: float | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer to an operation, as a client is to see it.
+
+    Args:
+        status: the HTTP status.
+        headers: in order; only those that are meant for a client.
+        body: the bytes; raises `SourceError` where they cannot be read to their end. To be closed by whoever reads it,
+            which cancels the operation.
+    """
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: AsyncGenerator[bytes]
+
+
+class Backend(Source, Protocol):
+    """A source that a server can stand in front of: it also answers operations as they are."""
+
+    async def answer(self, operation: Operation) -> Answer:
+        """The answer to an operation, once its status is known.
+
+        Raises:
+            QueryError: the source's parser refuses the text.
+            SourceError: no answer.
+            SourceTimeout: `operation.timeout` passed.
+        """
+        ...
+
+    async def check(self) -> None:
+        """Whether the source answers at all.
+
+        Raises:
+            SourceError: it does not.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Cancels what is under way and lets go of connections and processes."""
+        ...
