@@ -23,16 +23,22 @@ DISTINCT_LIMIT: Final = 10_000_000
 
 @dataclass(frozen=True)
 class Options:
-    """How solutions become messages; see `construct_messages`."""
+    """How solutions become messages; see `construct_messages`.
 
-    keys: tuple[str, ...]
-    group_order: str
-    group_limit: int
-    distinct: bool
-    distinct_limit: int
-    skip_empty: bool
-    skolemize: str | None
-    max_messages: int | None
+    The last three are bounds that a whole log keeps to: passing one is an error, where `max_messages` ends the log.
+    """
+
+    keys: tuple[str, ...] = ()
+    group_order: str = "appearance"
+    group_limit: int = GROUP_LIMIT
+    distinct: bool = False
+    distinct_limit: int = DISTINCT_LIMIT
+    skip_empty: bool = False
+    skolemize: str | None = None
+    max_messages: int | None = None
+    solution_limit: int | None = None
+    message_limit: int | None = None
+    message_bytes: int | None = None
 
 
 class Assembly:
@@ -72,7 +78,7 @@ class Assembly:
 
     def feed(self, solutions: Solutions) -> Iterator[Message]:
         """The messages that a batch completes."""
-        self.solutions += len(solutions)
+        self._count(solutions)
         return self._messages(self._grouping.feed(solutions))
 
     def finish(self) -> Iterator[Message]:
@@ -84,9 +90,21 @@ class Assembly:
         if self.left is not None and len(solutions) > self.left:
             solutions = solutions.head(self.left)
         chunk = lines.encode(solutions, self.messages)
-        self.solutions += len(solutions)
-        self.messages += len(solutions)
+        self._count(solutions)
+        self._deliver(len(solutions))
         return chunk
+
+    def _count(self, solutions: Solutions) -> None:
+        self.solutions += len(solutions)
+        limit = self._options.solution_limit
+        if limit is not None and self.solutions > limit:
+            raise LimitExceeded(f"more than {limit} solutions", hint="ask for less: add a LIMIT")
+
+    def _deliver(self, count: int) -> None:
+        self.messages += count
+        limit = self._options.message_limit
+        if limit is not None and self.messages > limit:
+            raise LimitExceeded(f"more than {limit} messages", hint="ask for less: add a LIMIT")
 
     def _messages(self, groups: Iterator[Group]) -> Iterator[Message]:
         if self.left == 0:
@@ -101,7 +119,7 @@ class Assembly:
                 continue
             if self._options.skolemize is not None:
                 message = message.skolemize(self._options.skolemize)
-            self.messages += 1
+            self._deliver(1)
             yield message
             if self.left == 0:
                 return
@@ -137,8 +155,11 @@ class Writing:
     A batch goes by column where each solution is a message as it is and the encoder can; else message by message.
     """
 
-    def __init__(self, assembly: Assembly, template: Template, encoder: Encoder) -> None:
-        self._assembly, self._encoder = assembly, encoder
+    def __init__(
+        self, assembly: Assembly, template: Template, encoder: Encoder, message_bytes: int | None = None
+    ) -> None:
+        self._assembly, self._template, self._encoder = assembly, template, encoder
+        self._message_bytes = message_bytes
         self._lines = (
             encoder.for_template(template) if assembly.is_plain and isinstance(encoder, LinesEncoder) else None
         )
@@ -148,9 +169,13 @@ class Writing:
     def feed(self, solutions: Solutions) -> bytes:
         """What a batch adds to the log."""
         if self._lines is not None:
+            number = self._assembly.messages
             chunk = self._assembly.encode(self._lines, solutions)
+            if self._message_bytes is not None and len(chunk) > self._message_bytes:
+                for place, solution in enumerate(solutions):  # only then may one of them be too large
+                    self._bounded(self._encoder.encode(Message(self._template.instantiate(solution, number + place))))
         else:
-            chunk = b"".join(map(self._encoder.encode, self._assembly.feed(solutions)))
+            chunk = b"".join(map(self._encode, self._assembly.feed(solutions)))
         if chunk:
             chunk, self._start = self._start + chunk, b""
         return chunk
@@ -159,5 +184,16 @@ class Writing:
         """What the end adds to the log; only for a result that is whole."""
         yield self._start
         for message in self._assembly.finish():
-            yield self._encoder.encode(message)
+            yield self._encode(message)
         yield self._encoder.finish()
+
+    def _encode(self, message: Message) -> bytes:
+        return self._bounded(self._encoder.encode(message))
+
+    def _bounded(self, encoded: bytes) -> bytes:
+        if self._message_bytes is not None and len(encoded) > self._message_bytes:
+            raise LimitExceeded(
+                f"a message of {len(encoded)} bytes, where {self._message_bytes} are allowed",
+                hint="group less, or ask for smaller values",
+            )
+        return encoded
