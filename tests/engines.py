@@ -1,0 +1,197 @@
+"""Real SPARQL engines, each over an RDF file, on loopback.
+
+How each is started, told to behave as its public installations do, and ended; nothing here asks them anything. Each
+function is a context manager that gives the endpoint's URL. All files of an engine lie in the folder it is given.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pyoxigraph as ox
+
+NODE: Final = "CONSTRUCT_MESSAGES_NODE"
+"""The environment variable that names the folder which `npm install --prefix FOLDER` filled."""
+
+DEFAULT_GRAPH: Final = "urn:default"
+"""Virtuoso has no unnamed graph: what a file says outside of graphs goes here, and queries are asked of it."""
+
+_PIP: Final = "pip install 'construct-messages[test]'"
+_APT: Final = "apt-get install virtuoso-opensource-7-bin"
+_SECONDS: Final = 60.0
+
+
+class Missing(LookupError):
+    """An engine's program is not on this machine."""
+
+
+def program(name: str, install: str) -> str:
+    """The path of a program: beside the interpreter, in npm's folder, or on the PATH.
+
+    Raises:
+        Missing: it is nowhere; says the command that installs it.
+    """
+    places = [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
+    if folder := os.environ.get(NODE):
+        places.insert(0, str(Path(folder) / "node_modules" / ".bin"))
+    found = shutil.which(name, path=os.pathsep.join(places))
+    if found is None:
+        raise Missing(f"{name} is not installed: {install}")
+    return found
+
+
+def node_program(name: str, package: str) -> str:
+    """`program` of an npm package."""
+    return program(name, f"npm install --prefix FOLDER {package}, and {NODE}=FOLDER in the environment")
+
+
+def free_port() -> int:
+    """A port of loopback that nothing listens to."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def running(
+    command: Sequence[str | Path], ports: Sequence[int], place: Path, environment: dict[str, str] | None = None
+) -> Iterator[None]:
+    """A server and all its children, from when it listens to its ports until the end of the block."""
+    with open(place / "output.txt", "wb") as output:
+        process = subprocess.Popen(
+            command,
+            cwd=place,
+            env=os.environ | (environment or {}),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        deadline = time.monotonic() + _SECONDS
+        for port in ports:
+            while not _listens(port):
+                if process.poll() is not None or time.monotonic() > deadline:
+                    raise RuntimeError(f"{command[0]} does not listen: {(place / 'output.txt').read_text()}")
+                time.sleep(0.05)
+        yield
+    finally:
+        # nothing that it holds is wanted any more
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@contextmanager
+def oxigraph(data: Path, place: Path) -> Iterator[str]:
+    """The Oxigraph server over a store directory."""
+    executable, port = program("oxigraph", _PIP), free_port()
+    store = place / "store"
+    subprocess.run([executable, "load", "--location", store, "--file", data], check=True, capture_output=True)
+    with running([executable, "serve-read-only", "--location", store, "--bind", f"127.0.0.1:{port}"], [port], place):
+        yield f"http://127.0.0.1:{port}/query"
+
+
+@contextmanager
+def rdflib(data: Path, place: Path) -> Iterator[str]:
+    """rdflib-endpoint, which evaluates with rdflib in memory."""
+    executable, port = program("rdflib-endpoint", _PIP), free_port()
+    with running([executable, "serve", data, "--host", "127.0.0.1", "--port", str(port)], [port], place):
+        yield f"http://127.0.0.1:{port}/"
+
+
+# The limits are DBpedia's; the buffers are for little data.
+_VIRTUOSO_INI: Final = """
+[Database]
+DatabaseFile = virtuoso.db
+ErrorLogFile = virtuoso.log
+LockFile = virtuoso.lck
+TransactionFile = virtuoso.trx
+xa_persistent_file = virtuoso.pxa
+[TempDatabase]
+DatabaseFile = temporary.db
+TransactionFile = temporary.trx
+[Parameters]
+ServerPort = 127.0.0.1:{sql}
+DirsAllowed = {place}
+NumberOfBuffers = 20000
+MaxDirtyBuffers = 12000
+CheckpointInterval = 0
+[HTTPServer]
+ServerPort = 127.0.0.1:{http}
+ServerRoot = {place}
+[SPARQL]
+ResultSetMaxRows = 10000
+MaxQueryExecutionTime = 120
+MaxQueryCostEstimationTime = 1500
+"""
+
+
+@contextmanager
+def virtuoso(data: Path, place: Path) -> Iterator[str]:
+    """Virtuoso 7, limited as DBpedia's is, its default graph set as DBpedia's is."""
+    executable, isql = program("virtuoso-t", _APT), program("isql-vt", _APT)
+    sql, http = free_port(), free_port()
+    quads = place / "data.nq"
+    ox.serialize(ox.parse(path=data), quads, ox.RdfFormat.N_QUADS)  # which keeps graphs, in a syntax it reads
+    (place / "virtuoso.ini").write_text(_VIRTUOSO_INI.format(sql=sql, http=http, place=place))
+    (place / "load.sql").write_text(
+        # 512: as N-Quads
+        f"DB.DBA.TTLP_MT(file_to_string_output('{quads}'), '', '{DEFAULT_GRAPH}', 512);\n"
+        f"INSERT INTO DB.DBA.SYS_SPARQL_HOST (SH_HOST, SH_GRAPH_URI) VALUES ('%', '{DEFAULT_GRAPH}');\n"
+    )
+    command = [executable, "+configfile", "virtuoso.ini", "+foreground"]
+    with running(command, [sql, http], place):
+        loaded = subprocess.run(
+            [isql, f"127.0.0.1:{sql}", "dba", "dba", "load.sql"], cwd=place, capture_output=True, text=True, check=False
+        )
+        if "Error" in loaded.stdout + loaded.stderr:  # its exit status says nothing
+            raise RuntimeError(f"Virtuoso did not load {data.name}: {loaded.stdout}{loaded.stderr}")
+        yield f"http://127.0.0.1:{http}/sparql"
+
+
+# It has no option for the address, and would listen to every interface.
+_LOOPBACK: Final = """
+const { Server } = require('net');
+const listen = Server.prototype.listen;
+Server.prototype.listen = function (port, ...rest) { return listen.call(this, port, '127.0.0.1', ...rest); };
+"""
+
+
+@contextmanager
+def comunica(data: Path, place: Path) -> Iterator[str]:
+    """Comunica 4, over the file."""
+    executable = node_program("comunica-sparql-file-http", "@comunica/query-sparql-file@4")
+    port = free_port()
+    (place / "loopback.js").write_text(_LOOPBACK)
+    environment = {"NODE_OPTIONS": f"--require {place / 'loopback.js'}"}
+    with running([executable, "-p", str(port), data], [port], place, environment):
+        yield f"http://127.0.0.1:{port}/sparql"
+
+
+class Engine(NamedTuple):
+    """An engine, and the profile under which it is asked."""
+
+    start: Callable[[Path, Path], AbstractContextManager[str]]
+    profile: str
+
+
+ENGINES: Final = {
+    "oxigraph": Engine(oxigraph, "oxigraph"),
+    "rdflib": Engine(rdflib, "generic"),
+    "virtuoso": Engine(virtuoso, "virtuoso"),
+    "comunica": Engine(comunica, "generic"),
+}
