@@ -40,7 +40,7 @@ class ConstructMessagesError(Exception):
     Args:
         message: what is wrong, naming the value.
         position: where in the user's text, if there is such a text.
-        status: the HTTP status this stands for (of the upstream response, where there was one).
+        status: the HTTP status this stands for: what a server answers where it meets the error.
         hint: how to mend it, as an imperative sentence without a full stop.
 
     >>> print(QueryError("prefix ex: is not declared", position=Position(2, 5), hint="add PREFIX ex: <...>"))
@@ -73,6 +73,20 @@ class UsageError(ConstructMessagesError, ValueError):
     """An option or argument that makes no sense, or does not go with another."""
 
     default_status = 400
+
+
+class NotAcceptable(ConstructMessagesError):
+    """The client takes none of what there is (RFC 9110, section 12.5.1).
+
+    Attributes:
+        offered: the media types that there are, with their parameters; empty where messages cannot be had at all.
+    """
+
+    default_status = 406
+
+    def __init__(self, message: str, *, hint: str | None = None, offered: tuple[str, ...] = ()) -> None:
+        super().__init__(message, hint=hint)
+        self.offered = offered
 
 
 class TermError(ConstructMessagesError, ValueError):
@@ -108,6 +122,7 @@ class SourceError(ConstructMessagesError):
 
     Attributes:
         retry_after: seconds to wait, where the source said so (`Retry-After`), else None.
+        transient: whether the same request may well succeed in a moment.
     """
 
     default_status = 502
@@ -120,9 +135,11 @@ class SourceError(ConstructMessagesError):
         status: int | None = None,
         hint: str | None = None,
         retry_after: float | None = None,
+        transient: bool = False,
     ) -> None:
         super().__init__(message, position=position, status=status, hint=hint)
         self.retry_after = retry_after
+        self.transient = transient
 
 
 class SourceTimeout(SourceError, TimeoutError):

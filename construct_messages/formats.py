@@ -1,15 +1,17 @@
 """Formats and syntaxes of message logs: names, media types and their parameters, version labels, file extensions.
 
-Tables and the one place that reads a media type; no bytes of a message are written here. A *format* is an RDF
-serialization, a *syntax* is how a log in it delimits messages: the comment delimiters of the first draft of RDF
-Messages (`messages=rdfm`, https://www.pieter.pm/rdf-messages, section 3.1) or the version labels of the current one
-(`version=1.2-messages`, https://w3c-cg.github.io/rsp/messages/).
+Tables and the one place that reads a media type; what a client would rather have is `negotiation.py`'s business, and no
+bytes of a message are written here. A *format* is an RDF serialization, a *syntax* is how a log in it delimits
+messages: the comment delimiters of the first draft of RDF Messages (`messages=rdfm`,
+https://www.pieter.pm/rdf-messages, section 3.1) or the version labels of the current one (`version=1.2-messages`,
+https://w3c-cg.github.io/rsp/messages/). Media types are read as RFC 9110, section 8.3.1 writes them.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from email.message import EmailMessage
 from pathlib import PurePath
 from typing import Final
 
@@ -41,7 +43,8 @@ class Syntax:
     """How a log delimits its messages, and which version of RDF it keeps to.
 
     Args:
-        label: the value of the media type parameter.
+        label: what it is called: the value of the media type parameter that asks for it.
+        version: the value of the media type's parameter `version`.
         announcement: what a log begins with.
         delimiter: the line of a delimiter, with its line break.
         delimiter_first: whether a delimiter stands before every message, instead of after.
@@ -50,6 +53,7 @@ class Syntax:
     """
 
     label: str
+    version: str
     announcement: str
     delimiter: str
     delimiter_first: bool
@@ -64,12 +68,16 @@ FORMATS: Final = (
     Format("TriG", "application/trig", "trig", (), graphs=True),
 )
 
-RDFM: Final = Syntax("rdfm", "", "# @message\n", delimiter_first=True, triple_terms=True, directions=True)
+
+def _rdfm(version: str, *, triple_terms: bool, directions: bool) -> Syntax:
+    return Syntax("rdfm", version, "", "# @message\n", True, triple_terms, directions)
 
 
 def _labelled(label: str, *, triple_terms: bool, directions: bool) -> Syntax:
-    return Syntax(label, f'VERSION "{label}"\n', "MESSAGE\n", False, triple_terms, directions)
+    return Syntax(label, label, f'VERSION "{label}"\n', "MESSAGE\n", False, triple_terms, directions)
 
+
+RDFM: Final = _rdfm("1.2", triple_terms=True, directions=True)
 
 SYNTAXES: Final = (
     RDFM,
@@ -77,6 +85,83 @@ SYNTAXES: Final = (
     _labelled("1.2-basic-messages", triple_terms=False, directions=True),
     _labelled("1.1-messages", triple_terms=False, directions=False),
 )
+"""One for each label."""
+
+VARIANTS: Final = (
+    *SYNTAXES,
+    # rdfm is a convention over plain RDF of any version: a requested version restricts what the messages may hold
+    _rdfm("1.2-basic", triple_terms=False, directions=True),
+    _rdfm("1.1", triple_terms=False, directions=False),
+)
+"""All that can be asked for by media type: one for each label and version."""
+
+# RFC 9110: section 5.6.2 (token), 5.6.4 (quoted-string), 5.6.6 (parameters), 8.3.1 (media-type), in possessive
+# repetitions, so that a hostile header costs linear time
+_TOKEN: Final = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]++"
+_MEDIA_TYPE: Final = re.compile(rf"[ \t]*+({_TOKEN}/{_TOKEN})[ \t]*+")
+_PARAMETER: Final = re.compile(rf';[ \t]*+(?:({_TOKEN})=(?:({_TOKEN})|"((?:[^"\\]|\\.)*+)"))?[ \t]*+')
+_QUOTED_PAIR: Final = re.compile(r"\\(.)")
+
+
+def read_media_type(text: str) -> tuple[str, dict[str, str]] | None:
+    """A media type or range, as `type/subtype` and its parameters, all in lower case; None where the text is malformed.
+
+    >>> read_media_type('Text/Turtle; Version="1.2-messages";')
+    ('text/turtle', {'version': '1.2-messages'})
+    >>> read_media_type("text/turtle; version"), read_media_type("text/turtle; q=1; q=0")
+    (None, None)
+    """
+    match = _MEDIA_TYPE.match(text)
+    if match is None:
+        return None
+    parameters = _read_parameters(text[match.end() :])
+    return None if parameters is None else (match[1].lower(), parameters)
+
+
+def _read_parameters(text: str) -> dict[str, str] | None:
+    parameters: dict[str, str] = {}
+    place = 0
+    while place < len(text):
+        match = _PARAMETER.match(text, place)
+        if match is None:
+            return None
+        place = match.end()
+        name, token, quoted = match.groups()
+        if name is None:
+            continue
+        if name.lower() in parameters:
+            return None
+        parameters[name.lower()] = (token if quoted is None else _QUOTED_PAIR.sub(r"\1", quoted)).lower()
+    return parameters
+
+
+def asks_for_messages(parameters: Mapping[str, str]) -> bool:
+    """Whether a media type with these parameters is that of a log, if only one of a syntax that is not known here.
+
+    >>> [asks_for_messages({"version": version}) for version in ("1.2", "1.2-messages", "9-messages")]
+    [False, True, True]
+    """
+    return "messages" in parameters or parameters.get("version", "").endswith("-messages")
+
+
+def syntax_of(parameters: Mapping[str, str]) -> Syntax | None:
+    """The syntax that media type parameters (in lower case) ask for; None where there is none like that.
+
+    A version that is a label wins over `messages`; beside `messages=rdfm` any other restricts what messages may hold.
+
+    >>> syntax_of({"messages": "rdfm", "version": "1.2-messages"}).label
+    '1.2-messages'
+    >>> syntax_of({"messages": "rdfm", "version": "1.1"}).triple_terms, syntax_of({"version": "1.1"})
+    (False, None)
+    """
+    version = parameters.get("version")
+    if version is not None and version.endswith("-messages"):
+        label = version
+    else:
+        label, version = parameters.get("messages", ""), version or RDFM.version
+        if label != RDFM.label:
+            return None
+    return next((s for s in VARIANTS if (s.label, s.version) == (label, version)), None)
 
 
 def content_type(format: Format, syntax: Syntax) -> str:
@@ -87,9 +172,8 @@ def content_type(format: Format, syntax: Syntax) -> str:
     >>> content_type(find_format("nt")[0], find_syntax("1.2-messages"))
     'application/n-triples; version=1.2-messages'
     """
-    # rdfm is a convention over plain RDF 1.2: its version is the format's own
-    parameters = "version=1.2; messages=rdfm" if syntax is RDFM else f"version={syntax.label}"
-    return f"{format.media_type}; {parameters}"
+    messages = f"; messages={syntax.label}" if syntax.label != syntax.version else ""
+    return f"{format.media_type}; version={syntax.version}{messages}"
 
 
 def find_format(text: str) -> tuple[Format, Syntax | None]:
@@ -157,32 +241,22 @@ def default_format(name: str | None) -> str:
 
 
 def _syntax_of(parameters: str, text: str) -> Syntax | None:
-    header = EmailMessage()  # the standard library's reader of media type parameters, quoted values included
-    header["Content-Type"] = f"text/plain;{parameters}"
-    given = {name: value.lower() for name, value in header["Content-Type"].params.items()}
-    if header["Content-Type"].defects:
+    given = _read_parameters(f";{parameters}")
+    if given is None:
         raise UsageError(f"malformed parameters in {text!r}", hint="write them as in application/trig; messages=rdfm")
     charset = given.pop("charset", "utf-8")
     if charset != "utf-8":
         raise UsageError(f"charset={charset} in {text!r}", hint="logs are UTF-8: leave charset out")
-    version, messages = given.pop("version", "1.2"), given.pop("messages", None)
-    if given:
+    if unknown := given.keys() - {"version", "messages"}:
         raise UsageError(
-            f"{', '.join(given)} in {text!r} is no parameter of a message log", hint="give version=… or messages=rdfm"
+            f"{', '.join(sorted(unknown))} in {text!r} is no parameter of a message log",
+            hint="give version=… or messages=rdfm",
         )
-    if messages is not None:
-        if messages != RDFM.label or version != "1.2":
-            raise UsageError(
-                f"{text!r} names no message syntax",
-                hint="messages=rdfm goes with version=1.2; other syntaxes are version=…",
-            )
-        return RDFM
-    if version == "1.2":
-        return None
-    for syntax in SYNTAXES:
-        if syntax is not RDFM and syntax.label == version:
-            return syntax
-    raise UsageError(
-        f"version={version} in {text!r} is no message syntax",
-        hint=f"choose one of {', '.join(syntax.label for syntax in SYNTAXES if syntax is not RDFM)}, or messages=rdfm",
-    )
+    syntax = syntax_of(given)
+    if syntax is None and given not in ({}, {"version": RDFM.version}):
+        raise UsageError(
+            f"{'; '.join(f'{name}={value}' for name, value in given.items())} in {text!r} is no message syntax",
+            hint="choose messages=rdfm (with version=1.2, 1.2-basic or 1.1), or one of "
+            + ", ".join(f"version={syntax.label}" for syntax in SYNTAXES if syntax is not RDFM),
+        )
+    return syntax

@@ -3,7 +3,7 @@
 import pytest
 
 from construct_messages.errors import UsageError
-from construct_messages.formats import FORMATS, RDFM, SYNTAXES, content_type, find_format, find_syntax, format_of_file
+from construct_messages.formats import FORMATS, RDFM, VARIANTS, content_type, find_format, find_syntax, format_of_file
 
 FOUND = {
     "nt": ("N-Triples", None),
@@ -22,6 +22,10 @@ FOUND = {
     "text/turtle;version=1.2-messages": ("Turtle", "1.2-messages"),
     'application/trig; version="1.2-Basic-Messages"': ("TriG", "1.2-basic-messages"),
     "application/n-triples; version=1.1-messages": ("N-Triples", "1.1-messages"),
+    "nt; version=1.1-messages": ("N-Triples", "1.1-messages"),
+    "text/turtle; messages=rdfm; version=1.2-messages": ("Turtle", "1.2-messages"),
+    "text/turtle; messages=rdfm; version=1.1": ("Turtle", "rdfm"),
+    r'text/turtle; messages="\rdfm"': ("Turtle", "rdfm"),
 }
 
 
@@ -37,9 +41,10 @@ REFUSED = {
     "application/ld+json; version=1.2-messages": ("unknown format", "text/turtle"),
     "text/turtle; version=1.1": ("version=1.1", "1.1-messages"),
     "text/turtle; version=rdfm": ("version=rdfm", "messages=rdfm"),
-    "text/turtle; messages=1.2-messages": ("names no message syntax", "version=…"),
-    "text/turtle; messages=rdfm; version=1.1": ("names no message syntax", "version=1.2"),
-    "text/turtle; messages=rdfm; version=1.2-messages": ("names no message syntax", "version=1.2"),
+    "text/turtle; messages=1.2-messages": ("messages=1.2-messages", "version=1.2-messages"),
+    "text/turtle; messages=rdfm; version=2.0": ("messages=rdfm; version=2.0", "1.2-basic or 1.1"),
+    "text/turtle; messages=rdfm; version=9-messages": ("version=9-messages", "version=1.1-messages"),
+    "text/turtle; messages=1.2": ("messages=1.2", "version=1.2-messages"),
     "text/turtle; charset=latin1": ("charset=latin1", "UTF-8"),
     "text/turtle; q=0.3": ("q in", "version=…"),
     "text/turtle; version": ("malformed", "messages=rdfm"),
@@ -58,7 +63,7 @@ def test_find_format_refuses(text: str) -> None:
 
 
 @pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.extension)
-@pytest.mark.parametrize("syntax", SYNTAXES, ids=lambda syntax: syntax.label)
+@pytest.mark.parametrize("syntax", VARIANTS, ids=lambda syntax: f"{syntax.label} {syntax.version}")
 def test_content_type_is_found_again(format, syntax) -> None:
     assert find_format(content_type(format, syntax)) == (format, syntax)
 

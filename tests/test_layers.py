@@ -18,7 +18,7 @@ FLOORS = [
         "errors / compression",
         "terms",
         "message / solutions / formats",
-        "template",
+        "template / negotiation",
         "query",
         "results",
         "sources / logs / output / grouping",
@@ -31,7 +31,19 @@ FLOORS = [
 ]
 LEVEL = {room: level for level, floor in enumerate(FLOORS) for room in floor}
 
-PURE = {"errors", "terms", "message", "solutions", "template", "formats", "query", "results", "logs", "grouping"}
+PURE = {
+    "errors",
+    "terms",
+    "message",
+    "solutions",
+    "template",
+    "formats",
+    "negotiation",
+    "query",
+    "results",
+    "logs",
+    "grouping",
+}
 IO_MODULES = {
     *("aiohttp", "http", "os", "requests", "select", "shutil", "socket", "SPARQLWrapper", "ssl", "subprocess", "sys"),
     *("tempfile", "threading", "urllib"),

@@ -46,7 +46,7 @@ class Carrier:
             for term in quad:
                 if term is not None and (lack := self._lacks(term)):
                     raise CannotCarry(
-                        f"message {self._messages}: {self._syntax.label} has no {lack}: {quad}",
+                        f"message {self._messages}: {self._syntax.version} has no {lack}: {quad}",
                         hint="write with messages=1.2-messages or messages=rdfm",
                     )
 

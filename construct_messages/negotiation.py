@@ -1,0 +1,258 @@
+"""What a client would rather have: messages, in a format and syntax, or what the source itself answers with.
+
+RFC 9110, section 12.5.1 (Accept) over the media types of `formats.py`, and the parameters `format` and `messages` of a
+URL for those who cannot set headers. A range asks for messages by its parameters (`messages=rdfm`,
+`version=1.2-messages`); every other range is plain, and the source knows what it can do about it. No HTTP here beyond
+the field's value.
+
+Ranges are read by the grammar of RFC 9110 and not by a library: those at hand read `Content-Type`, forgive what the
+grammar does not, or take quadratic time for a hostile header.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple, TypeAlias
+
+from construct_messages.errors import NotAcceptable, UsageError
+from construct_messages.formats import (
+    FORMATS,
+    RDFM,
+    VARIANTS,
+    Format,
+    Syntax,
+    asks_for_messages,
+    content_type,
+    find_format,
+    find_syntax,
+    read_media_type,
+)
+
+# where the client does not care: those that carry everything, and the one that is quickest to read, first
+_PREFERENCE: Final = ("nq", "trig", "nt", "ttl")
+_BY_PREFERENCE: Final = tuple(sorted(FORMATS, key=lambda format: _PREFERENCE.index(format.extension)))
+
+# the elements of a list (RFC 9110, section 5.6.1): commas within quotes part nothing; an open quote runs to the end
+_ELEMENT: Final = re.compile(r'(?:[^",]++|"(?:[^"\\]++|\\(?:.|\Z))*+(?:"|\Z))*+', re.DOTALL)
+_WEIGHT: Final = re.compile(r"0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?")
+
+
+@dataclass(frozen=True)
+class Messages:
+    """Messages are wanted.
+
+    Args:
+        format: what the log is written in.
+        syntax: how its messages are delimited, and what they may hold.
+    """
+
+    format: Format
+    syntax: Syntax
+
+    @property
+    def content_type(self) -> str:
+        """The media type of the log, with its parameters; also what `MessageStream.serialize` takes for a format."""
+        return content_type(self.format, self.syntax)
+
+
+@dataclass(frozen=True)
+class Plain:
+    """What the source itself answers with is wanted.
+
+    Args:
+        accept: the `Accept` to send on: the client's own without what asks for messages; None: none.
+    """
+
+    accept: str | None
+
+
+Choice: TypeAlias = Messages | Plain
+
+OFFERED: Final = tuple(content_type(format, syntax) for format in _BY_PREFERENCE for syntax in VARIANTS)
+"""The media types of all logs, best first."""
+
+
+def negotiate(
+    accept: str | None, *, format: str | None = None, messages: str | None = None, construct: bool = True
+) -> Choice:
+    """What to answer with.
+
+    A header without a range that asks for messages is not judged here, however odd: it goes on as it came. Otherwise
+    malformed ranges count for nothing, a log has the weight of the most specific range that matches it, and is chosen
+    where no plain range weighs more. At equal weights a named format goes before a wildcard, and else the earlier
+    range.
+
+    Args:
+        accept: the value of the header; several are joined with a comma.
+        format: the parameter of that name, decoded: a name, extension or media type. What is none of a log's is the
+            source's business.
+        messages: the parameter of that name: a label, which asks for messages whatever the header says.
+        construct: whether the query is a CONSTRUCT; no other gives messages.
+
+    Raises:
+        NotAcceptable: nothing that there is, is wanted.
+        UsageError: `messages`, or a `format` that asks for messages, is unknown.
+
+    >>> negotiate("text/turtle;q=0.9, application/trig;messages=rdfm").content_type
+    'application/trig; version=1.2; messages=rdfm'
+    >>> negotiate("text/turtle, application/trig;messages=rdfm;q=0.9, */*;q=0.1")
+    Plain(accept='text/turtle, */*;q=0.1')
+    >>> negotiate("text/html", format="ttl", messages="1.2-messages").content_type
+    'text/turtle; version=1.2-messages'
+    """
+    ranges = tuple(_read(accept or ""))
+    if (named := _named(format or "", messages or "", ranges)) is not None:
+        if not construct:
+            raise _unmet("the URL asks for messages", construct)
+        return named
+    if not any(range.asks for range in ranges):
+        return Plain(accept)
+    plain = max((range.weight for range in ranges if not range.asks), default=0)
+    best, weight = _best(ranges) if construct else (None, 0)
+    other = _format(format) if format else None
+    if best is not None and weight >= plain and (other or not format):
+        return replace(best, format=other) if other else best
+    rest = ",".join(range.text for range in ranges if not range.asks).strip()
+    if plain == 0 and not format:
+        raise _unmet(f"nothing that there is matches Accept: {_shown(accept or '')}", construct)
+    return Plain(rest or None)
+
+
+class _Pattern(NamedTuple):
+    """What the media type of a log must be like.
+
+    Args:
+        media_type: `*/*`, `type/*` or `type/subtype`.
+        label: of the syntax; None: any.
+        version: of the syntax; None: any.
+    """
+
+    media_type: str
+    label: str | None
+    version: str | None
+
+    def takes(self, format: Format) -> bool:
+        kind = format.media_type.partition("/")[0]
+        return self.media_type in ("*/*", f"{kind}/*", format.media_type)
+
+    def fits(self, syntax: Syntax) -> bool:
+        return self.label in (None, syntax.label) and self.version in (None, syntax.version)
+
+    @property
+    def fits_some(self) -> bool:
+        return any(map(self.takes, FORMATS)) and any(map(self.fits, VARIANTS))
+
+    @property
+    def precision(self) -> tuple[int, int]:
+        """More is more specific: the type counts before the parameters."""
+        return -self.media_type.count("*"), (self.label is not None) + (self.version is not None)
+
+
+class _Range(NamedTuple):
+    """One element of the header.
+
+    Args:
+        text: as written, with the white space around it.
+        pattern: None where the element is malformed.
+        weight: in thousandths; 0 where the element is malformed.
+        asks: whether it is messages that it is about.
+    """
+
+    text: str
+    pattern: _Pattern | None
+    weight: int
+    asks: bool
+
+
+def _read(header: str) -> Iterator[_Range]:
+    place = 0
+    while place < len(header):
+        element = _ELEMENT.match(header, place)
+        text = element.group() if element else ""
+        place += len(text) + 1
+        yield _read_range(text)
+
+
+def _read_range(text: str) -> _Range:
+    media_type, parameters = read_media_type(text) or ("", {})
+    weight = parameters.pop("q", "1")
+    kind, _, subtype = media_type.partition("/")
+    if not media_type or not _WEIGHT.fullmatch(weight) or ("*" in media_type and (subtype != "*" or "*" in kind[1:])):
+        return _Range(text, None, 0, False)
+    if parameters.get("charset") == "utf-8":
+        del parameters["charset"]  # logs are UTF-8 anyway
+    asks = asks_for_messages(parameters)
+    label, version = parameters.pop("messages", None), parameters.pop("version", None)
+    if version is not None and version.endswith("-messages"):
+        label = version  # it wins over messages=rdfm
+    if parameters:
+        label = ""  # no log has other parameters
+    return _Range(text, _Pattern(media_type, label, version), round(float(weight) * 1000), asks)
+
+
+def _best(ranges: Iterable[_Range]) -> tuple[Messages | None, int]:
+    """The log that weighs most, and its weight; a log weighs what the most specific range that matches it says.
+
+    Plain ranges count where they exclude something. Patterns that can match a log are few, however long the header.
+    """
+    patterns: dict[_Pattern, tuple[int, bool]] = {}
+    for _, pattern, weight, asks in ranges:
+        if pattern is not None and (asks or weight == 0) and pattern.fits_some:
+            patterns.setdefault(pattern, (weight, asks))
+    found: Messages | None = None
+    highest = 0, (0, 0)
+    for pattern, (weight, asks) in patterns.items():
+        for format in filter(pattern.takes, _BY_PREFERENCE) if asks and weight else ():
+            syntax = next(filter(pattern.fits, VARIANTS))
+            decisive = max((p for p in patterns if p.takes(format) and p.fits(syntax)), key=lambda p: p.precision)
+            rank = patterns[decisive][0], decisive.precision
+            if rank[0] and (found is None or rank > highest):
+                found, highest = Messages(format, syntax), rank
+    return found, highest[0]
+
+
+def _named(format: str, messages: str, ranges: Iterable[_Range]) -> Messages | None:
+    """What the parameters of the URL ask for, if it is messages."""
+    _, _, written = format.partition(";")
+    _, parameters = read_media_type(f"*/*;{written}") or ("", {})
+    if asks_for_messages(parameters):
+        found, syntax = find_format(format)
+        return None if syntax is None else Messages(found, syntax)
+    if not messages:
+        return None
+    syntax = find_syntax(messages)
+    if not format:
+        return Messages(_named_format(ranges), syntax)
+    # so that a version beside it restricts what messages may hold
+    found, restricted = find_format(f"{format}; messages=rdfm" if syntax is RDFM else format)
+    return Messages(found, restricted or syntax)
+
+
+def _named_format(ranges: Iterable[_Range]) -> Format:
+    """The format that the header names with the highest weight, else the most preferred one."""
+    named = {format.media_type: format for format in FORMATS}
+    best = max(ranges, key=lambda r: r.weight if r.pattern and r.pattern.media_type in named else 0, default=None)
+    if best is None or best.pattern is None or best.weight == 0:
+        return _BY_PREFERENCE[0]
+    return named.get(best.pattern.media_type, _BY_PREFERENCE[0])
+
+
+def _format(text: str) -> Format | None:
+    try:
+        return find_format(text)[0]
+    except UsageError:
+        return None  # not a log's: the source may know it
+
+
+def _unmet(message: str, construct: bool) -> NotAcceptable:
+    if not construct:
+        return NotAcceptable(
+            f"{message}, and only CONSTRUCT queries give messages", hint="ask for a media type without messages"
+        )
+    return NotAcceptable(message, hint=f"ask for one of {', '.join(OFFERED)}", offered=OFFERED)
+
+
+def _shown(header: str) -> str:
+    return header if len(header) <= 200 else f"{header[:200]}…"
