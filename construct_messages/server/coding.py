@@ -1,0 +1,92 @@
+"""Content codings of what the server itself writes: gzip and zstd (RFC 9110, section 8.4), flushed at every chunk.
+
+A message must not wait in a compressor for the one behind it, so each chunk is flushed. What a source has coded already
+is not touched.
+"""
+
+from __future__ import annotations
+
+import zlib
+from contextlib import suppress
+from typing import Protocol
+
+import zstandard
+
+_CODINGS = ("zstd", "gzip")  # best first
+_GZIP_LEVEL = 4
+_ZSTD_LEVEL = 3
+
+
+class Coder(Protocol):
+    """A body in, its coded form out."""
+
+    def code(self, data: bytes) -> bytes:
+        """The next part, such that a reader can decode all of it."""
+        ...
+
+    def finish(self) -> bytes:
+        """What ends it."""
+        ...
+
+
+def negotiate_coding(accept_encoding: str | None) -> str | None:
+    """The coding to apply, None for none.
+
+    >>> negotiate_coding("gzip, deflate, br, zstd"), negotiate_coding("gzip;q=0.5"), negotiate_coding(None)
+    ('zstd', 'gzip', None)
+    """
+    weights: dict[str, float] = {}
+    for item in (accept_encoding or "").lower().split(","):
+        name, _, parameter = (part.strip() for part in item.partition(";"))
+        with suppress(ValueError):  # no weight: no offer
+            weights[name] = float(parameter.removeprefix("q=")) if parameter else 1.0
+    best = max(_CODINGS, key=lambda coding: weights.get(coding, weights.get("*", 0.0)))
+    weight = weights.get(best, weights.get("*", 0.0))
+    # where the client says nothing of it, the body as it is comes after every coding it names
+    return best if weight > weights.get("identity", 0.0) else None
+
+
+def coder_for(coding: str | None) -> Coder:
+    """The coder of a coding that `negotiate_coding` gave.
+
+    >>> coder = coder_for("gzip")
+    >>> zlib.decompress(coder.code(b"one") + coder.finish(), wbits=31)
+    b'one'
+    """
+    match coding:
+        case "gzip":
+            return _Gzip()
+        case "zstd":
+            return _Zstd()
+        case _:
+            return _Identity()
+
+
+class _Identity:
+    def code(self, data: bytes) -> bytes:
+        return data
+
+    def finish(self) -> bytes:
+        return b""
+
+
+class _Gzip:
+    def __init__(self) -> None:
+        self._compressor = zlib.compressobj(_GZIP_LEVEL, wbits=zlib.MAX_WBITS | 16)
+
+    def code(self, data: bytes) -> bytes:
+        return self._compressor.compress(data) + self._compressor.flush(zlib.Z_SYNC_FLUSH)
+
+    def finish(self) -> bytes:
+        return self._compressor.flush()
+
+
+class _Zstd:
+    def __init__(self) -> None:
+        self._compressor = zstandard.ZstdCompressor(level=_ZSTD_LEVEL).compressobj()
+
+    def code(self, data: bytes) -> bytes:
+        return self._compressor.compress(data) + self._compressor.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
+
+    def finish(self) -> bytes:
+        return self._compressor.flush(zstandard.COMPRESSOBJ_FLUSH_FINISH)

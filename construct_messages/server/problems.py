@@ -1,0 +1,53 @@
+"""Errors as HTTP responses: problem documents (RFC 9457), while nothing has been sent.
+
+The one place that maps `errors.py` to HTTP. What happens to an error after the first byte is in `sending.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from http import HTTPStatus
+
+from aiohttp import web
+
+from construct_messages.errors import ConstructMessagesError
+
+MEDIA_TYPE = "application/problem+json"
+
+
+def problem(error: ConstructMessagesError, request_id: str | None = None) -> web.Response:
+    """The problem document of an error.
+
+    Members beside those of RFC 9457: `hint`, how to mend it; `line` and `column` in the query, counted from 1;
+    `request_id`, as the server's log has it.
+
+    >>> from construct_messages.errors import Position, QueryError
+    >>> response = problem(QueryError("prefix ex: is not declared", position=Position(2, 5)))
+    >>> response.status, response.text
+    (400, '{"title": "Bad Request", "status": 400, "detail": "prefix ex: is not declared", "line": 2, "column": 5}')
+    """
+    document: dict[str, object] = {
+        "title": HTTPStatus(error.status).phrase,
+        "status": error.status,
+        "detail": error.message,
+    }
+    if error.hint is not None:
+        document["hint"] = error.hint
+    if error.position is not None:
+        document |= {"line": error.position.line, "column": error.position.column}
+    if request_id is not None:
+        document["request_id"] = request_id
+    response = web.Response(status=error.status, text=json.dumps(document, ensure_ascii=False), content_type=MEDIA_TYPE)
+    retry_after: float | None = getattr(error, "retry_after", None)
+    if retry_after is not None:
+        response.headers["Retry-After"] = str(math.ceil(retry_after))
+    return response
+
+
+def refused(error: web.HTTPException, request_id: str | None = None) -> web.Response:
+    """The problem document of what the router refuses: no such path, another method."""
+    response = problem(ConstructMessagesError(error.reason, status=error.status), request_id)
+    if allow := error.headers.get("Allow"):
+        response.headers["Allow"] = allow
+    return response
