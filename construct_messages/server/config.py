@@ -54,6 +54,7 @@ class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         connect_seconds, read_seconds: how long to wait for a URL's connection, and between two of its bytes.
         concurrency: requests that are answered at once.
         queue_seconds: how long a request may wait for its turn; then 503.
+        queue_length: requests that may wait; one more gets 503 at once.
         rate: requests a second to a URL, on average; None: no bound.
         evaluators: processes that evaluate over files.
         buffer_bytes: logs up to this size are sent whole, with their length.
@@ -80,6 +81,7 @@ class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     read_seconds: float = 120.0
     concurrency: int = 50
     queue_seconds: float = 10.0
+    queue_length: int = 100
     rate: float | None = None
     evaluators: int = 4
     buffer_bytes: int = 0
