@@ -111,7 +111,7 @@ def test_the_engine_refuses(request: pytest.FixtureRequest, data: Path, read: Re
     source = EndpointSource(request.getfixturevalue(engine)(data))
     with pytest.raises(SourceError, match=r"refused the query|HTTP status") as caught:
         read(source, Request(replace(ORDERED, group="{ ?s ?p"), timeout=30))
-    assert caught.value.status in (400, 422, 500)
+    assert caught.value.status in (400, 502)  # rdflib-endpoint's 500 is its own affair
 
 
 @each_client

@@ -13,6 +13,7 @@ from email.utils import format_datetime
 from typing import Any
 
 import pytest
+import stamina
 from SPARQLWrapper import BASIC, DIGEST, POST, SPARQLWrapper
 
 from construct_messages.errors import (
@@ -44,6 +45,13 @@ JSON_BODY = BODIES["json"][0]
 def server() -> Iterator[FaultServer]:
     with closing(FaultServer()) as server:
         yield server
+
+
+@pytest.fixture(autouse=True)
+def once() -> Iterator[None]:
+    """No retries: they are tested in `test_retries.py`."""
+    with stamina.set_testing(True, attempts=1):
+        yield
 
 
 @pytest.fixture(params=["blocking", "asyncio"])
@@ -151,15 +159,15 @@ SOON = format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True)
         ),
         pytest.param(
             response(b"Virtuoso S1T00 Error\n\n  SR171: Transaction timed out", "text/plain", status="500 Oops"),
-            SourceError, 500, "HTTP status 500: Virtuoso S1T00 Error SR171: Transaction timed out", None, id="500",
+            SourceError, 502, "HTTP status 500: Virtuoso S1T00 Error SR171: Transaction timed out", None, id="500",
         ),
         pytest.param(
             response(PAGE.encode(), "text/html", status="500 Oops"),
-            SourceError, 500, "HTTP status 500", None, id="500-html",
+            SourceError, 502, "HTTP status 500", None, id="500-html",
         ),
         pytest.param(
             response(b"x" * 100_000, "text/plain", status="500 Oops", cut=50_000),
-            SourceError, 500, "HTTP status 500: xxx", None, id="500-long-and-cut",
+            SourceError, 502, "HTTP status 500: xxx", None, id="500-long-and-cut",
         ),
         pytest.param(
             response(b"Parse error: unexpected }", "text/plain", status="400 Bad Request"),
@@ -167,15 +175,15 @@ SOON = format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True)
         ),
         pytest.param(
             response(b"", "text/plain", status="401 Unauthorized"),
-            SourceError, 401, "HTTP status 401", "CONSTRUCT_MESSAGES_TOKEN", id="401",
+            SourceError, 502, "HTTP status 401", "CONSTRUCT_MESSAGES_TOKEN", id="401",
         ),
         pytest.param(
             response(b"", "text/plain", status="403 Forbidden"),
-            SourceError, 403, "HTTP status 403", "CONSTRUCT_MESSAGES_USER", id="403",
+            SourceError, 502, "HTTP status 403", "CONSTRUCT_MESSAGES_USER", id="403",
         ),
         pytest.param(
             response(b"", "text/plain", status="204 No Content", framing="length"),
-            SourceError, 204, "HTTP status 204", None, id="204",
+            SourceError, 502, "HTTP status 204", None, id="204",
         ),
         pytest.param(
             response(PAGE.encode(), "text/html; charset=utf-8"),
@@ -553,7 +561,8 @@ def test_digest_authentication(server: FaultServer, client: str) -> None:
     server.play(refusal)
     _, error = read(client, WrapperSource(wrapper))
     assert isinstance(error, SourceError)
-    assert error.status == 401
+    assert error.status == 502
+    assert "HTTP status 401" in error.message
 
 
 # --- what is refused before anything is sent -------------------------------------------------------------------------

@@ -48,12 +48,36 @@ def page(select: Select, limit: int, offset: int, *, wrap: bool = False) -> Sele
     if limit < 1:
         return None
     ties = " ".join(f"?{name}" for name in select.variables)
-    gap = "" if select.values[:1].isspace() or not select.values else " "
-    ordered = replace(select, order=f"{select.order or ' ORDER BY'} {ties}{gap}", slice="", limit=None, offset=0)
+    ordered = replace(select, order=f"{select.order or ' ORDER BY'} {ties}{_gap(select)}")
+    return _slice(ordered, limit, select.offset + offset, wrap=wrap)
+
+
+def beyond(select: Select, count: int, *, wrap: bool = False) -> Select:
+    """The one solution behind the first `count`, to see whether there is one; so no order is put in.
+
+    Args:
+        select: the query, whose own LIMIT is more than `count`.
+        count: how many solutions of its result there are at least.
+        wrap: see `page`; needless for a query without ORDER BY.
+
+    >>> select = Select("", "SELECT ?s ", ("s",), "WHERE ", "{ ?s ?p ?o }", slice=" OFFSET 5", offset=5)
+    >>> str(beyond(select, 10))
+    'SELECT ?s WHERE { ?s ?p ?o } LIMIT 1 OFFSET 15'
+    """
+    _check_own(select)
+    return _slice(select, 1, select.offset + count, wrap=wrap and bool(select.order))
+
+
+def _slice(select: Select, limit: int, start: int, *, wrap: bool) -> Select:
+    gap = _gap(select)
+    whole = replace(select, slice="", limit=None, offset=0)
     if wrap:
-        ordered, gap = ordered.nested(), ""
-    start = select.offset + offset
-    return replace(ordered, slice=f" LIMIT {limit} OFFSET {start}{gap}", limit=limit, offset=start)
+        whole, gap = whole.nested(), ""
+    return replace(whole, slice=f" LIMIT {limit} OFFSET {start}{gap}", limit=limit, offset=start)
+
+
+def _gap(select: Select) -> str:
+    return "" if select.values[:1].isspace() or not select.values else " "
 
 
 def _check_own(select: Select) -> None:

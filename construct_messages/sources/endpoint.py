@@ -23,15 +23,19 @@ from construct_messages.errors import UsageError
 from construct_messages.query.select import Select
 from construct_messages.solutions import Solutions
 from construct_messages.sources import UNION, Request
-from construct_messages.sources.http import Digest, Patience, aread, new_session, read
+from construct_messages.sources.http import Digest, aread, new_session, read
 from construct_messages.sources.paging import pages
+from construct_messages.sources.patience import CONNECT_SECONDS, Patience
 from construct_messages.sources.profiles import Profile
 from construct_messages.sources.response import MEDIA_TYPES, without_query
+from construct_messages.sources.retries import RETRIES, attempts
 
 _AGENT: Final = f"construct-messages/{version('construct-messages')} (one RDF Message per CONSTRUCT solution)"
 _METHODS: Final = {"get": GET, "post": POST}
 # which a wrapper may carry for the CONSTRUCT it was made for; they would overrule the Accept header
-_FORMAT_PARAMETERS: Final = ("format", "output", "results")
+_FORMAT_PARAMETERS: Final = ("format", "output", "results", "callback", "messages")
+# which a request may carry for the answer it wanted; a range or a condition would make another answer of the result
+_NOT_OF_THE_SELECT: Final = ("Accept", "Accept-Encoding", "Range", "Content-Type", "Content-Length")
 
 
 class WrapperSource:
@@ -41,20 +45,34 @@ class WrapperSource:
     `Accept`) does not matter.
 
     Args:
-        wrapper: the wrapper; its `timeout` bounds the wait between two bytes.
+        wrapper: the wrapper.
         results: `json`, `xml` or `tsv` to ask for that only; `auto`: what the profile says.
         profile: what kind of engine it is; see `profiles.PROFILES`.
+        retries: how often a request that failed for the moment is sent again; see `retries.py`.
+        connect_seconds: how long a connection may take.
+        read_seconds: how long the wait between two bytes may take; None: the wrapper's `timeout`, if it has one.
 
     Raises:
-        UsageError: unknown results or profile.
+        UsageError: unknown results or profile, a negative number.
 
     >>> source = WrapperSource(SPARQLWrapper("https://example.org/sparql"), profile="virtuoso")
     >>> source.predefined["dbo"]
     'http://dbpedia.org/ontology/'
     """
 
-    def __init__(self, wrapper: SPARQLWrapper, *, results: str = "auto", profile: str = "generic") -> None:
+    def __init__(
+        self,
+        wrapper: SPARQLWrapper,
+        *,
+        results: str = "auto",
+        profile: str = "generic",
+        retries: int = RETRIES,
+        connect_seconds: float = CONNECT_SECONDS,
+        read_seconds: float | None = None,
+    ) -> None:
         _check_url(wrapper.endpoint)
+        if retries < 0:
+            raise UsageError(f"retries={retries} is negative", hint="give 0 to try once")
         self._profile = Profile.named(profile)
         if results != "auto" and results not in MEDIA_TYPES:
             raise UsageError(f"there are no results in {results!r}", hint=f"choose auto, {', '.join(MEDIA_TYPES)}")
@@ -67,6 +85,8 @@ class WrapperSource:
             self._digest = wrapper.user, wrapper.passwd
             self._wrapper.user = self._wrapper.passwd = None
         self._url = without_query(wrapper.endpoint)
+        self._retries, self._connect_seconds = retries, connect_seconds
+        self._read_seconds: float | None = wrapper.timeout if read_seconds is None else read_seconds
 
     @property
     def predefined(self) -> Mapping[str, str]:
@@ -80,24 +100,43 @@ class WrapperSource:
 
     def solutions(self, request: Request) -> Generator[Solutions]:
         """See `Source.solutions`."""
-        patience = Patience(request.timeout, self._wrapper.timeout)
+        patience = self._patience(request)
         handlers = [] if self._digest is None else [Digest(self._wrapper.endpoint, *self._digest)]
         for page in pages(request, self._profile, asked=self._asked, url=self._url):
-            yield from read(self._http_request(request, page.select), page, patience, *handlers)
+            with page:
+                for attempt in attempts(self._retries, patience, page.may_retry):
+                    with attempt:
+                        if select := page.select:
+                            yield from read(self._http_request(request, select), page, patience, *handlers)
 
     async def asolutions(self, request: Request) -> AsyncGenerator[Solutions]:
         """See `Source.asolutions`."""
-        patience = Patience(request.timeout, self._wrapper.timeout)
         middlewares = [] if self._digest is None else [aiohttp.DigestAuthMiddleware(*self._digest)]
-        async with new_session(*middlewares) as session:
-            for page in pages(request, self._profile, asked=self._asked, url=self._url):
-                sent = self._http_request(request, page.select)
-                async with aclosing(aread(session, sent, page, patience)) as batches:
-                    async for batch in batches:
-                        yield batch
+        async with (
+            new_session(*middlewares, connect_seconds=self._connect_seconds) as session,
+            aclosing(self.asolutions_over(session, request)) as batches,
+        ):
+            async for batch in batches:
+                yield batch
+
+    async def asolutions_over(self, session: aiohttp.ClientSession, request: Request) -> AsyncGenerator[Solutions]:
+        """`asolutions` over a session of the caller's, which stays open."""
+        patience = self._patience(request)
+        for page in pages(request, self._profile, asked=self._asked, url=self._url):
+            with page:
+                async for attempt in attempts(self._retries, patience, page.may_retry):
+                    with attempt:
+                        if select := page.select:
+                            sent = self._http_request(request, select)
+                            async with aclosing(aread(session, sent, page, patience)) as batches:
+                                async for batch in batches:
+                                    yield batch
 
     def close(self) -> None:
         """Nothing to do: connections end with the generators that use them."""
+
+    def _patience(self, request: Request) -> Patience:
+        return Patience(request.timeout, self._read_seconds, self._connect_seconds)
 
     def _http_request(self, request: Request, select: Select) -> urllib.request.Request:
         if UNION in request.default_graphs:
@@ -112,6 +151,12 @@ class WrapperSource:
             wrapper.addParameter("default-graph-uri", graph)
         for graph in request.named_graphs:
             wrapper.addParameter("named-graph-uri", graph)
+        for name, value in request.parameters:
+            if name not in _FORMAT_PARAMETERS:
+                wrapper.addParameter(name, value)
+        for name, value in request.headers:
+            if name not in _NOT_OF_THE_SELECT and not name.startswith("If-"):
+                wrapper.addCustomHttpHeader(name, value)
         return wrapper._createRequest()
 
 
@@ -125,8 +170,7 @@ class EndpointSource(WrapperSource):
         url: an http or https URL.
         method: `post` (a form with its length, which every engine takes) or `get`.
         headers: further request headers, such as a `User-Agent` that says how to reach you.
-        results: see `WrapperSource`.
-        profile: see `WrapperSource`.
+        results, profile, retries: see `WrapperSource`.
 
     Raises:
         UsageError: no such URL, method, header, results or profile; half of the credentials.
@@ -145,20 +189,67 @@ class EndpointSource(WrapperSource):
         headers: Mapping[str, str] | None = None,
         results: str = "auto",
         profile: str = "generic",
+        retries: int = RETRIES,
     ) -> None:
-        if method not in _METHODS:
-            raise UsageError(f"there is no method {method!r} for a query", hint=f"choose {' or '.join(_METHODS)}")
-        base, mark, parameters = url.partition("?")
-        wrapper = SPARQLWrapper(url if method == "post" else base, agent=_AGENT)
-        wrapper.setMethod(_METHODS[method])
-        if mark and method == "get":  # SPARQLWrapper would put a second question mark
-            for name, value in parse_qsl(parameters, keep_blank_values=True):
-                if not wrapper.addParameter(name, value):
-                    raise UsageError(f"the endpoint URL holds the parameter {name!r}", hint="leave it out")
-        for name, value in (_credentials() | dict(headers or {})).items():
-            _check_header(name, value)
-            wrapper.addCustomHttpHeader(name.title(), value)
-        super().__init__(wrapper, results=results, profile=profile)
+        user, password, token = (os.environ.get(f"CONSTRUCT_MESSAGES_{name}") for name in ("USER", "PASSWORD", "TOKEN"))
+        if (user is None) != (password is None) or (user is not None and token is not None):
+            raise UsageError(
+                "the environment holds half of the credentials, or two of them",
+                hint="set both CONSTRUCT_MESSAGES_USER and CONSTRUCT_MESSAGES_PASSWORD, or only "
+                "CONSTRUCT_MESSAGES_TOKEN",
+            )
+        given = authorization(user, password, token) | dict(headers or {})
+        super().__init__(
+            new_wrapper(url, method=method, headers=given), results=results, profile=profile, retries=retries
+        )
+
+
+def new_wrapper(
+    url: str, *, method: str = "post", headers: Mapping[str, str] | None = None, contact: str | None = None
+) -> SPARQLWrapper:
+    """The wrapper for an endpoint.
+
+    Args:
+        url: an http or https URL, which may hold parameters.
+        method: `post` (a form) or `get`.
+        headers: further request headers.
+        contact: for the User-Agent: how the endpoint's operator can reach whoever runs this.
+
+    Raises:
+        UsageError: no such URL, method or header.
+
+    >>> new_wrapper("https://example.org/sparql", contact="me@example.org").agent.partition("; ")[2]
+    'me@example.org)'
+    """
+    if method not in _METHODS:
+        raise UsageError(f"there is no method {method!r} for a query", hint=f"choose {' or '.join(_METHODS)}")
+    base, mark, parameters = url.partition("?")
+    agent = _AGENT if contact is None else f"{_AGENT.removesuffix(')')}; {contact})"
+    _check_header("User-Agent", agent)
+    wrapper = SPARQLWrapper(url if method == "post" else base, agent=agent)
+    wrapper.setMethod(_METHODS[method])
+    if mark and method == "get":  # SPARQLWrapper would put a second question mark
+        for name, value in parse_qsl(parameters, keep_blank_values=True):
+            if not wrapper.addParameter(name, value):
+                raise UsageError(f"the endpoint URL holds the parameter {name!r}", hint="leave it out")
+    for name, value in (headers or {}).items():
+        _check_header(name, value)
+        wrapper.addCustomHttpHeader(name.title(), value)
+    return wrapper
+
+
+def authorization(user: str | None, password: str | None, token: str | None) -> dict[str, str]:
+    """The header for credentials: Basic (RFC 7617) for user and password, or Bearer (RFC 6750).
+
+    >>> authorization(None, None, "t0")
+    {'Authorization': 'Bearer t0'}
+    """
+    if token is not None:
+        return {"Authorization": f"Bearer {token}"}
+    if user is not None:
+        pair = f"{user}:{password or ''}".encode()
+        return {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
+    return {}
 
 
 def _clone(wrapper: SPARQLWrapper) -> SPARQLWrapper:
@@ -180,20 +271,6 @@ def _accept(asked: tuple[str, ...]) -> str:
     'application/sparql-results+json, application/sparql-results+xml;q=0.5'
     """
     return ", ".join(MEDIA_TYPES[name] + (";q=0.5" if place else "") for place, name in enumerate(asked))
-
-
-def _credentials() -> dict[str, str]:
-    user, password, token = (os.environ.get(f"CONSTRUCT_MESSAGES_{name}") for name in ("USER", "PASSWORD", "TOKEN"))
-    if (user is None) != (password is None) or (user is not None and token is not None):
-        raise UsageError(
-            "the environment holds half of the credentials, or two of them",
-            hint="set both CONSTRUCT_MESSAGES_USER and CONSTRUCT_MESSAGES_PASSWORD, or only CONSTRUCT_MESSAGES_TOKEN",
-        )
-    if token is not None:
-        return {"Authorization": f"Bearer {token}"}
-    if user is not None:
-        return {"Authorization": f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"}
-    return {}
 
 
 _HEADER_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~\-]+")

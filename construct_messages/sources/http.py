@@ -7,15 +7,15 @@ response means is for `response.py` to say.
 from __future__ import annotations
 
 import asyncio
+import errno
 import http.client
 import io
 import re
 import socket
 import ssl
-import time
 import urllib.error
 import urllib.request
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import suppress
 from functools import partial
 from typing import IO, Any, Final, cast
@@ -26,54 +26,13 @@ import yarl
 from construct_messages.errors import SourceError, SourceTimeout
 from construct_messages.solutions import Solutions
 from construct_messages.sources.paging import Page
+from construct_messages.sources.patience import CONNECT_SECONDS, Patience
 from construct_messages.sources.response import ResponseReader, redirected
 
 _CHUNK: Final = 1 << 16
 # behind some data of a chunk: more of it; or its end, a next size that is not 0, and data (RFC 9112, section 7.1)
 _CHUNK_BEGINS: Final = re.compile(rb"[^\r]|\r\n0*[1-9A-Fa-f][0-9A-Fa-f]*[^\r\n]*\r\n.", re.DOTALL)
-_CONNECT_SECONDS: Final = 30.0
 _REDIRECTS: Final = 5
-
-
-class Patience:
-    """How long to wait for one answer.
-
-    Args:
-        total: seconds for the whole of it, None for any.
-        stall: seconds between two of its bytes, None for any.
-    """
-
-    def __init__(self, total: float | None, stall: float | None = None) -> None:
-        self._total = total
-        self._stall = stall
-        self._deadline = None if total is None else time.monotonic() + total
-
-    def left(self) -> float | None:
-        """Seconds to wait for the next bytes, None for any.
-
-        Raises:
-            SourceTimeout: none are left.
-        """
-        if self._deadline is None:
-            return self._stall
-        left = self._deadline - time.monotonic()
-        if left <= 0:
-            raise self.exhausted()
-        return left if self._stall is None else min(left, self._stall)
-
-    def to_connect(self) -> float:
-        """Seconds to wait for a connection."""
-        left = self.left()
-        return _CONNECT_SECONDS if left is None else min(left, _CONNECT_SECONDS)
-
-    def exhausted(self) -> SourceTimeout:
-        """The error for a wait that was too long."""
-        bounds = [] if self._total is None else [f"{self._total:g} seconds in all"]
-        bounds += [] if self._stall is None else [f"{self._stall:g} seconds between two bytes"]
-        return SourceTimeout(
-            f"the endpoint did not answer in time ({', '.join(bounds) or f'{_CONNECT_SECONDS:g} seconds to connect'})",
-            hint="raise timeout, or add a LIMIT",
-        )
 
 
 # --- urllib ---------------------------------------------------------------------------------------------------------
@@ -112,7 +71,7 @@ def _receive(response: http.client.HTTPResponse, reader: ResponseReader, wire: _
     except TimeoutError as error:
         raise patience.exhausted() from error
     except (OSError, http.client.HTTPException) as error:
-        raise reader.cut(_reason(error)) from error
+        raise reader.cut(reason(error)) from error
 
 
 def _follow(
@@ -237,15 +196,30 @@ class Digest(urllib.request.HTTPDigestAuthHandler):
 # --- aiohttp --------------------------------------------------------------------------------------------------------
 
 
-def new_session(*middlewares: aiohttp.ClientMiddlewareType) -> aiohttp.ClientSession:
-    """The session for the responses of one request."""
+def new_session(
+    *middlewares: aiohttp.ClientMiddlewareType,
+    connector: aiohttp.TCPConnector | None = None,
+    connect_seconds: float = CONNECT_SECONDS,
+    trust_env: bool = True,
+) -> aiohttp.ClientSession:
+    """A session with none of aiohttp's defaults that would change what is sent or received.
+
+    Args:
+        middlewares: around each request, such as one that knows digest authentication.
+        connector: the pool of connections; None: a new one.
+        connect_seconds: how long a connection may take.
+        trust_env: whether the environment names proxies, as urllib takes them.
+    """
     return aiohttp.ClientSession(
-        trust_env=True,  # proxies, as urllib does
+        connector=connector,
+        trust_env=trust_env,
         auto_decompress=False,
         cookie_jar=aiohttp.DummyCookieJar(),
         # `Patience` bounds the rest
-        timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS),
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=connect_seconds),
         middlewares=middlewares,
+        skip_auto_headers=("Accept", "Accept-Encoding", "User-Agent"),  # what is sent is the request's
+        read_bufsize=_CHUNK,
     )
 
 
@@ -253,18 +227,25 @@ async def aread(
     session: aiohttp.ClientSession, request: urllib.request.Request, page: Page, patience: Patience
 ) -> AsyncGenerator[Solutions]:
     """The same as `read`, for asyncio."""
-    response = await _afollow(session, request, page.url, patience)
+    response = await asend(session, request, page.url, patience)
     try:
         reader = page.open(response.status, response.headers.get)
-        while chunk := await _areceive(response, reader, patience):
+        while chunk := await areceive(response, patience, reader.cut):
             for batch in reader.feed(chunk):
                 yield batch
         reader.close()
     finally:
-        response.close()
+        response.close()  # whose connection is back in the pool, if this was its end
 
 
-async def _areceive(response: aiohttp.ClientResponse, reader: ResponseReader, patience: Patience) -> bytes:
+async def areceive(response: aiohttp.ClientResponse, patience: Patience, cut: Callable[[object], SourceError]) -> bytes:
+    """What came of a body, empty at its end.
+
+    Args:
+        response: the response.
+        patience: how long to wait.
+        cut: makes the error for a body that cannot be read to its end.
+    """
     left = patience.left()
     try:
         async with asyncio.timeout(left):
@@ -272,12 +253,24 @@ async def _areceive(response: aiohttp.ClientResponse, reader: ResponseReader, pa
     except TimeoutError as error:
         raise patience.exhausted() from error
     except (OSError, aiohttp.ClientError) as error:
-        raise reader.cut(_reason(error)) from error
+        raise cut(reason(error)) from error
 
 
-async def _afollow(
+async def asend(
     session: aiohttp.ClientSession, request: urllib.request.Request, url: str, patience: Patience
 ) -> aiohttp.ClientResponse:
+    """The response to a request, whose body is still to be read; the caller closes it.
+
+    Args:
+        session: what sends it.
+        request: what to send.
+        url: the endpoint, as errors name it.
+        patience: how long to wait.
+
+    Raises:
+        SourceError: no response, or a redirect that is not followed.
+        SourceTimeout: no response in time.
+    """
     target: str | None = request.full_url
     for _ in range(_REDIRECTS):
         assert target is not None
@@ -315,16 +308,39 @@ async def _aopen(
 
 # --- errors both have -----------------------------------------------------------------------------------------------
 
+# those of a server that is restarting, overloaded, or behind a network that is
+_PASSING: Final = frozenset(
+    (errno.ECONNREFUSED, errno.ECONNRESET, errno.ECONNABORTED, errno.EPIPE, errno.ENETUNREACH, errno.EHOSTUNREACH)
+)
 
-def _unreachable(url: str, cause: object) -> SourceError:
+
+def _unreachable(url: str, cause: BaseException | str) -> SourceError:
     return SourceError(
-        f"{url} could not be reached: {_reason(cause)}", hint="check the URL, and that the endpoint runs"
+        f"{url} could not be reached: {reason(cause)}",
+        hint="check the URL, and that the endpoint runs",
+        transient=_passes(cause),
     )
+
+
+def _passes(cause: object) -> bool:
+    match cause:
+        case aiohttp.ClientConnectorError():
+            return _passes(cause.os_error)
+        case socket.gaierror():
+            return cause.errno == socket.EAI_AGAIN
+        case ssl.SSLError():
+            return False
+        case ConnectionError() | aiohttp.ServerDisconnectedError():
+            return True
+    return isinstance(cause, OSError) and cause.errno in _PASSING
 
 
 def _too_many_redirects(url: str) -> SourceError:
     return SourceError(f"{url} redirected more than {_REDIRECTS} times")
 
 
-def _reason(cause: object) -> str:
-    return str(cause) or type(cause).__name__
+def reason(cause: object) -> str:
+    """What a library's exception says, or its kind where it says nothing; never the URL, which may hold the query."""
+    if isinstance(cause, aiohttp.ClientResponseError):
+        cause = cause.message
+    return " ".join(str(cause).split()) or type(cause).__name__

@@ -22,12 +22,14 @@ class Profile:
         prefixes: what queries may use without declaring it.
         stable_blank_nodes: a blank node label means the same node in every response.
         wrap_slices: ORDER BY with LIMIT and OFFSET is refused above some size, unless the order is in a sub-select.
+        timeouts: what the engine's refusals hold where a query took too long for it.
     """
 
     results: tuple[str, ...] = ("json", "xml")
     prefixes: Mapping[str, str] = field(default_factory=dict)
     stable_blank_nodes: bool = False
     wrap_slices: bool = False
+    timeouts: tuple[str, ...] = ()
 
     @classmethod
     def named(cls, name: str) -> Profile:
@@ -95,8 +97,11 @@ PROFILES: Final[Mapping[str, Profile]] = {
     "generic": Profile(),
     "oxigraph": Profile(results=("tsv", "json")),
     # its XML can hold characters that XML has not, its TSV is CSV with tabs; nodeID:// labels are the store's own
-    "virtuoso": Profile(results=("json",), prefixes=_DBPEDIA, stable_blank_nodes=True, wrap_slices=True),
-    "blazegraph": Profile(prefixes=_WIKIDATA),
-    "qlever": Profile(results=("json",)),
+    "virtuoso": Profile(
+        results=("json",), prefixes=_DBPEDIA, stable_blank_nodes=True, wrap_slices=True, timeouts=("S1T00",)
+    ),
+    "blazegraph": Profile(prefixes=_WIKIDATA, timeouts=("TimeoutException", "QueryTimeout")),
+    # a 429 of its own is a query that took too long, not one too many
+    "qlever": Profile(results=("json",), timeouts=("timed out", "timeout")),
 }
 """The profiles by name; `generic` assumes nothing beyond the recommendations."""

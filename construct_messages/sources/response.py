@@ -15,7 +15,7 @@ from email.utils import parsedate_to_datetime
 from typing import Final, TypeAlias
 from urllib.parse import urljoin, urlsplit
 
-from construct_messages.errors import IncompleteResult, SourceError
+from construct_messages.errors import IncompleteResult, SourceError, SourceTimeout
 from construct_messages.results import Decoder
 from construct_messages.results.json import JsonDecoder
 from construct_messages.results.tsv import TsvDecoder
@@ -54,6 +54,8 @@ class ResponseReader:
         url: the endpoint, as errors name it.
         response: the number of the response (of pages).
         scope: for blank node labels.
+        timeouts: words of a refusal that say that the query took too long for the engine.
+        client_authenticates: whether the credentials were those of a client behind us, who is to learn of them.
 
     Attributes:
         count: solutions so far.
@@ -74,10 +76,14 @@ class ResponseReader:
         url: str,
         response: int = 0,
         scope: str = "d",
+        timeouts: tuple[str, ...] = (),
+        client_authenticates: bool = False,
     ) -> None:
         self._status = status
         self._header = header
         self._url = url
+        self._timeouts = timeouts
+        self._client_authenticates = client_authenticates
         self._received = 0
         self._promised = _promised(header)
         self._body = _Body(header("Content-Encoding"))
@@ -124,7 +130,8 @@ class ResponseReader:
             raise self._refusal()
         if self._promised is not None and self._received != self._promised:
             raise IncompleteResult(
-                f"{self._url} promised {self._promised} bytes and sent {self._received}, after {self.count} solutions"
+                f"{self._url} promised {self._promised} bytes and sent {self._received}, after {self.count} solutions",
+                transient=True,
             )
         self._body.close()
         self._decoder.close()
@@ -133,7 +140,9 @@ class ResponseReader:
         """The error for a body that the HTTP client could not read to its end."""
         if self._decoder is None:
             return self._refusal()
-        return IncompleteResult(f"the result of {self._url} was cut after {self.count} solutions: {reason}")
+        return IncompleteResult(
+            f"the result of {self._url} was cut after {self.count} solutions: {reason}", transient=True
+        )
 
     def _decoder_class(self, asked: tuple[str, ...]) -> type[JsonDecoder] | type[XmlDecoder] | type[TsvDecoder]:
         content_type = Message()
@@ -160,15 +169,54 @@ class ResponseReader:
         )
 
     def _refusal(self) -> SourceError:
-        detail = _words(self._detail.decode(errors="replace"))
+        text = self._detail.decode(errors="replace")
+        detail = _words(text)
         # never an HTML page, which is for browsers
         said = f": {detail}" if detail and not detail.startswith("<") else ""
-        retry_after = _seconds(self._header("Retry-After"))
+        retry_after = seconds(self._header("Retry-After"))
         hint = _HINTS.get(self._status)
         if retry_after is not None:
             hint = f"try again in {retry_after:.0f} seconds"
         what = "refused the query" if self._status == 400 else f"answered with HTTP status {self._status}"
-        return SourceError(f"{self._url} {what}{said}", status=self._status, hint=hint, retry_after=retry_after)
+        message = f"{self._url} {what}{said}"
+        if any(word in text for word in self._timeouts):
+            return SourceTimeout(message, hint="ask for less, or give the endpoint more time")
+        return SourceError(
+            message,
+            status=answer_status(self._status, client_authenticates=self._client_authenticates),
+            hint=hint,
+            retry_after=retry_after,
+            transient=self._status in TRANSIENT,
+        )
+
+
+TRANSIENT: Final = frozenset((408, 425, 429, 502, 503, 504))
+"""Statuses that say that the same request may succeed in a moment."""
+
+# What a refusal of the endpoint is to a client of a server in front of it. The query came from the client; that the
+# endpoint is not there, wants credentials or fails is the server's affair, so 502 for all others (RFC 9110, 15.6.3).
+_ANSWERS: Final[Mapping[int, int]] = {
+    400: 400,
+    408: 504,
+    413: 413,
+    414: 413,
+    422: 400,
+    425: 503,
+    429: 429,
+    431: 413,
+    503: 503,
+    504: 504,
+}
+
+
+def answer_status(status: int, *, client_authenticates: bool) -> int:
+    """The status with which a server in front of the endpoint answers where the endpoint answered with `status`.
+
+    >>> [answer_status(status, client_authenticates=False) for status in (400, 401, 404, 500, 503)]
+    [400, 502, 502, 502, 503]
+    """
+    # 401 would need the endpoint's challenge
+    return 403 if client_authenticates and status in (401, 403) else _ANSWERS.get(status, 502)
 
 
 _CREDENTIALS: Final = (
@@ -257,8 +305,8 @@ def _cap(header: Header) -> int | None:
     return int(value) if value.isascii() and value.isdigit() and int(value) > 0 else None
 
 
-def _seconds(retry_after: str | None) -> float | None:
-    """`Retry-After` (RFC 9110, section 10.2.3): seconds, or a date."""
+def seconds(retry_after: str | None) -> float | None:
+    """How long `Retry-After` (RFC 9110, section 10.2.3) asks to wait: it holds seconds, or a date."""
     if retry_after is None:
         return None
     if retry_after.strip().isdecimal():

@@ -1,0 +1,115 @@
+"""Which addresses a server may connect to: the public ones, and what its operator named as such.
+
+A name that an attacker controls, or a redirect, could otherwise make the server ask services of its own machine or
+network. Checked where the connection is made, so that a name cannot be one thing when it is checked and another when
+it is used. The IANA special-purpose registries (RFC 6890) say what is public.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from typing import Final, TypeAlias
+from urllib.parse import urlsplit
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from construct_messages.errors import SourceError
+
+Address: TypeAlias = IPv4Address | IPv6Address
+
+_UNICAST: Final = IPv6Network("2000::/3")
+_SIX_TO_FOUR_RELAYS: Final = IPv4Network("192.88.99.0/24")
+_NAT64: Final = IPv6Network("64:ff9b::/96")
+
+
+def is_public(address: Address) -> bool:
+    """Whether an address is one of the internet, as is any that it holds.
+
+    >>> [is_public(ipaddress.ip_address(text)) for text in ("8.8.8.8", "10.0.0.1", "::ffff:127.0.0.1", "2002:a00:1::")]
+    [True, False, False, False]
+    """
+    if isinstance(address, IPv4Address):
+        return address.is_global and not address.is_multicast and address not in _SIX_TO_FOUR_RELAYS
+    held = address.ipv4_mapped or address.sixtofour
+    if held is None and address in _NAT64:
+        held = IPv4Address(int(address) & 0xFFFF_FFFF)
+    if held is not None:
+        return is_public(held)
+    return address in _UNICAST and address.is_global
+
+
+class Addresses:
+    """What may be connected to for one URL.
+
+    A URL whose host is an address, or `localhost`, allows just that: whoever wrote it meant it. Any other name must
+    lead to public addresses only.
+
+    Args:
+        url: the URL.
+        allow_private: allow every address.
+
+    >>> Addresses("http://10.0.0.1:8890/sparql").check(ipaddress.ip_address("10.0.0.1"))
+    >>> Addresses("https://example.org/sparql").check(ipaddress.ip_address("10.0.0.1"))
+    Traceback (most recent call last):
+    construct_messages.errors.SourceError: example.org is at 10.0.0.1, which is no public address
+      hint: set allow_private, if you trust whoever runs example.org
+    """
+
+    def __init__(self, url: str, *, allow_private: bool = False) -> None:
+        self._host = (urlsplit(url).hostname or "").lower()
+        self._all = allow_private
+        self._named: Address | None = None
+        try:
+            self._named = ipaddress.ip_address(self._host)
+        except ValueError:  # a name
+            self._all = allow_private or self._host == "localhost"
+
+    def check(self, address: Address) -> None:
+        """Nothing, where it may be connected to.
+
+        Raises:
+            SourceError: it may not.
+        """
+        if not (self._all or address == self._named or is_public(address)):
+            raise SourceError(
+                f"{self._host} is at {address}, which is no public address",
+                hint=f"set allow_private, if you trust whoever runs {self._host}",
+            )
+
+    def open_socket(self, info: aiohttp.AddrInfoType) -> socket.socket:
+        """A socket to connect to an address, for an aiohttp connector."""
+        family, kind, protocol, _, address = info
+        self.check(ipaddress.ip_address(address[0]))
+        return socket.socket(family, kind, protocol)
+
+
+class CheckedResolver(AbstractResolver):
+    """A resolver that refuses a name if any of its addresses is refused.
+
+    Args:
+        addresses: what is allowed.
+        resolver: what resolves.
+    """
+
+    def __init__(self, addresses: Addresses, resolver: AbstractResolver) -> None:
+        self._addresses, self._resolver = addresses, resolver
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        """See `AbstractResolver.resolve`.
+
+        Raises:
+            SourceError: an address is refused.
+        """
+        found = await self._resolver.resolve(host, port, family)
+        for result in found:
+            self._addresses.check(ipaddress.ip_address(result["host"]))
+        return found
+
+    async def close(self) -> None:
+        """See `AbstractResolver.close`."""
+        await self._resolver.close()

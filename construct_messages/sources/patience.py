@@ -1,0 +1,66 @@
+"""How long to wait for an endpoint: one deadline for an answer and all its requests, and a bound for each wait."""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+from construct_messages.errors import SourceTimeout
+
+CONNECT_SECONDS: Final = 30.0
+"""How long a connection may take where nobody says otherwise."""
+
+
+class Patience:
+    """How long to wait for one answer.
+
+    Args:
+        total: seconds for the whole of it, None for any.
+        stall: seconds between two of its bytes, None for any.
+        connect: seconds for a connection.
+    """
+
+    def __init__(self, total: float | None, stall: float | None = None, connect: float = CONNECT_SECONDS) -> None:
+        self._total = total
+        self._stall = stall
+        self._connect = connect
+        self._deadline = None if total is None else time.monotonic() + total
+
+    def left(self) -> float | None:
+        """Seconds to wait for the next bytes, None for any.
+
+        Raises:
+            SourceTimeout: none are left.
+        """
+        if self._deadline is None:
+            return self._stall
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise self.exhausted()
+        return left if self._stall is None else min(left, self._stall)
+
+    def to_connect(self) -> float:
+        """Seconds to wait for a connection.
+
+        Raises:
+            SourceTimeout: none are left.
+        """
+        left = self.left()
+        return self._connect if left is None else min(left, self._connect)
+
+    def allows(self, seconds: float) -> bool:
+        """Whether a pause of so many seconds leaves any.
+
+        >>> Patience(10).allows(3), Patience(10).allows(11), Patience(None, stall=1).allows(3600)
+        (True, False, True)
+        """
+        return self._deadline is None or time.monotonic() + seconds < self._deadline
+
+    def exhausted(self) -> SourceTimeout:
+        """The error for a wait that was too long."""
+        bounds = [] if self._total is None else [f"{self._total:g} seconds in all"]
+        bounds += [] if self._stall is None else [f"{self._stall:g} seconds between two bytes"]
+        return SourceTimeout(
+            f"the endpoint did not answer in time ({', '.join(bounds) or f'{self._connect:g} seconds to connect'})",
+            hint="raise timeout, or add a LIMIT",
+        )
