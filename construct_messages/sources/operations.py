@@ -66,6 +66,14 @@ class Backend(Source, Protocol):
         """
         ...
 
+    async def start(self) -> None:
+        """Makes ready what the first answer would otherwise wait for.
+
+        Raises:
+            SourceError: that failed.
+        """
+        ...
+
     async def check(self) -> None:
         """Whether the source answers at all.
 

@@ -22,9 +22,9 @@ from construct_messages.sources.addresses import Addresses, CheckedResolver
 from construct_messages.sources.endpoint import WrapperSource, authorization, new_wrapper
 from construct_messages.sources.http import areceive, asend, new_session
 from construct_messages.sources.operations import Answer, Operation
-from construct_messages.sources.patience import Patience
+from construct_messages.sources.patience import RETRIES, Patience
 from construct_messages.sources.response import TRANSIENT, answer_status, seconds, without_query
-from construct_messages.sources.retries import RETRIES, attempts
+from construct_messages.sources.retries import attempts
 
 _HTML: Final = ("text/html", "application/xhtml+xml")
 # what a client may ask for it with beside Accept
@@ -161,6 +161,9 @@ class Upstream:
         body = self._body(response, patience)
         await anext(body)  # begun, so that closing it ends the request even if nobody reads it
         return Answer(response.status, headers, body)
+
+    async def start(self) -> None:
+        """See `Backend.start`: connections are made when they are needed."""
 
     async def check(self) -> None:
         """See `Backend.check`: asks `ASK {}`, once, for some seconds.
