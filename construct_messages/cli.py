@@ -33,6 +33,7 @@ from construct_messages.errors import (
 from construct_messages.formats import FORMATS, RDFM, SYNTAXES, default_format
 from construct_messages.output import atomic_file
 from construct_messages.sources.open import VARIABLE
+from construct_messages.sources.patience import RETRIES
 
 # The first class that fits; any other error of the package means that the log ended before the result did.
 _EXIT_STATUS: Final[tuple[tuple[type[ConstructMessagesError], int], ...]] = (
@@ -164,6 +165,9 @@ def build_parser() -> argparse.ArgumentParser:
     source.add_argument("--header", metavar="K:V", action="append", default=[], help="send a request header")
     source.add_argument("--results", metavar="auto|json|xml|tsv", default="auto", help="the results format to ask for")
     source.add_argument("--profile", metavar="NAME", default="generic", help="what kind of endpoint it is")
+    source.add_argument(
+        "--retries", metavar="N", type=int, default=RETRIES, help="ask again N times where a failure may pass"
+    )
     source.add_argument("--allow-stale", action="store_true", help="read a store directory that is being written")
     return parser
 
@@ -200,8 +204,11 @@ def _run(options: argparse.Namespace) -> None:
         headers=_pairs("--header", options.header, "K:V"),
         results=options.results,
         profile=options.profile,
+        retries=options.retries,
         allow_stale=options.allow_stale,
     ) as stream:
+        if stamina := sys.modules.get("stamina"):
+            stamina.instrumentation.set_on_retry_hooks(())  # its own report of a retry may go into the log
         if options.select:
             print(stream.select.rstrip("\r\n"), flush=True)
         else:

@@ -26,6 +26,7 @@ from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.solutions import Solutions
 from construct_messages.sources import Request, Source
 from construct_messages.sources.open import open_source
+from construct_messages.sources.patience import RETRIES
 from construct_messages.terms import Term, from_pyoxigraph, from_rdflib, iri, parse_term
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def construct_messages(
     headers: Mapping[str, str] | None = None,
     results: str = "auto",
     profile: str = "generic",
+    retries: int = RETRIES,
     allow_stale: bool = False,
 ) -> MessageStream:
     """One RDF Message for each solution of a CONSTRUCT query.
@@ -82,7 +84,7 @@ def construct_messages(
         page_size: solutions per request, for endpoints that cap their answers.
         max_messages: end the stream after so many.
         timeout: seconds for the whole answer of the source.
-        method, headers, results, profile, allow_stale: see `open_source`.
+        method, headers, results, profile, retries, allow_stale: see `open_source`.
 
     Returns:
         A lazy stream, to iterate (`for` or `async for`), write or serialize, once.
@@ -119,7 +121,13 @@ def construct_messages(
     if skolemize is not None:
         iri(skolemize)
     opened = open_source(
-        source, method=method, headers=headers, results=results, profile=profile, allow_stale=allow_stale
+        source,
+        method=method,
+        headers=headers,
+        results=results,
+        profile=profile,
+        retries=retries,
+        allow_stale=allow_stale,
     )
     parsed = ConstructQuery.parse(query, base=base, prefixes=prefixes, predefined=opened.predefined, group_by=group_by)
     select = parsed.rewritten

@@ -226,7 +226,12 @@ ERRORS = {
     "malformed --bind": (["run", "--query", ANY, "--source", DATA, "--bind", "s"], 2, "'s' is not v=TERM", "--bind"),
     "no term": (["run", "--query", ANY, "--source", DATA, "--bind", "s=x"], 2, "'x'", "<http://"),
     "malformed --header": (["run", "--query", ANY, "--source", DATA, "--header", "a"], 2, "'a' is not K:V", "--header"),
-    "nobody listens": (["run", "--query", ANY, "--source", "http://127.0.0.1:9/sparql"], 3, "127.0.0.1:9", None),
+    "nobody listens": (
+        ["run", "--query", ANY, "--source", "http://127.0.0.1:9/sparql", "--retries", "0"],
+        3,
+        "127.0.0.1:9",
+        None,
+    ),
     "unknown profile": (
         ["run", "--query", ANY, "--source", "http://127.0.0.1:9/", "--profile", "x"],
         2,

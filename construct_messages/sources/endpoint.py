@@ -25,10 +25,10 @@ from construct_messages.solutions import Solutions
 from construct_messages.sources import UNION, Request
 from construct_messages.sources.http import Digest, aread, new_session, read
 from construct_messages.sources.paging import pages
-from construct_messages.sources.patience import CONNECT_SECONDS, Patience
+from construct_messages.sources.patience import CONNECT_SECONDS, RETRIES, Patience
 from construct_messages.sources.profiles import Profile
 from construct_messages.sources.response import MEDIA_TYPES, without_query
-from construct_messages.sources.retries import RETRIES, attempts
+from construct_messages.sources.retries import attempts
 
 _AGENT: Final = f"construct-messages/{version('construct-messages')} (one RDF Message per CONSTRUCT solution)"
 _METHODS: Final = {"get": GET, "post": POST}

@@ -14,6 +14,7 @@ from construct_messages.errors import UsageError
 from construct_messages.sources import Source
 from construct_messages.sources.files import load_files, open_directory
 from construct_messages.sources.oxigraph import OxigraphSource
+from construct_messages.sources.patience import RETRIES
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -35,6 +36,7 @@ def open_source(
     headers: Mapping[str, str] | None = None,
     results: str = "auto",
     profile: str = "generic",
+    retries: int = RETRIES,
     allow_stale: bool = False,
 ) -> Source:
     """The source that a value stands for.
@@ -47,6 +49,7 @@ def open_source(
         headers: more request headers, for URLs.
         results: the results format to ask an endpoint for: `"auto"`, `"json"`, `"xml"` or `"tsv"`.
         profile: the kind of endpoint, see `profiles.py`.
+        retries: how often an endpoint is asked again after a failure that may pass by itself.
         allow_stale: open a store directory although a writer is live.
 
     Raises:
@@ -69,14 +72,16 @@ def open_source(
     if (module := sys.modules.get("SPARQLWrapper")) and isinstance(source, module.SPARQLWrapper):
         from construct_messages.sources.endpoint import WrapperSource
 
-        return WrapperSource(source, results=results, profile=profile)
+        return WrapperSource(source, results=results, profile=profile, retries=retries)
     if _is_source(source):
         return source
     paths = [source] if isinstance(source, (str, os.PathLike)) else list(_paths(source))
     if len(paths) == 1 and isinstance(paths[0], str) and paths[0].lower().startswith(("http://", "https://")):
         from construct_messages.sources.endpoint import EndpointSource
 
-        return EndpointSource(paths[0], method=method, headers=headers, results=results, profile=profile)
+        return EndpointSource(
+            paths[0], method=method, headers=headers, results=results, profile=profile, retries=retries
+        )
     for path in paths:
         if "://" in str(path):
             raise UsageError(

@@ -1,4 +1,7 @@
-"""How long to wait for an endpoint: one deadline for an answer and all its requests, and a bound for each wait."""
+"""How long to wait for an endpoint, and how often to try: one deadline for an answer and all its requests.
+
+Only data and a clock: what comes before the HTTP clients are imported may name it.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,9 @@ import time
 from typing import Final
 
 from construct_messages.errors import SourceTimeout
+
+RETRIES: Final = 3
+"""How often a request is sent again where nobody says otherwise."""
 
 CONNECT_SECONDS: Final = 30.0
 """How long a connection may take where nobody says otherwise."""

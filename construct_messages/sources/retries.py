@@ -16,9 +16,6 @@ import stamina
 from construct_messages.errors import SourceError
 from construct_messages.sources.patience import Patience
 
-RETRIES: Final = 3
-"""How often a request is sent again where nobody says otherwise."""
-
 _INITIAL: Final = 0.5  # seconds
 _LONGEST: Final = 8.0
 _JITTER: Final = 0.5
