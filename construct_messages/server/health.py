@@ -1,0 +1,94 @@
+"""Whether the server lives, and whether it is of use: what a load balancer or a container's keeper asks.
+
+Live: the process answers. Ready: at least one endpoint's source does, so that one broken source of several does not take
+the others from the network. Sources are asked at most once in some seconds, however often a probe comes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from typing import Final, Protocol
+
+from aiohttp import web
+
+from construct_messages.errors import SourceError
+
+_KEPT_SECONDS: Final = 5.0
+_CHECK_SECONDS: Final = 5.0
+
+
+class Checked(Protocol):
+    """What can be asked whether it answers."""
+
+    async def check(self) -> None:
+        """Whether it answers; raises `SourceError` if not."""
+        ...
+
+
+class Health:
+    """The two answers about the sources of a server.
+
+    Args:
+        backends: by endpoint name.
+        kept_seconds: how long what a source said counts.
+        check_seconds: how long a source may take to answer.
+    """
+
+    def __init__(
+        self,
+        backends: Mapping[str, Checked],
+        *,
+        kept_seconds: float = _KEPT_SECONDS,
+        check_seconds: float = _CHECK_SECONDS,
+    ) -> None:
+        self._checks = {
+            name: _Check(backend, kept_seconds=kept_seconds, check_seconds=check_seconds)
+            for name, backend in backends.items()
+        }
+
+    async def live(self, _: web.Request) -> web.Response:
+        """200: the process answers."""
+        return _report(200, {"status": "live"})
+
+    async def ready(self, _: web.Request) -> web.Response:
+        """200 if a source answers, else 503; which ones do is in the body."""
+        names, answers = list(self._checks), await asyncio.gather(*(check.passes() for check in self._checks.values()))
+        ready = any(answers)
+        return _report(
+            200 if ready else 503,
+            {
+                "status": "ready" if ready else "not ready",
+                "endpoints": {name: "answers" if ok else "fails" for name, ok in zip(names, answers, strict=True)},
+            },
+        )
+
+
+class _Check:
+    """One source's last word, asked for again when it is old; probes that come meanwhile wait for the same one."""
+
+    def __init__(self, backend: Checked, *, kept_seconds: float, check_seconds: float) -> None:
+        self._backend, self._kept_seconds, self._check_seconds = backend, kept_seconds, check_seconds
+        self._asking = asyncio.Lock()
+        self._asked: float | None = None
+        self._passed = False
+
+    async def passes(self) -> bool:
+        async with self._asking:
+            if self._asked is None or time.monotonic() - self._asked >= self._kept_seconds:
+                self._passed = await self._ask()
+                self._asked = time.monotonic()
+            return self._passed
+
+    async def _ask(self) -> bool:
+        try:
+            async with asyncio.timeout(self._check_seconds):
+                await self._backend.check()
+        except (SourceError, TimeoutError):
+            return False
+        return True
+
+
+def _report(status: int, document: dict[str, object]) -> web.Response:
+    return web.json_response(document, status=status, headers={"Cache-Control": "no-store"})
