@@ -9,42 +9,25 @@ own process only. See docs/decisions/010-evaluation-in-processes.md. asyncio onl
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
-import socket
-import subprocess
-import sys
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Mapping
+from collections.abc import AsyncGenerator, Coroutine, Generator, Mapping
 from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
-
-from construct_messages.errors import IncompleteResult, SourceError, UsageError
+from construct_messages.errors import SourceError, UsageError
 from construct_messages.solutions import Solutions
 from construct_messages.sources import Request
 from construct_messages.sources.files import open_directory
 from construct_messages.sources.operations import Answer, Operation
-from construct_messages.sources.pipes import (
-    Document,
-    adecoded,
-    aread,
-    bulk_document,
-    readable,
-    small_document,
-    timed_out,
-)
+from construct_messages.sources.pipes import adecoded, aread
+from construct_messages.sources.process import Evaluation, Worker
 from construct_messages.sources.serializations import SOLUTIONS, TRIPLES, choose
-from construct_messages.sources.worker import Ended, Formatted, Order, Report, Respond, Solve
+from construct_messages.sources.worker import Ended, Formatted, Order, Respond, Solve
 
-_PACKAGES: Final = str(Path(__file__).parents[2])
 _GRACE: Final = 0.25  # seconds for a process to be idle again once nobody reads its answer any more
 _START_SECONDS: Final = 60.0
 _WARM: Final = 2  # processes kept ready
-_RECEIVED: Final = 1 << 16  # bytes at once
-_REPORTS: Final = msgspec.json.Decoder(Report)
 _FORMAT_PARAMETERS: Final = ("format", "output", "results")
 
 
@@ -84,8 +67,8 @@ class WorkerPool:
         self._queue_seconds = queue_seconds
         self._warm = min(_WARM, size)
         self._turns = asyncio.Semaphore(size)
-        self._workers: set[_Worker] = set()
-        self._idle: list[_Worker] = []
+        self._workers: set[Worker] = set()
+        self._idle: list[Worker] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
 
@@ -205,9 +188,9 @@ class WorkerPool:
 
     # --- one evaluation ---
 
-    async def _evaluate(self, order: Order, *, bulk_only: bool, deadline: float | None) -> _Evaluation:
+    async def _evaluate(self, order: Order, *, bulk_only: bool, deadline: float | None) -> Evaluation:
         """Has a process begin, in turn. Whoever gets the evaluation releases it."""
-        evaluation = _Evaluation(await self._take(), deadline)
+        evaluation = Evaluation(await self._take(), deadline)
         try:
             await evaluation.begin(order, bulk_only)
         except BaseException:
@@ -215,14 +198,14 @@ class WorkerPool:
             raise
         return evaluation
 
-    def _release(self, evaluation: _Evaluation) -> None:
+    def _release(self, evaluation: Evaluation) -> None:
         evaluation.close()
         if evaluation.over:
             self._give_back(evaluation.worker)
         else:
             self._in_background(self._settle(evaluation.worker))
 
-    async def _settle(self, worker: _Worker) -> None:
+    async def _settle(self, worker: Worker) -> None:
         """Gets a process that nobody listens to any more back, or another one in its place."""
         try:
             while not isinstance(await worker.receive(time.monotonic() + _GRACE), Ended):
@@ -237,7 +220,7 @@ class WorkerPool:
 
     # --- processes; each that is not idle belongs to a turn, so there are never more than turns ---
 
-    async def _take(self) -> _Worker:
+    async def _take(self) -> Worker:
         if self._closed:
             raise SourceError("the pool of processes is closed", status=503)
         try:
@@ -261,11 +244,11 @@ class WorkerPool:
             self._turns.release()
             raise
 
-    def _give_back(self, worker: _Worker) -> None:
+    def _give_back(self, worker: Worker) -> None:
         self._rest(worker)
         self._turns.release()
 
-    def _rest(self, worker: _Worker) -> None:
+    def _rest(self, worker: Worker) -> None:
         if self._closed:
             worker.let_go()
             self._workers.discard(worker)
@@ -273,17 +256,17 @@ class WorkerPool:
         self._idle.append(worker)
         worker.watch(self._lost)
 
-    def _lost(self, worker: _Worker) -> None:
+    def _lost(self, worker: Worker) -> None:
         """An idle process said something: its end."""
         worker.watch(None)
         self._idle.remove(worker)
         self._in_background(self._replace_idle(worker))
 
-    async def _replace_idle(self, worker: _Worker) -> None:
+    async def _replace_idle(self, worker: Worker) -> None:
         async with self._turns:
             await self._replace(worker)
 
-    async def _replace(self, worker: _Worker) -> None:
+    async def _replace(self, worker: Worker) -> None:
         await asyncio.to_thread(worker.let_go)
         self._workers.discard(worker)
         with suppress(SourceError):  # whoever needs a process next starts one, and meets the error
@@ -293,8 +276,8 @@ class WorkerPool:
         if len(self._workers) < self._warm and not self._closed:
             self._rest(await self._spawn())
 
-    async def _spawn(self) -> _Worker:
-        worker = _Worker.start(*self._arguments)
+    async def _spawn(self) -> Worker:
+        worker = Worker.start(*self._arguments)
         self._workers.add(worker)
         try:
             report = await worker.receive(time.monotonic() + _START_SECONDS)
@@ -315,147 +298,3 @@ class WorkerPool:
 
 def _deadline(seconds: float | None) -> float | None:
     return None if seconds is None else time.monotonic() + seconds
-
-
-class _Evaluation:
-    """One evaluation in a process, as this process sees it.
-
-    Attributes:
-        worker: the process.
-        deadline: by `time.monotonic()`; None: none.
-        documents: what it writes.
-        over: whether the process said that it ended, well or not.
-    """
-
-    def __init__(self, worker: _Worker, deadline: float | None) -> None:
-        self.worker = worker
-        self.deadline = deadline
-        self.documents: list[Document] = []
-        self.over = False
-
-    async def begin(self, order: Order, bulk_only: bool) -> None:
-        """Sends the order, with the write ends of the pipes for the answer."""
-        write_ends: list[int] = []
-        try:
-            for pipe in (bulk_document,) if bulk_only else (small_document, bulk_document):
-                document, write_end = pipe()
-                self.documents.append(document)
-                write_ends.append(write_end)
-                os.set_blocking(document.read_end, False)
-            await self.worker.send(order, write_ends, self.deadline)
-        finally:
-            # the end of a pipe is the end of its last writer: that must be the other process
-            for write_end in write_ends:
-                os.close(write_end)
-
-    async def report(self) -> Report:
-        """What the process says next; raises the error of an evaluation that failed."""
-        report = await self.worker.receive(self.deadline)
-        if isinstance(report, Ended):
-            self.over = True
-            if report.failure:
-                raise report.failure.error()
-        return report
-
-    async def aend(self, document: Document) -> None:
-        """At the end of a document: raises the evaluation's error, once it is known."""
-        if document is self.documents[-1]:
-            await self.report()
-
-    def close(self) -> None:
-        """Stops reading: a process that still writes notices."""
-        for document in self.documents:
-            os.close(document.read_end)
-
-
-class _Worker:
-    """A process, and the socket to it."""
-
-    def __init__(self, process: subprocess.Popen[bytes], control: socket.socket) -> None:
-        self._process = process
-        self._socket = control
-        self._received = b""
-        control.setblocking(False)
-
-    @classmethod
-    def start(cls, directory: str, memory: str) -> _Worker:
-        """Starts a process; it reports `Ended` when it is ready."""
-        ours, theirs = socket.socketpair()
-        environment = dict(os.environ)
-        # the package that runs here, wherever it lies, and not what lies in the working directory
-        environment["PYTHONPATH"] = os.pathsep.join(filter(None, (_PACKAGES, environment.get("PYTHONPATH"))))
-        module = "construct_messages.sources.worker"
-        with theirs:
-            try:
-                process = subprocess.Popen(
-                    [sys.executable, "-P", "-m", module, str(theirs.fileno()), directory, memory],
-                    pass_fds=[theirs.fileno()],
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    env=environment,
-                    start_new_session=True,  # Ctrl-C in the terminal is this process's business
-                )
-            except OSError as error:
-                ours.close()
-                raise SourceError(f"no process for the evaluation could be started: {error}", status=503) from error
-        return cls(process, ours)
-
-    async def send(self, order: Order, pipes: list[int], deadline: float | None) -> None:
-        """Sends an order to a process that is idle."""
-        line = msgspec.json.encode(order) + b"\n"
-        try:
-            sent = socket.send_fds(self._socket, [line], pipes)
-            async with asyncio.timeout(None if deadline is None else deadline - time.monotonic()):
-                await asyncio.get_running_loop().sock_sendall(self._socket, line[sent:])
-        except ConnectionError as error:
-            raise await self._death() from error
-        except TimeoutError as error:
-            raise timed_out() from error
-
-    async def receive(self, deadline: float | None) -> Report:
-        """The next report; whoever is cancelled while waiting has taken nothing.
-
-        Raises:
-            SourceTimeout: none came before the deadline.
-            IncompleteResult: the process ended.
-        """
-        while b"\n" not in self._received:
-            await readable(self._socket.fileno(), deadline)
-            try:
-                data = self._socket.recv(_RECEIVED)
-            except ConnectionError:
-                data = b""
-            if not data:
-                raise await self._death()
-            self._received += data
-        line, _, self._received = self._received.partition(b"\n")
-        report: Report = _REPORTS.decode(line)
-        return report
-
-    def watch(self, lost: Callable[[_Worker], None] | None) -> None:
-        """Calls `lost` when the process, which is idle, ends; None: no longer."""
-        loop = asyncio.get_running_loop()
-        if lost is None:
-            loop.remove_reader(self._socket.fileno())
-        else:
-            loop.add_reader(self._socket.fileno(), lost, self)
-
-    def kill(self) -> None:
-        """Ends the process, whatever it does."""
-        self._process.kill()
-
-    def let_go(self) -> None:
-        """Ends the process, waits until it is gone, and closes the socket."""
-        self.kill()
-        self._process.wait()
-        self._socket.close()
-
-    async def _death(self) -> IncompleteResult:
-        code = await asyncio.to_thread(self._process.wait)
-        with suppress(ValueError):  # not every number has a name
-            how = signal.Signals(-code).name
-            return IncompleteResult(
-                f"the process that evaluated the query was ended by {how}",
-                hint="ask for less, or give the processes more memory",
-            )
-        return IncompleteResult(f"the process that evaluated the query ended with code {code}")
