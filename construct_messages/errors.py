@@ -75,6 +75,18 @@ class UsageError(ConstructMessagesError, ValueError):
     default_status = 400
 
 
+class ProtocolError(ConstructMessagesError):
+    """An HTTP request that is no operation of the SPARQL Protocol."""
+
+    default_status = 400
+
+
+class Forbidden(ConstructMessagesError):
+    """What is asked for is possible, and not allowed here."""
+
+    default_status = 403
+
+
 class NotAcceptable(ConstructMessagesError):
     """The client takes none of what there is (RFC 9110, section 12.5.1).
 
