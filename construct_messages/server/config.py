@@ -1,13 +1,27 @@
 """What a server is told: its settings as data, checked when they are read.
 
-One structure for the TOML file, the environment and the flags. Nothing here opens a source or a socket.
+One structure for the TOML file, the environment and the flags: `settings.py` reads them, `checks.py` says what makes no
+sense. Secrets are never held, only the names of the environment variables that hold them. Nothing here opens a source
+or a socket.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+import re
+from typing import Annotated, Final, Literal
 
 import msgspec
+
+from construct_messages.errors import UsageError
+
+_ADDRESS: Final = re.compile(r"(?:(?P<name>[A-Za-z0-9._-]+)|\[(?P<v6>[0-9A-Fa-f:.]+)\]):(?P<port>[0-9]{1,5})")
+
+Count = Annotated[int, msgspec.Meta(ge=1)]
+Size = Annotated[int, msgspec.Meta(ge=0)]
+# up to three years: what is longer, infinity among it, is not meant
+Seconds = Annotated[float, msgspec.Meta(gt=0, le=1e8)]
+Patience = Annotated[float, msgspec.Meta(ge=0, le=1e8)]
+Rate = Annotated[float, msgspec.Meta(gt=0, le=1e8)]
 
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -23,13 +37,13 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         idle_seconds: how long a client may take none of the bytes that wait for it.
     """
 
-    request_bytes: int = 1 << 20
-    query_characters: int = 100_000
-    seconds: float | None = 300.0
-    solutions: int | None = None
-    messages: int | None = None
-    message_bytes: int | None = 64 << 20
-    idle_seconds: float = 60.0
+    request_bytes: Count = 1 << 20
+    query_characters: Count = 100_000
+    seconds: Seconds | None = 300.0
+    solutions: Count | None = None
+    messages: Count | None = None
+    message_bytes: Count | None = 64 << 20
+    idle_seconds: Seconds = 60.0
 
 
 class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -64,9 +78,9 @@ class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     source: tuple[str, ...]
     profile: str = "generic"
     prefixes: dict[str, str] = {}
-    results: str = "auto"
+    results: Literal["auto", "json", "xml", "tsv"] = "auto"
     method: Literal["post", "get"] = "post"
-    page_size: int | None = None
+    page_size: Count | None = None
     contact: str | None = None
     user_variable: str | None = None
     password_variable: str | None = None
@@ -76,15 +90,15 @@ class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     service: Literal["deny", "allow"] | tuple[str, ...] | None = None
     update: bool = False
     sponge: bool = False
-    retries: int = 3
-    connect_seconds: float = 10.0
-    read_seconds: float = 120.0
-    concurrency: int = 50
-    queue_seconds: float = 10.0
-    queue_length: int = 100
-    rate: float | None = None
-    evaluators: int = 4
-    buffer_bytes: int = 0
+    retries: Size = 3
+    connect_seconds: Seconds = 10.0
+    read_seconds: Seconds = 120.0
+    concurrency: Count = 50
+    queue_seconds: Patience = 10.0
+    queue_length: Size = 100
+    rate: Rate | None = None
+    evaluators: Count = 4
+    buffer_bytes: Size = 0
     limits: Limits = Limits()
 
     @property
@@ -92,13 +106,20 @@ class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         """Whether the source is an endpoint's URL."""
         return self.source[0].lower().startswith(("http://", "https://"))
 
+    @property
+    def service_policy(self) -> Literal["deny", "allow"] | frozenset[str]:
+        """What SERVICE may reach, where `service` does not say so by what the source is."""
+        if self.service is None:
+            return "allow" if self.is_remote else "deny"
+        return self.service if isinstance(self.service, str) else frozenset(self.service)
+
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One server.
 
     Args:
         endpoints: by name: `dbpedia` is served at `/dbpedia/sparql`; the name "" at `/sparql`.
-        bind: host and port.
+        bind: host and port; port 0 takes a free one.
         workers: server processes.
         public_url: how clients reach the server, where a proxy stands before it.
         cors: origins whose scripts may read answers; `*` for all.
@@ -111,11 +132,28 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     endpoints: dict[str, Endpoint]
     bind: str = "127.0.0.1:8080"
-    workers: int = 1
+    workers: Count = 1
     public_url: str | None = None
     cors: tuple[str, ...] = ("*",)
     trust_forwarded: bool = False
     log_format: Literal["text", "json"] = "text"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_queries: bool = False
-    shutdown_seconds: float = 30.0
+    shutdown_seconds: Patience = 30.0
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """The host (an IPv6 address without its brackets) and the port of `bind`.
+
+        Raises:
+            UsageError: it is not of that shape.
+
+        >>> Config(endpoints={}, bind="[::1]:8080").address
+        ('::1', 8080)
+        """
+        if not (match := _ADDRESS.fullmatch(self.bind)) or int(match["port"]) > 65_535:
+            raise UsageError(
+                f"{self.bind!r} is no address to listen at",
+                hint="write host and port, as in 127.0.0.1:8080 or [::1]:8080",
+            )
+        return match["name"] or match["v6"], int(match["port"])

@@ -1,6 +1,6 @@
 """Whether the server lives, and whether it is of use: what a load balancer or a container's keeper asks.
 
-Live: the process answers. Ready: at least one endpoint's source does, so that one broken source of several does not take
+Live: the process answers. Ready: at least one source does, so that one broken source of several does not take
 the others from the network. Sources are asked at most once in some seconds, however often a probe comes.
 """
 
