@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -33,6 +33,10 @@ _SECONDS: Final = 60.0
 
 class Missing(LookupError):
     """An engine's program is not on this machine."""
+
+
+class NotStarted(RuntimeError):
+    """An engine does not run, or not over the data it was given."""
 
 
 def program(name: str, install: str) -> str:
@@ -81,12 +85,12 @@ def running(
         for port in ports:
             while not _listens(port):
                 if process.poll() is not None or time.monotonic() > deadline:
-                    raise RuntimeError(f"{command[0]} does not listen: {(place / 'output.txt').read_text()}")
+                    raise NotStarted(f"{command[0]} does not listen: {(place / 'output.txt').read_text()}")
                 time.sleep(0.05)
         yield
     finally:
-        # nothing that it holds is wanted any more
-        os.killpg(process.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # it ended by itself
+            os.killpg(process.pid, signal.SIGKILL)  # nothing that it holds is wanted any more
         process.wait()
 
 
@@ -159,7 +163,7 @@ def virtuoso(data: Path, place: Path) -> Iterator[str]:
             [isql, f"127.0.0.1:{sql}", "dba", "dba", "load.sql"], cwd=place, capture_output=True, text=True, check=False
         )
         if "Error" in loaded.stdout + loaded.stderr:  # its exit status says nothing
-            raise RuntimeError(f"Virtuoso did not load {data.name}: {loaded.stdout}{loaded.stderr}")
+            raise NotStarted(f"Virtuoso did not load {data.name}: {loaded.stdout}{loaded.stderr}")
         yield f"http://127.0.0.1:{http}/sparql"
 
 
@@ -183,14 +187,21 @@ def comunica(data: Path, place: Path) -> Iterator[str]:
 
 
 class Engine(NamedTuple):
-    """An engine, and the profile under which it is asked."""
+    """An engine.
+
+    Args:
+        start: runs it over a file, in a folder.
+        profile: under which it is asked.
+        rdf_1_2: whether it reads triple terms.
+    """
 
     start: Callable[[Path, Path], AbstractContextManager[str]]
     profile: str
+    rdf_1_2: bool = False
 
 
 ENGINES: Final = {
-    "oxigraph": Engine(oxigraph, "oxigraph"),
+    "oxigraph": Engine(oxigraph, "oxigraph", rdf_1_2=True),
     "rdflib": Engine(rdflib, "generic"),
     "virtuoso": Engine(virtuoso, "virtuoso"),
     "comunica": Engine(comunica, "generic"),
