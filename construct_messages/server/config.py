@@ -23,6 +23,13 @@ Seconds = Annotated[float, msgspec.Meta(gt=0, le=1e8)]
 Patience = Annotated[float, msgspec.Meta(ge=0, le=1e8)]
 Rate = Annotated[float, msgspec.Meta(gt=0, le=1e8)]
 
+# settings of an endpoint that say something of one kind of source only
+OF_URLS: Final = (
+    *("profile", "results", "method", "page_size", "contact", "user_variable", "password_variable", "token_variable"),
+    *("forward_headers", "allow_private", "update", "sponge", "retries", "connect_seconds", "read_seconds", "rate"),
+)
+OF_FILES: Final = ("evaluators",)
+
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Bounds of one request; reaching one is an error, never a shorter log. None: no bound.
