@@ -11,8 +11,10 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
+from typing import IO, Any
 
 import pyoxigraph as ox
 import zstandard
@@ -29,23 +31,59 @@ def load_files(paths: Sequence[Path]) -> ox.Store:
         SourceError: a file that does not parse, naming it and the line.
     """
     store = ox.Store()
-    for path in paths:
-        if not path.exists():
-            raise UsageError(f"{path}: no such file")
-        opener = COMPRESSIONS.get(path.suffix.lower())
-        name = path.with_suffix("") if opener else path
-        format = ox.RdfFormat.from_extension(name.suffix[1:].lower())
-        if format is None:
-            raise UsageError(
-                f"{path}: the extension {name.suffix or '(none)'!r} is no RDF format",
-                hint="name it .ttl, .trig, .nt, .nq, .rdf, .jsonld or .n3; .gz, .bz2, .xz or .zst may follow",
-            )
+    load_into(store, paths)
+    return store
+
+
+def load_into(store: ox.Store, paths: Sequence[Path], progress: Callable[[int], None] | None = None) -> None:
+    """Adds the content of the files to a store; blank nodes stay apart between files.
+
+    Args:
+        store: where to.
+        paths: all are looked at before the first is read.
+        progress: called with the number of bytes read, packed as they are, of each piece.
+
+    Raises:
+        UsageError: no such file, or a name whose extension says no RDF format.
+        SourceError: a file that does not parse, naming it and the line.
+    """
+    for path, opener, format in [(path, *_kind(path)) for path in paths]:
         try:
-            with opener(path) if opener else path.open("rb") as file:
-                _off_this_thread(partial(store.bulk_load, file, format, base_iri=path.absolute().as_uri()))
+            with path.open("rb") as raw:
+                read: Any = raw if progress is None else _Counted(raw, progress)
+                with opener(read, "rb") if opener else nullcontext(read) as file:
+                    _off_this_thread(partial(store.bulk_load, file, format, base_iri=path.absolute().as_uri()))
         except (OSError, SyntaxError, ValueError, EOFError, lzma.LZMAError, zstandard.ZstdError) as error:
             raise SourceError(f"{path}: {error}", hint="mend the file, or check that its extension is right") from error
-    return store
+
+
+def _kind(path: Path) -> tuple[Callable[..., Any] | None, ox.RdfFormat]:
+    """What unpacks a file, if it is packed, and its format."""
+    if not path.exists():
+        raise UsageError(f"{path}: no such file")
+    opener = COMPRESSIONS.get(path.suffix.lower())
+    name = path.with_suffix("") if opener else path
+    format = ox.RdfFormat.from_extension(name.suffix[1:].lower())
+    if format is None:
+        raise UsageError(
+            f"{path}: the extension {name.suffix or '(none)'!r} is no RDF format",
+            hint="name it .ttl, .trig, .nt, .nq, .rdf, .jsonld or .n3; .gz, .bz2, .xz or .zst may follow",
+        )
+    return opener, format
+
+
+class _Counted:
+    """A binary file that tells how much is read from it."""
+
+    def __init__(self, file: IO[bytes], progress: Callable[[int], None]) -> None:
+        self._file = file
+        self._progress = progress
+
+    def read(self, size: int = -1) -> bytes:
+        """See `io.RawIOBase.read`."""
+        data = self._file.read(size)
+        self._progress(len(data))
+        return data
 
 
 def open_directory(path: Path, *, allow_stale: bool = False) -> ox.Store:

@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -26,6 +26,25 @@ from construct_messages.sources.worker import Ended, Order, Report
 _PACKAGES: Final = str(Path(__file__).parents[2])
 _RECEIVED: Final = 1 << 16  # bytes at once
 _REPORTS: Final = msgspec.json.Decoder(Report)
+
+
+def start_module(module: str, *arguments: str, stdout: int, pass_fds: Sequence[int] = ()) -> subprocess.Popen[bytes]:
+    """Starts a module of this package as a process that shares this one's standard error, and nothing else.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    environment = dict(os.environ)
+    # the package that runs here, wherever it lies, and not what lies in the working directory
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, (_PACKAGES, environment.get("PYTHONPATH"))))
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", module, *arguments],
+        pass_fds=pass_fds,
+        stdin=subprocess.DEVNULL,
+        stdout=stdout,
+        env=environment,
+        start_new_session=True,  # Ctrl-C in the terminal is this process's business
+    )
 
 
 class Evaluation:
@@ -94,21 +113,15 @@ class Worker:
     @classmethod
     def start(cls, directory: str, memory: str) -> Worker:
         """Starts a process; it reports `Ended` when it is ready."""
-        environment = dict(os.environ)
-        # the package that runs here, wherever it lies, and not what lies in the working directory
-        environment["PYTHONPATH"] = os.pathsep.join(filter(None, (_PACKAGES, environment.get("PYTHONPATH"))))
-        module = "construct_messages.sources.worker"
         try:
             ours, theirs = socket.socketpair()
             with theirs:
                 try:
-                    process = subprocess.Popen(
-                        [sys.executable, "-P", "-m", module, str(theirs.fileno()), directory, memory],
+                    process = start_module(
+                        "construct_messages.sources.worker",
+                        *(str(theirs.fileno()), directory, memory),
                         pass_fds=[theirs.fileno()],
-                        stdin=subprocess.DEVNULL,
                         stdout=subprocess.DEVNULL,
-                        env=environment,
-                        start_new_session=True,  # Ctrl-C in the terminal is this process's business
                     )
                 except OSError:
                     ours.close()
