@@ -13,7 +13,7 @@ from typing import Protocol
 import zstandard
 
 _CODINGS = ("zstd", "gzip")  # best first
-_GZIP_LEVEL = 4
+_GZIP_LEVEL = 1
 _ZSTD_LEVEL = 3
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from http import HTTPStatus
 
 from aiohttp import web
@@ -45,9 +46,10 @@ def problem(error: ConstructMessagesError, request_id: str | None = None) -> web
     return response
 
 
-def refused(error: web.HTTPException, request_id: str | None = None) -> web.Response:
-    """The problem document of what the router refuses: no such path, another method."""
-    response = problem(ConstructMessagesError(error.reason, status=error.status), request_id)
+def refused(error: web.HTTPException, request_id: str | None = None, *, paths: Sequence[str] = ()) -> web.Response:
+    """The problem document of what the router refuses: no such path, of `paths`, or another method."""
+    hint = f"there is {', '.join(paths)}" if error.status == HTTPStatus.NOT_FOUND else None
+    response = problem(ConstructMessagesError(error.reason, status=error.status, hint=hint), request_id)
     if allow := error.headers.get("Allow"):
         response.headers["Allow"] = allow
     return response

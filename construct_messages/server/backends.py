@@ -1,0 +1,53 @@
+"""From an endpoint's settings to what answers it: a remote endpoint, or processes over a store directory."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from construct_messages.errors import UsageError
+from construct_messages.server.config import Endpoint
+from construct_messages.sources.operations import Backend
+
+
+def open_backend(endpoint: Endpoint, directory: Path | None = None) -> Backend:
+    """The backend of an endpoint.
+
+    Args:
+        endpoint: the settings.
+        directory: of the store that holds the content of the source's files; None: the source is a URL or a directory.
+
+    Raises:
+        ConstructMessagesError: it cannot be opened.
+    """
+    if not endpoint.is_remote:
+        from construct_messages.sources.workers import WorkerPool
+
+        if directory is None:
+            if len(endpoint.source) != 1 or not Path(endpoint.source[0]).is_dir():
+                raise UsageError(f"{' '.join(endpoint.source)}: files must be loaded into a store before")
+            directory = Path(endpoint.source[0])
+        return WorkerPool(directory, size=endpoint.evaluators, queue_seconds=endpoint.queue_seconds)
+    from construct_messages.sources.upstream import Upstream
+
+    return Upstream(
+        endpoint.source[0],
+        profile=endpoint.profile,
+        results=endpoint.results,
+        method=endpoint.method,
+        user=_secret(endpoint.user_variable),
+        password=_secret(endpoint.password_variable),
+        token=_secret(endpoint.token_variable),
+        contact=endpoint.contact,
+        prefixes=endpoint.prefixes,
+        retries=endpoint.retries,
+        connect_seconds=endpoint.connect_seconds,
+        read_seconds=endpoint.read_seconds,
+        rate=endpoint.rate,
+        connections=endpoint.concurrency,
+        allow_private=endpoint.allow_private,
+    )
+
+
+def _secret(variable: str | None) -> str | None:
+    return None if variable is None else os.environ.get(variable)

@@ -1,0 +1,205 @@
+"""One endpoint: a SPARQL Protocol request in, a message log or the source's own answer out.
+
+SPARQL 1.1 Protocol, section 2. Decides whether an operation may run, and which of the two it gets; how requests are
+read is in `protocol.py`, how formats compete in `negotiation.py`, how bytes leave in `sending.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from typing import Final
+
+from aiohttp import web
+
+from construct_messages.assembly import Options
+from construct_messages.construct import MessageStream
+from construct_messages.errors import LimitExceeded, UsageError
+from construct_messages.negotiation import Messages, Plain, negotiate
+from construct_messages.query.rewrite import ConstructQuery, query_form
+
+# from construct_messages.query.service import check_services
+from construct_messages.server.admission import Admission
+from construct_messages.server.coding import negotiate_coding
+from construct_messages.server.config import Endpoint
+from construct_messages.server.journal import Record
+from construct_messages.server.protocol import ProtocolRequest, forwarded, read_request
+from construct_messages.server.sending import send
+from construct_messages.sources import Request
+from construct_messages.sources.operations import Backend, Operation
+
+RECORD: Final = web.RequestKey("record", Record)
+METHODS: Final = ("GET", "HEAD", "POST", "OPTIONS")
+
+# what a client may say to a remote endpoint through us, beside what the endpoint's settings add
+_SENT_ON: Final = ("Accept-Language", "Cache-Control", "If-Match", "If-Modified-Since", "If-None-Match", "Pragma")
+# nginx would hold back what is streamed
+_STREAMED: Final = {"X-Accel-Buffering": "no"}
+
+
+class SparqlEndpoint:
+    """The handler of one endpoint.
+
+    Args:
+        config: its settings.
+        backend: what answers.
+        admission: how many at once.
+        url: how clients reach it; None: as the request says.
+    """
+
+    def __init__(self, config: Endpoint, backend: Backend, admission: Admission, url: str | None = None) -> None:
+        self._config, self._backend, self._admission, self._url = config, backend, admission, url
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """Answers a request.
+
+        Raises:
+            ConstructMessagesError: nothing was sent.
+            Aborted: the connection was reset in the middle.
+        """
+        record: Record = request[RECORD]
+        asked = await self._read(request)
+        async with self._admission.enter():
+            if asked.kind == "description":
+                record.form = "description"
+                raise UsageError("no description yet")
+            record.query = asked.text
+            record.form = form = self._admit(asked)
+            choice = negotiate(
+                ", ".join(request.headers.getall("Accept", [])) or None,
+                format=asked.value("format"),
+                messages=asked.value("messages"),
+                construct=form == "CONSTRUCT",
+            )
+            if isinstance(choice, Messages):
+                return await self._messages(request, asked, choice)
+            return await self._plain(request, asked, choice)
+
+    async def _read(self, request: web.Request) -> ProtocolRequest:
+        limits = self._config.limits
+        body = await _body(request, limits.request_bytes, limits.idle_seconds)
+        return read_request(
+            request.method,
+            request.rel_url.raw_query_string,
+            request.headers.get("Content-Type"),
+            body,
+            limits,
+        )
+
+    def _admit(self, asked: ProtocolRequest) -> str:
+        """The form of the operation, if that may run."""
+        config = self._config
+        assert asked.text is not None
+        form = "UPDATE" if asked.kind == "update" else query_form(asked.text)
+        if form == "UPDATE":
+            if not config.update:
+                raise UsageError("updates are switched off here", hint="send them to the endpoint behind this one")
+            if asked.kind == "query":
+                raise UsageError("an update came as a query", hint="send it as update=…")
+        # check_services(asked.text, config.service_policy, sponge=config.sponge)
+        return form
+
+    # --- a message log ---
+
+    async def _messages(self, request: web.Request, asked: ProtocolRequest, choice: Messages) -> web.StreamResponse:
+        config, limits, record = self._config, self._config.limits, request[RECORD]
+        assert asked.text is not None
+        record.format = choice.content_type
+        keys = tuple(name.strip().lstrip("?$") for name in asked.values("group-by"))
+        query = ConstructQuery.parse(
+            asked.text, prefixes=config.prefixes, predefined=self._backend.predefined, group_by=keys
+        )
+        headers = {"Content-Type": choice.content_type, **_STREAMED}
+        if request.method == "HEAD":
+            return web.Response(headers=headers)
+        sent_on = Request(
+            query.rewritten,
+            asked.default_graphs,
+            asked.named_graphs,
+            config.page_size,
+            limits.seconds,
+            forwarded(asked.parameters, rewritten=True, sponge=config.sponge),
+            tuple(self._sent_on(request).items()),
+        )
+        options = Options(
+            keys,
+            solution_limit=limits.solutions,
+            message_limit=limits.messages,
+            message_bytes=limits.message_bytes,
+        )
+        record.asked()
+        record.stream = stream = MessageStream(query, self._backend, sent_on, options, owns_source=False)
+        coding = _choose_coding(request, headers)
+        return await send(
+            request,
+            stream.aserialize(choice.content_type),
+            headers,
+            idle_seconds=limits.idle_seconds,
+            buffer_bytes=config.buffer_bytes,
+            coding=coding,
+            sent=record.sent,
+        )
+
+    # --- the source's own answer ---
+
+    async def _plain(self, request: web.Request, asked: ProtocolRequest, choice: Plain) -> web.StreamResponse:
+        config, record = self._config, request[RECORD]
+        record.asked()
+        headers = self._sent_on(request)
+        if choice.accept is not None:
+            headers["Accept"] = choice.accept
+        if config.is_remote and (codings := request.headers.get("Accept-Encoding")):
+            headers["Accept-Encoding"] = codings
+        answer = await self._backend.answer(
+            Operation(
+                asked.text,
+                asked.kind == "update",
+                asked.default_graphs,
+                asked.named_graphs,
+                forwarded(asked.parameters, rewritten=False, sponge=config.sponge),
+                headers,
+                request.method == "HEAD",
+                config.limits.seconds,
+            )
+        )
+        own = dict(answer.headers)
+        record.format = own.get("Content-Type")
+        if request.method == "HEAD":
+            async with aclosing(answer.body):
+                return web.StreamResponse(status=answer.status, headers=own)
+        coding = None if config.is_remote else _choose_coding(request, own)
+        return await send(
+            request,
+            answer.body,
+            own,
+            status=answer.status,
+            idle_seconds=config.limits.idle_seconds,
+            coding=coding,
+            sent=record.sent,
+        )
+
+    def _sent_on(self, request: web.Request) -> dict[str, str]:
+        names = (*_SENT_ON, *self._config.forward_headers)
+        return {name: request.headers[name] for name in names if name in request.headers}
+
+
+async def _body(request: web.Request, limit: int, idle_seconds: float) -> bytes:
+    body = bytearray()
+    try:
+        while True:
+            async with asyncio.timeout(idle_seconds):
+                chunk = await request.content.readany()
+            body += chunk
+            if len(body) > limit:
+                raise LimitExceeded(f"the request is longer than {limit} bytes", hint="send a shorter one")
+            if not chunk:
+                return bytes(body)
+    except TimeoutError as error:
+        raise UsageError("the request did not arrive in time", status=408) from error
+
+
+def _choose_coding(request: web.Request, headers: dict[str, str]) -> str | None:
+    coding = negotiate_coding(request.headers.get("Accept-Encoding"))
+    if coding is not None:
+        headers["Content-Encoding"] = coding
+    return coding
