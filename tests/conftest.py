@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import AsyncExitStack, ExitStack
 from functools import partial
 from pathlib import Path
-from typing import NoReturn
+from threading import Thread
+from typing import Any, NoReturn
 
 import pytest
 from hypothesis import settings
@@ -68,3 +70,26 @@ def oxigraph_server(serve_with: Callable[[str, Path], str]) -> Serve:
 def rdflib_server(serve_with: Callable[[str, Path], str]) -> Serve:
     """rdflib-endpoint, which evaluates with rdflib."""
     return partial(serve_with, "rdflib")
+
+
+@pytest.fixture(scope="session")
+def proxy() -> Iterator[Callable[..., str]]:
+    """Puts the server before a source, once in a session for the same settings, and gives its endpoint's URL."""
+    from tests.serving import serving  # tests of lower floors need not load the server
+
+    loop, stack = asyncio.new_event_loop(), AsyncExitStack()
+    thread = Thread(target=loop.run_forever)
+    thread.start()
+    urls: dict[str, str] = {}
+
+    def serve(source: str, **options: Any) -> str:
+        if (key := repr((source, options))) not in urls:
+            starting = stack.enter_async_context(serving(source, allow_private=True, **options))
+            urls[key] = asyncio.run_coroutine_threadsafe(starting, loop).result(60).sparql
+        return urls[key]
+
+    yield serve
+    asyncio.run_coroutine_threadsafe(stack.aclose(), loop).result(60)
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+    loop.close()

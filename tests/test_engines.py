@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
+from urllib.parse import urlencode, urlsplit
 
 import pyoxigraph as ox
 import pytest
 
-from construct_messages import SourceError, construct_messages
+from construct_messages import ConstructMessagesError, NotConstruct, SourceError, construct_messages
+from construct_messages.errors import Position
 from tests import reference
 from tests.conftest import absent
 from tests.construct_cases import CASES, DATA, DECLARED, RDF_1_2, Case, Fails, Gives
@@ -27,6 +32,18 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture(scope="session")
+def directories(tmp_path_factory: pytest.TempPathFactory, stores: dict[str, ox.Store]) -> dict[str, Path]:
+    """The data as store directories, for the server's own evaluation."""
+    found = {}
+    for name, store in stores.items():
+        found[name] = tmp_path_factory.mktemp("store")
+        on_disk = ox.Store(found[name])
+        on_disk.bulk_extend(store)
+        on_disk.flush()
+    return found
+
+
+@pytest.fixture(scope="session")
 def stores() -> dict[str, ox.Store]:
     stores = {name: ox.Store() for name in TEXTS}
     for name, store in stores.items():
@@ -40,36 +57,79 @@ def direct(url: str, profile: str, case: Case) -> bytes:
     return b"".join(stream.serialize("nq"))
 
 
-WAYS = {"direct": direct}
+def through_server(url: str, case: Case) -> bytes:
+    """The log that the server sends, before the engine or over the data."""
+    form = [("query", DECLARED + case.query)]
+    for option, parameter in SAYABLE.items():
+        form += [(parameter, value) for value in case.options.get(option, ())]
+    parts = urlsplit(url)
+    headers = {
+        "Accept": "application/n-quads; messages=rdfm",
+        "Content-Type": "application/x-www-form-urlencoded",
+    }
+    with closing(HTTPConnection(parts.netloc, timeout=60)) as connection:
+        connection.request("POST", parts.path, urlencode(form), headers)
+        response = connection.getresponse()
+        content_type, body = response.headers["Content-Type"], response.read()
+    if response.status == 200:
+        assert content_type == "application/n-quads; version=1.2; messages=rdfm"
+        return body
+    assert content_type.startswith("application/problem+json")
+    said = json.loads(body)
+    assert said["status"] == response.status
+    position = Position(said["line"], said["column"]) if "line" in said else None
+    raise ConstructMessagesError(said["detail"], position=position, status=response.status)
+
+
+# options that a client can say to the server, and how; those about pages are in the server's settings
+SAYABLE = {"group_by": "group-by", "default_graph": "default-graph-uri", "named_graphs": "named-graph-uri"}
+
+
+def can_be_asked(case: Case) -> bool:
+    """Whether a client of the server can ask for what the case says."""
+    is_construct = case.fails is None or (case.query != "" and case.fails.error is not NotConstruct)
+    return is_construct and case.options.keys() <= {*SAYABLE, "page_size"}
 
 
 def runs() -> Iterator[object]:
-    for way in WAYS:
-        for engine, kind in ENGINES.items():
-            for case in CASES:
-                if case.data == "1.1" or kind.rdf_1_2:  # see test_rdf_1_2_is_refused
-                    yield pytest.param(way, engine, case, id=f"{way}-{engine}-{case.name}")
+    for engine, kind in ENGINES.items():
+        for case in CASES:
+            if case.data == "1.1" or kind.rdf_1_2:  # see test_rdf_1_2_is_refused
+                yield pytest.param("direct", engine, case, id=f"direct-{engine}-{case.name}")
+                if can_be_asked(case):
+                    yield pytest.param("proxy", engine, case, id=f"proxy-{engine}-{case.name}")
+    for case in CASES:
+        if can_be_asked(case) and "page_size" not in case.options:
+            yield pytest.param("embedded", "oxigraph", case, id=f"embedded-{case.name}")
 
 
 @pytest.mark.parametrize(("way", "engine", "case"), list(runs()))
 def test_case(
     serve_with: Callable[[str, Path], str],
     files: dict[str, Path],
+    directories: dict[str, Path],
     stores: dict[str, ox.Store],
+    proxy: Callable[..., str],
     way: str,
     engine: str,
     case: Case,
 ) -> None:
-    via = WAYS[way]
-    url, profile = serve_with(engine, files[case.data]), ENGINES[engine].profile
+    def log() -> bytes:
+        if way == "embedded":
+            return through_server(proxy(str(directories[case.data])), case)
+        url, profile = serve_with(engine, files[case.data]), ENGINES[engine].profile
+        if way == "direct":
+            return direct(url, profile, case)
+        return through_server(proxy(url, profile=profile, page_size=case.options.get("page_size")), case)
+
     expected = case.differs[engine].instead if engine in case.differs else case.fails
     if isinstance(expected, Fails):
-        with pytest.raises(expected.error, match=expected.words) as caught:
-            via(url, profile, case)
-        assert type(caught.value) is expected.error
+        with pytest.raises(ConstructMessagesError, match=expected.words) as caught:
+            log()
+        assert way != "direct" or type(caught.value) is expected.error
         assert caught.value.status == expected.status
         return
-    found = reference.decode(via(url, profile, case))
+    found = reference.decode(log())
     wanted = [] if case.fails else expected_of(case, stores[case.data])
     if isinstance(expected, Gives):
         differs = case.fails is not None or not reference.same(found, wanted, ordered=case.ordered)
