@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import select
 import socket
+import struct
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from enum import Enum
+from typing import IO, Final, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
 JSON: Final = "application/sparql-results+json"
 XML: Final = "application/sparql-results+xml"
 TSV: Final = "text/tab-separated-values"
 
-STALL: Final = None
-"""In a script: send nothing more, until the client leaves or the server stops."""
 
-Script: TypeAlias = Sequence[bytes | None]
-"""What to send for one request; the connection is closed behind it."""
+class Act(Enum):
+    """What a script can hold beside bytes."""
+
+    STALL = "send nothing more, until the client leaves or the server stops"
+    RESET = "end the connection with a reset"
+
+
+STALL: Final = Act.STALL
+RESET: Final = Act.RESET
+
+Script: TypeAlias = Sequence[bytes | Act]
+"""What to send for one request; the connection is closed behind it, unless a response in it leaves it open."""
 
 
 @dataclass
@@ -28,6 +39,7 @@ class Asked:
     target: str
     headers: dict[str, str]  # names in lower case
     body: bytes
+    connection: int = 0  # its number
 
     @property
     def parameters(self) -> dict[str, list[str]]:
@@ -35,71 +47,115 @@ class Asked:
         return parse_qs(self.body.decode() or urlsplit(self.target).query, keep_blank_values=True)
 
 
+Answering: TypeAlias = Callable[[Asked], bytes]
+"""What to send, by what was asked."""
+
+
 class FaultServer:
     """Plays one script for each request, in order; the last one again for all that follow."""
 
     def __init__(self) -> None:
         self.asked: list[Asked] = []
-        self.left = threading.Event()  # a client closed the connection during a stall
-        self._scripts: list[Script] = []
+        self.left = threading.Event()  # a client closed its connection before everything was sent
+        self.connections = 0  # since `play`
+        self._scripts: list[Script | Answering] = []
+        self._turn = threading.Lock()
         self._stop = threading.Event()
+        self._threads: list[threading.Thread] = []
         self._listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}/sparql"
-        self._thread = threading.Thread(target=self._serve, daemon=True)
-        self._thread.start()
+        self.port: int = self._listener.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}/sparql"
+        self._accepting = threading.Thread(target=self._serve, daemon=True)
+        self._accepting.start()
 
-    def play(self, *scripts: Script | bytes) -> None:
+    def play(self, *scripts: Script | Answering | bytes) -> None:
         """Sets what to answer from now on."""
-        self.asked.clear()
-        self.left.clear()
-        self._scripts = [[script] if isinstance(script, bytes) else script for script in scripts]
+        with self._turn:
+            self.asked.clear()
+            self.left.clear()
+            self.connections = 0
+            self._scripts = [[script] if isinstance(script, bytes) else script for script in scripts]
 
     def close(self) -> None:
-        """Stops listening and waits for the connection in hand."""
+        """Stops listening and waits for the connections in hand."""
         self._stop.set()
         with socket.socket() as wake:
             wake.connect(self._listener.getsockname())
-        self._thread.join()
+        self._accepting.join()
+        for thread in self._threads:
+            thread.join()
         self._listener.close()
 
     def _serve(self) -> None:
         while True:
             connection, _ = self._listener.accept()
-            with connection:
-                if self._stop.is_set():
-                    return
-                self._answer(connection)
-
-    def _answer(self, connection: socket.socket) -> None:
-        with connection.makefile("rb") as lines:
-            start = lines.readline().decode().split()
-            if not start:
+            if self._stop.is_set():
+                connection.close()
                 return
-            headers = {}
-            while line := lines.readline().decode().strip():
-                name, _, value = line.partition(":")
-                headers[name.lower()] = value.strip()
-            body = lines.read(int(headers.get("content-length", 0)))
-        self.asked.append(Asked(start[0], start[1], headers, body))
-        script = self._scripts[min(len(self.asked), len(self._scripts)) - 1]
-        try:
-            for piece in script:
-                if piece is STALL:
-                    self._stall(connection)
-                else:
-                    connection.sendall(piece)
-        except OSError:
-            self.left.set()  # the client left before everything was sent
+            self._threads = [thread for thread in self._threads if thread.is_alive()]
+            self._threads.append(threading.Thread(target=self._converse, args=(connection,), daemon=True))
+            self._threads[-1].start()
 
-    def _stall(self, connection: socket.socket) -> None:
-        connection.settimeout(0.05)
-        while not self._stop.is_set():
-            try:
-                if not connection.recv(1024):
+    def _converse(self, connection: socket.socket) -> None:
+        with self._turn:
+            self.connections += 1
+            number = self.connections
+        with connection, connection.makefile("rb") as lines:
+            while self._wait(connection) and (asked := _request(lines, number)) is not None:
+                with self._turn:
+                    self.asked.append(asked)
+                    script = self._scripts[min(len(self.asked), len(self._scripts)) - 1]
+                if callable(script):
+                    script = [script(asked)]
+                try:
+                    self._play(connection, script)
+                except OSError:
                     self.left.set()
                     return
-            except TimeoutError:
-                continue
+                if not (isinstance(script[-1], bytes) and any(map(_leaves_open, script))):
+                    return
+
+    def _play(self, connection: socket.socket, script: Script) -> None:
+        for piece in script:
+            if piece is STALL:
+                self._stall(connection)
+            elif piece is RESET:
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            else:
+                assert isinstance(piece, bytes)
+                connection.sendall(piece)
+
+    def _wait(self, connection: socket.socket) -> bool:
+        """Whether the client has something to say, once it has or leaves."""
+        while not self._stop.is_set():
+            readable, _, _ = select.select([connection], [], [], 0.05)
+            if readable:
+                return True
+        return False
+
+    def _stall(self, connection: socket.socket) -> None:
+        while self._wait(connection):
+            if not connection.recv(1024):
+                self.left.set()
+                return
+
+
+def _leaves_open(piece: bytes | Act) -> bool:
+    return isinstance(piece, bytes) and b"Connection: keep-alive\r\n" in piece
+
+
+def _request(lines: IO[bytes], connection: int) -> Asked | None:
+    try:
+        start = lines.readline().decode().split()
+        if not start:
+            return None
+        headers = {}
+        while line := lines.readline().decode().strip():
+            name, _, value = line.partition(":")
+            headers[name.lower()] = value.strip()
+        return Asked(start[0], start[1], headers, lines.read(int(headers.get("content-length", 0))), connection)
+    except ConnectionError:
+        return None
 
 
 def chunks(body: bytes, size: int) -> bytes:
@@ -118,6 +174,7 @@ def response(
     length: int | None = None,
     cut: int | None = None,
     chunk: int | None = None,
+    keep_alive: bool = False,
 ) -> bytes:
     """The bytes of a response.
 
@@ -126,6 +183,7 @@ def response(
         chunk: the size of chunks; two of equal size, if None.
         length: the Content-Length to claim, where it is not that of the body.
         cut: send only so many bytes of the framed body.
+        keep_alive: leave the connection open.
     """
     given = {"Content-Type": content_type, **(headers or {})}
     if framing == "chunked":
@@ -134,4 +192,5 @@ def response(
     elif framing == "length":
         given["Content-Length"] = str(len(body) if length is None else length)
     head = "".join(f"{name}: {value}\r\n" for name, value in given.items())
-    return f"HTTP/1.1 {status}\r\n{head}Connection: close\r\n\r\n".encode() + body[:cut]
+    connection = "keep-alive" if keep_alive else "close"
+    return f"HTTP/1.1 {status}\r\n{head}Connection: {connection}\r\n\r\n".encode() + body[:cut]

@@ -7,7 +7,7 @@ import gzip
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import aclosing, closing
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
@@ -17,7 +17,6 @@ import stamina
 from SPARQLWrapper import BASIC, DIGEST, POST, SPARQLWrapper
 
 from construct_messages.errors import (
-    ConstructMessagesError,
     IncompleteResult,
     SourceError,
     SourceTimeout,
@@ -26,19 +25,10 @@ from construct_messages.errors import (
 from construct_messages.query.select import Select
 from construct_messages.sources import UNION, Request
 from construct_messages.sources.endpoint import EndpointSource, WrapperSource
-from construct_messages.terms import Term, iri, literal
-from tests.fault_server import JSON, STALL, TSV, XML, FaultServer, chunks, response
-from tests.results_documents import json_document, tsv_document, xml_document
-
-SELECT = Select("", "SELECT ?s ?o ", ("s", "o"), "WHERE ", "{ ?s <urn:p> ?o }")
-TABLE = [(iri(f"urn:{n}"), literal(f"label {n}", language="en")) for n in range(12)]
-VARIABLES = ("s", "o")
-BODIES = {
-    "json": (json_document(VARIABLES, TABLE), JSON),
-    "xml": (xml_document(VARIABLES, TABLE).rstrip(), XML),
-    "tsv": (tsv_document(VARIABLES, TABLE), TSV),
-}
-JSON_BODY = BODIES["json"][0]
+from construct_messages.terms import Term
+from tests.clients import BODIES, JSON_BODY, SELECT, TABLE, VARIABLES, read
+from tests.fault_server import JSON, STALL, FaultServer, chunks, response
+from tests.results_documents import json_document
 
 
 @pytest.fixture(scope="module")
@@ -57,29 +47,6 @@ def once() -> Iterator[None]:
 @pytest.fixture(params=["blocking", "asyncio"])
 def client(request: pytest.FixtureRequest) -> str:
     return str(request.param)
-
-
-def read(
-    client: str, source: WrapperSource, request: Request | None = None
-) -> tuple[list[tuple[Term, ...]], ConstructMessagesError | None]:
-    """The solutions that came, and the error behind them."""
-    request = Request(SELECT, timeout=10) if request is None else request
-    came: list[tuple[Term, ...]] = []
-
-    async def gather() -> None:
-        async with aclosing(source.asolutions(request)) as batches:
-            async for batch in batches:
-                came.extend(batch)
-
-    try:
-        if client == "asyncio":
-            asyncio.run(gather())
-        else:
-            for batch in source.solutions(request):
-                came.extend(batch)
-    except ConstructMessagesError as error:
-        return came, error
-    return came, None
 
 
 @pytest.mark.parametrize("framing", ["chunked", "length", "close"])

@@ -86,6 +86,7 @@ class ResponseReader:
         self._client_authenticates = client_authenticates
         self._received = 0
         self._promised = _promised(header)
+        self._is_delimited = self._promised is not None or "chunked" in (header("Transfer-Encoding") or "").lower()
         self._body = _Body(header("Content-Encoding"))
         self._detail = b""
         self._decoder: Decoder | None = None
@@ -134,7 +135,11 @@ class ResponseReader:
                 transient=True,
             )
         self._body.close()
-        self._decoder.close()
+        try:
+            self._decoder.close()
+        except IncompleteResult as error:
+            error.transient = not self._is_delimited  # then the end of the connection may have been a cut
+            raise
 
     def cut(self, reason: object) -> SourceError:
         """The error for a body that the HTTP client could not read to its end."""
@@ -157,7 +162,7 @@ class ResponseReader:
             case "json":
                 return JsonDecoder
             case "tsv" if "tsv" in asked:
-                if self._promised is None and "chunked" not in (self._header("Transfer-Encoding") or "").lower():
+                if not self._is_delimited:
                     raise IncompleteResult(
                         f"{self._url} sent TSV without saying how long it is, so its end could be missing",
                         hint="ask for JSON results",
