@@ -14,11 +14,11 @@ from aiohttp import web
 
 from construct_messages.assembly import Options
 from construct_messages.construct import MessageStream
-from construct_messages.errors import LimitExceeded, UsageError
+from construct_messages.errors import Forbidden, LimitExceeded, UsageError
 from construct_messages.negotiation import Messages, Plain, negotiate
 from construct_messages.query.rewrite import ConstructQuery, query_form
 
-# from construct_messages.query.service import check_services
+from construct_messages.query.service import check_fetches, check_services
 from construct_messages.server.admission import Admission
 from construct_messages.server.coding import negotiate_coding
 from construct_messages.server.config import Endpoint
@@ -93,10 +93,12 @@ class SparqlEndpoint:
         form = "UPDATE" if asked.kind == "update" else query_form(asked.text)
         if form == "UPDATE":
             if not config.update:
-                raise UsageError("updates are switched off here", hint="send them to the endpoint behind this one")
+                raise Forbidden("updates are switched off here", hint="send them to the endpoint behind this one")
             if asked.kind == "query":
                 raise UsageError("an update came as a query", hint="send it as update=…")
-        # check_services(asked.text, config.service_policy, sponge=config.sponge)
+        check_services(asked.text, config.service_policy)
+        if not config.sponge:
+            check_fetches(asked.text)
         return form
 
     # --- a message log ---
