@@ -1,0 +1,287 @@
+"""What a query or update makes the engine fetch: SERVICE clauses, and pragmas of Virtuoso that load from the web.
+
+SPARQL 1.1 Federated Query, section 2 (SERVICE), by tokens. Who may reach what is the caller's policy; what is checked
+here is the text alone.
+
+Not every engine reads a text as the tokens of the recommendation do. Oxigraph has no tokens: it reads
+`SERVICESILENT<urn:a>` and `SERVICEex:a` as SERVICE clauses, `<` as an operator wherever a term has just ended, and an
+unclosed `'''` as an empty string and what follows; other engines decode `\\uXXXX` before they read. So a text is read
+in the ways that are possible, and where that cannot be told apart, each `service` in it counts as a clause that may
+reach anything. A query that is no more than unusual is refused by this; none that reaches out is let through.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from construct_messages.errors import Forbidden, Position, QueryError, TermError
+from construct_messages.query.prologue import Prologue
+from construct_messages.query.tokens import Token, tokenize
+from construct_messages.terms import iri, unescape
+
+_ESCAPE: Final = re.compile(r"\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}")
+_SERVICE: Final = re.compile("service", re.IGNORECASE)
+_PRAGMA: Final = re.compile("define|option", re.IGNORECASE)
+_FETCHING: Final = re.compile(r"get:|input:grab", re.IGNORECASE)
+
+_BEFORE_NAMES: Final = ("GRAPH", "SERVICE", "SILENT")
+_OPERANDS: Final = ("variable", "iri", "blank", "pname", "string", "language", "number")
+_OPENING: Final = ("(", "{", "[", "<<(", "{|")
+_CLOSING: Final = (")", "}", "]", ")>>", "|}")
+# what begins with `scheme://` is no comparison with a prefixed name: no expression begins with a slash
+_FAR: Final = re.compile(r"<[A-Za-z][A-Za-z0-9+.\-]*://")
+
+
+class ServiceClause(NamedTuple):
+    """One SERVICE clause.
+
+    Args:
+        iri: what it reaches, absolute; None for a variable and for what cannot be told.
+        silent: whether it says SILENT.
+        start: the offset of what it reaches, as it is written.
+        end: the offset behind that.
+    """
+
+    iri: str | None
+    silent: bool
+    start: int
+    end: int
+
+
+def services(text: str, *, base: str | None = None) -> list[ServiceClause]:
+    """The SERVICE clauses of a query or update, wherever they stand.
+
+    Args:
+        text: of any dialect, legal or not.
+        base: the IRI that the engine resolves relative IRIs against.
+
+    Raises:
+        QueryError: a prefix is declared with an escape for a character that may not stand there.
+
+    >>> query = "PREFIX ex: <http://example.org/> ASK { SERVICE SILENT ex:a { ?s ?p 'SERVICE' } SERVICE ?s {} }"
+    >>> [(clause.iri, clause.silent) for clause in services(query)]
+    [('http://example.org/a', True), (None, False)]
+    """
+    found = list(_clauses(text, base))
+    escape = _ESCAPE.search(text)
+    if escape:
+        read = Counter(clause.iri for clause in _clauses(_ESCAPE.sub(_decode, text), base))
+        if read - Counter(clause.iri for clause in found):
+            found.append(ServiceClause(None, False, escape.start(), escape.end()))
+    return found
+
+
+def check_services(text: str, policy: str | Collection[str], *, base: str | None = None) -> None:
+    """Makes sure that a query or update reaches only what it may.
+
+    Args:
+        text: see `services`.
+        policy: `"allow"` for anything, `"deny"` for nothing, or the IRIs that may be reached. They are compared as
+            text with the IRI that is written, once that is resolved and its escapes are decoded.
+        base: see `services`.
+
+    Raises:
+        Forbidden: at the first SERVICE that reaches something else.
+        QueryError: see `services`.
+
+    >>> check_services("ASK { SERVICE <http://example.org/sparql> {} }", {"http://example.org/sparql"})
+    >>> check_services("ASK { SERVICE <http://example.org/sparql> {} }", "deny")
+    Traceback (most recent call last):
+    construct_messages.errors.Forbidden: line 1, column 15: SERVICE <http://example.org/sparql> is not allowed here
+      hint: leave SERVICE out; it is switched off
+    """
+    if policy == "allow":
+        return
+    allowed = () if isinstance(policy, str) else policy
+    for clause in services(text, base=base):
+        if clause.iri is None or clause.iri not in allowed:
+            what = repr(text[clause.start : clause.end][:80]) if clause.iri is None else f"<{clause.iri}>"
+            unknown = ", whose IRI cannot be told from the text," if clause.iri is None else ""
+            raise Forbidden(
+                f"SERVICE {what}{unknown} is not allowed here",
+                position=Position.at(text, clause.start),
+                hint=f"write one of {', '.join(f'<{name}>' for name in sorted(allowed))} in full"
+                if allowed
+                else "leave SERVICE out; it is switched off",
+            )
+
+
+def redirect_services(text: str, targets: Mapping[str, str], *, base: str | None = None) -> str:
+    """The same query or update with other IRIs in its SERVICE clauses; everything else stays as it is.
+
+    Args:
+        text: one that `check_services` let through.
+        targets: IRI to write by IRI that is reached; clauses that reach none of these stay.
+        base: see `services`.
+
+    Raises:
+        TermError: a target is no absolute IRI.
+        QueryError: see `services`.
+
+    >>> redirect_services("ASK { SERVICE <urn:a>{} SERVICE <urn:b>{} }", {"urn:a": "http://127.0.0.1:1/a"})
+    'ASK { SERVICE <http://127.0.0.1:1/a>{} SERVICE <urn:b>{} }'
+    """
+    pieces, end = [], 0
+    for clause in services(text, base=base):
+        if clause.iri in targets and clause.iri is not None:
+            pieces += [text[end : clause.start], iri(targets[clause.iri])]
+            end = clause.end
+    return "".join((*pieces, text[end:]))
+
+
+def check_fetches(text: str) -> None:
+    """Makes sure that a query or update holds no pragma that makes a Virtuoso load from the web what the text names.
+
+    Those are `get:…` and `input:grab-…`, behind DEFINE and in the OPTION of a FROM clause.
+
+    Raises:
+        Forbidden: at the first of them.
+
+    >>> check_fetches("DEFINE sql:describe-mode 'CBD' ASK { ?s get:soft ?o }")
+    >>> check_fetches("DEFINE get:soft 'soft' ASK {}")
+    Traceback (most recent call last):
+    construct_messages.errors.Forbidden: line 1, column 8: get:soft makes the endpoint load from the web
+      hint: leave it out; it is switched off
+    """
+    if not _FETCHING.search(_ESCAPE.sub(_decode, text)):
+        return
+    for version in dict.fromkeys((text, _ESCAPE.sub(_decode, text))):
+        for token in _pragmas(version):
+            raise Forbidden(
+                f"{token.text} makes the endpoint load from the web",
+                position=Position.at(version, token.start),
+                hint="leave it out; it is switched off",
+            )
+
+
+def _clauses(text: str, base: str | None) -> Iterator[ServiceClause]:
+    if not _SERVICE.search(text):
+        return
+    tokens = tokenize(text)
+    if _is_ambiguous(tokens):
+        for match in _SERVICE.finditer(text):
+            yield ServiceClause(None, False, *match.span())
+        return
+    names = _Names(text, tokens, base)
+    nothing = Token("mark", "", len(text))
+    for index, token in enumerate(tokens):
+        before = tokens[index - 1].keyword if index else ""
+        following, second = (*tokens[index + 1 : index + 3], nothing, nothing)[:2]
+        names.pass_by(index)
+        if token.kind == "word" and "SERVICE" in token.keyword:
+            tail = token.keyword.rpartition("SERVICE")[2]
+            silent = "SILENT" in (tail, following.keyword)
+            name = second if tail == "" and silent else following
+            known = tail in ("", "SILENT") and not name.text.upper().startswith("SILENT")
+            yield ServiceClause(names.resolve(name) if known else None, silent, name.start, name.end)
+        elif following.is_mark("{") and _begins_with_service(token) and not before.endswith(_BEFORE_NAMES):
+            # a name stands before a brace in a legal query, too, as the last object of triples without a full stop
+            yield ServiceClause(None, False, token.start, token.end)
+
+
+def _begins_with_service(token: Token) -> bool:
+    return token.kind == "pname" and _SERVICE.search(token.text.partition(":")[0]) is not None
+
+
+class _Names:
+    """What names mean where the reading has come to: declarations stand at the head, and between updates.
+
+    Args:
+        text, tokens: what is read.
+        base: the IRI that the engine resolves relative IRIs against.
+    """
+
+    def __init__(self, text: str, tokens: Sequence[Token], base: str | None) -> None:
+        self._text, self._tokens = text, tokens
+        self._prologue = Prologue(base, {}, {}, frozenset())
+        self._depth = 0
+        self._unread: list[Token] = []
+        self._glued = False
+
+    def pass_by(self, index: int) -> None:
+        """Takes notice of a token; to be called for each in order."""
+        token = self._tokens[index]
+        self._depth = max(0, self._depth + token.is_mark("{") - token.is_mark("}"))
+        if self._depth == 0:
+            self._unread.append(token)
+            # PREFIXex:<…> declares ex: for an engine without tokens
+            declares = "PREFIX" in token.text.upper() and token.kind in ("word", "pname")
+            behind_prefix = index > 0 and self._tokens[index - 1].keyword == "PREFIX"
+            self._glued |= declares and token.keyword != "PREFIX" and not behind_prefix
+
+    def resolve(self, token: Token) -> str | None:
+        """The IRI of a name, None for what is none or cannot be told."""
+        if token.kind not in ("iri", "pname"):
+            return None
+        if self._unread:
+            before = self._prologue
+            self._prologue = Prologue.read(self._text, self._unread, base=before.base, prefixes=before.prefixes)
+            self._unread = []
+        if self._glued and not _FAR.match(token.text):
+            return None
+        try:
+            return self._prologue.iri(self._text, token)[1:-1]
+        except QueryError:
+            return None  # undeclared, or relative to nothing: the engine may know more
+
+
+def _is_ambiguous(tokens: Sequence[Token]) -> bool:
+    """Whether an engine without tokens may find other ones.
+
+    That is so behind a string without its end, in a long string that it may give up for an escape it does not know and
+    read as short ones, and for a `<` behind an operand within brackets, if a string, a comment or a bracket could
+    begin or end in what is an IRI here.
+    """
+    brackets: list[str] = []
+    before = Token("mark", "", 0)
+    for token in tokens:
+        if token.kind == "unclosed":
+            return True
+        if token.kind == "string" and token.text[:3] in ('"""', "'''"):
+            inside = token.text[3:-3]
+            if "\\" in inside and token.text[0] in inside:
+                return True
+        if brackets[-1:] == ["("] and _ends_operand(before):
+            if token.is_mark("<<", "<<("):
+                return True
+            if token.kind == "iri" and not _FAR.match(token.text) and set(token.text) & set("'#()"):
+                return True
+        if token.is_mark(*_OPENING):
+            brackets.append(token.text)
+        elif token.is_mark(*_CLOSING) and brackets:
+            brackets.pop()
+        before = token
+    return False
+
+
+def _ends_operand(token: Token) -> bool:
+    return token.kind in _OPERANDS or token.is_mark(*_CLOSING, ">>") or token.keyword.endswith(("TRUE", "FALSE"))
+
+
+def _pragmas(text: str) -> Iterator[Token]:
+    tokens = tokenize(text)
+    if _is_ambiguous(tokens):
+        if _PRAGMA.search(text):
+            yield from (Token("other", match.group(), match.start()) for match in _FETCHING.finditer(text))
+        return
+    option = 0  # the depth of brackets behind OPTION
+    before = ""
+    for token in tokens:
+        if token.kind in ("pname", "iri") and (option or before.endswith("DEFINE")):
+            if _FETCHING.match(token.text.lstrip("<")):
+                yield token
+        elif token.is_mark("("):
+            option += 1 if option or before.endswith("OPTION") else 0
+        elif token.is_mark(")"):
+            option -= 1 if option else 0
+        before = token.keyword
+
+
+def _decode(escape: re.Match[str]) -> str:
+    try:
+        return unescape(escape.group())
+    except TermError:
+        return "\ufffd"  # a surrogate: no engine makes a keyword of it
