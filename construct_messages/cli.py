@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import pyoxigraph as ox
 
@@ -35,6 +35,13 @@ from construct_messages.output import atomic_file
 from construct_messages.sources.open import VARIABLE
 from construct_messages.sources.patience import RETRIES
 
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from rich.progress import TaskID
+
+    _Commands: TypeAlias = argparse._SubParsersAction[_Parser]
+
 # The first class that fits; any other error of the package means that the log ended before the result did.
 _EXIT_STATUS: Final[tuple[tuple[type[ConstructMessagesError], int], ...]] = (
     (UsageError, 2),
@@ -44,6 +51,11 @@ _EXIT_STATUS: Final[tuple[tuple[type[ConstructMessagesError], int], ...]] = (
     (IncompleteResult, 4),
     (SourceError, 3),
     (ConstructMessagesError, 4),
+)
+# the flags of `serve` that are settings, by their keys
+_FLAGS: Final = (
+    *("bind", "workers", "log_format", "log_level", "log_queries"),
+    *("endpoint.source", "endpoint.profile", "endpoint.page_size"),
 )
 _CANNOT_WRITE: Final = 1
 _INTERRUPTED: Final = 130  # as shells report a program that SIGINT ended
@@ -61,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # a service manager's stop must not leave a hidden half log behind: let it unwind like Ctrl-C
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))
     try:
-        _run(options)
+        return int(options.command(options))
     except ConstructMessagesError as error:
         _report(error, debug=options.debug)
         return next(status for kind, status in _EXIT_STATUS if isinstance(error, kind))
@@ -74,7 +86,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _CANNOT_WRITE
     except KeyboardInterrupt:
         return _INTERRUPTED
-    return 0
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -86,6 +97,12 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {version('construct-messages')}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_run(commands)
+    _add_serve(commands)
+    return parser
+
+
+def _add_run(commands: _Commands) -> None:
     run = commands.add_parser(
         "run",
         help="write the message log of a query",
@@ -93,6 +110,7 @@ def build_parser() -> argparse.ArgumentParser:
         epilog="Exit status: 0 complete, 1 log not written, 2 bad usage or query, 3 source failed, 4 incomplete.",
         allow_abbrev=False,
     )
+    run.set_defaults(command=_run)
 
     query = run.add_argument_group("query and source")
     query.add_argument(
@@ -169,7 +187,40 @@ def build_parser() -> argparse.ArgumentParser:
         "--retries", metavar="N", type=int, default=RETRIES, help="ask again N times where a failure may pass"
     )
     source.add_argument("--allow-stale", action="store_true", help="read a store directory that is being written")
-    return parser
+
+
+def _add_serve(commands: _Commands) -> None:
+    serve = commands.add_parser(
+        "serve",
+        help="serve SPARQL endpoints that also give message logs",
+        description="Serve a source as a SPARQL endpoint whose CONSTRUCT answers can be logs of RDF Messages.",
+        epilog="Exit status: 0 stopped by SIGTERM or Ctrl-C, 1 cannot listen or keep running, 2 bad settings, "
+        "3 source failed.",
+        allow_abbrev=False,
+    )
+    serve.set_defaults(command=_serve)
+    serve.add_argument("--config", metavar="FILE", help="TOML file with all settings; those named here win")
+    serve.add_argument("--check-config", action="store_true", help="print the settings and stop")
+
+    endpoint = serve.add_argument_group("the endpoint at /sparql")
+    endpoint.add_argument(
+        "--source",
+        metavar="SOURCE",
+        nargs="+",
+        action="extend",
+        help=f"an endpoint URL, RDF files or a store directory; default: the environment variable {VARIABLE}",
+    )
+    endpoint.add_argument("--profile", metavar="NAME", help="what kind of endpoint the URL is")
+    endpoint.add_argument("--page-size", metavar="N", help="ask the URL for N solutions at a time")
+
+    server = serve.add_argument_group("server")
+    server.add_argument("--bind", metavar="HOST:PORT", help="where to listen; default: 127.0.0.1:8080")
+    server.add_argument("--workers", metavar="N", help="server processes; default: 1")
+    server.add_argument("--log-format", metavar="text|json", help="of the server's own log; default: text")
+    server.add_argument("--log-level", metavar="LEVEL", help="debug, info (default), warning or error")
+    server.add_argument("--log-queries", action="store_true", default=None, help="log the text of queries")
+    server.add_argument("--quiet", action="store_true", help="no progress on a terminal while files are loaded")
+    server.add_argument("--debug", action="store_true", help="show where in the program an error arose")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -179,7 +230,7 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"error: {message}\nhint: see {self.prog} --help\n")
 
 
-def _run(options: argparse.Namespace) -> None:
+def _run(options: argparse.Namespace) -> int:
     # the SELECT alone needs no data
     source = ox.Store() if options.select and not options.source else options.source
     with construct_messages(
@@ -213,6 +264,7 @@ def _run(options: argparse.Namespace) -> None:
             print(stream.select.rstrip("\r\n"), flush=True)
         else:
             _write(stream, options)
+    return 0
 
 
 def _write(stream: MessageStream, options: argparse.Namespace) -> None:
@@ -259,6 +311,45 @@ def _progress(stream: MessageStream, options: argparse.Namespace) -> Iterator[Ca
         task = progress.add_task(state())
         yield written
     console.print(state())
+
+
+def _serve(options: argparse.Namespace) -> int:
+    try:
+        # imported only here: a run needs none of it, and it has an extra of its own
+        from construct_messages.server.settings import load_config, shown
+        from construct_messages.server.supervisor import run
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"the server needs {error.name}, which is not installed", hint="pip install 'construct-messages[server]'"
+        ) from error
+    flags = {key: value for key in _FLAGS if (value := getattr(options, key.rpartition(".")[2])) is not None}
+    config = load_config(None if options.config is None else Path(options.config), os.environ, flags)
+    if options.check_config:
+        print(shown(config), end="", flush=True)
+        return 0
+    with _loading(options) as progress:
+        return run(config, progress)
+
+
+@contextmanager
+def _loading(options: argparse.Namespace) -> Iterator[Callable[[str, int, int], None] | None]:
+    """What to call with an endpoint, the bytes of its files that are read, and all of them; None: nobody looks."""
+    if options.quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("loading {task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        tasks: dict[str, TaskID] = {}
+
+        def read(name: str, count: int, total: int) -> None:
+            if name not in tasks:
+                tasks[name] = progress.add_task(name, total=total)
+            progress.update(tasks[name], completed=count, visible=count < total)
+
+        yield read
 
 
 def _query_text(options: argparse.Namespace) -> str:
