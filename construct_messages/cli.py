@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from rich.progress import TaskID
 
-    _Commands: TypeAlias = argparse._SubParsersAction[_Parser]
+    _Commands: TypeAlias = "argparse._SubParsersAction[_Parser]"
 
 # The first class that fits; any other error of the package means that the log ended before the result did.
 _EXIT_STATUS: Final[tuple[tuple[type[ConstructMessagesError], int], ...]] = (

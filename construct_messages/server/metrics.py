@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -46,18 +45,15 @@ class Metrics:
             ("endpoint", "form", "answer", "status"),
             registry=registry,
         )
-        self._messages = Counter(
-            "construct_messages_messages", "Messages written to clients.", ("endpoint",), registry=registry
-        )
-        self._solutions = Counter(
-            "construct_messages_solutions",
-            "Solutions read from sources for messages.",
-            ("endpoint",),
-            registry=registry,
-        )
-        self._bytes = Counter(
-            "construct_messages_sent_bytes", "Bytes of bodies sent to clients.", ("endpoint",), registry=registry
-        )
+        # by the attribute of a record
+        self._delivered = {
+            name: Counter(f"construct_messages_{metric}", help, ("endpoint",), registry=registry)
+            for name, metric, help in (
+                ("messages", "messages", "Messages written to clients."),
+                ("solutions", "solutions", "Solutions read from sources for messages."),
+                ("bytes", "sent_bytes", "Bytes of bodies sent to clients."),
+            )
+        }
         self._aborts = Counter(
             "construct_messages_aborts",
             "Answers that were reset behind their first byte, by reason.",
@@ -96,18 +92,17 @@ class Metrics:
     def watch(self, record: Record) -> Generator[None]:
         """Counts a request while it is answered, and what its record says in the end."""
         endpoint = record.endpoint or ""
-        counted = _Counted()
-        in_flight = self._in_flight.labels(endpoint)
-        messages, solutions = self._messages.labels(endpoint), self._solutions.labels(endpoint)
-        size = self._bytes.labels(endpoint)
+        counted = dict.fromkeys(self._delivered, 0)
 
         def progress(record: Record) -> None:
             # a log may run for hours: what it delivers is counted as it goes
-            messages.inc(record.messages - counted.messages)
-            solutions.inc(record.solutions - counted.solutions)
-            size.inc(record.bytes - counted.bytes)
-            counted.messages, counted.solutions, counted.bytes = record.messages, record.solutions, record.bytes
+            for name, counter in self._delivered.items():
+                now = getattr(record, name)
+                if more := now - counted[name]:
+                    counter.labels(endpoint).inc(more)
+                    counted[name] = now
 
+        in_flight = self._in_flight.labels(endpoint)
         record.observer = progress
         in_flight.inc()
         try:
@@ -138,10 +133,3 @@ class Metrics:
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call] # prometheus_client leaves it untyped
         encode, content_type = choose_encoder(accept or "")
         return encode(registry), content_type
-
-
-@dataclass(slots=True)
-class _Counted:
-    messages: int = 0
-    solutions: int = 0
-    bytes: int = 0
