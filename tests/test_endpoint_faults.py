@@ -341,6 +341,16 @@ def _limits(server: FaultServer) -> list[str]:
         pytest.param(5, None, [_page(0, 5, 5)], [""], 5, id="unpaged-limit-of-the-cap"),
         pytest.param(3, None, [_page(0, 3, 5)], [""], 3, id="unpaged-limit-below-the-cap"),
         pytest.param(None, None, [_page(0, 5, 6)], [""], 5, id="unpaged-below-the-cap"),
+        pytest.param(None, None, [_page(0, 12, 12), _page(12, 12, 12)], ["", "1 OFFSET 12"], 12,
+                     id="unpaged-whole-at-the-cap"),
+        pytest.param(20, None, [_page(0, 12, 12), _page(12, 12)], ["", "1 OFFSET 12"], 12,
+                     id="unpaged-whole-at-the-cap-below-the-limit"),
+        pytest.param(None, 4, [_page(0, 4, 4), _page(4, 8, 4), _page(8, 12, 4), _page(12, 12, 4)],
+                     ["4 OFFSET 0", "4 OFFSET 4", "4 OFFSET 8", "4 OFFSET 12"], 12, id="multiple-of-cap-and-page"),
+        pytest.param(12, 4, [_page(0, 4, 4), _page(4, 8, 4), _page(8, 12, 4)],
+                     ["4 OFFSET 0", "4 OFFSET 4", "4 OFFSET 8"], 12, id="multiple-of-the-page-is-the-limit"),
+        pytest.param(12, 5, [_page(0, 3, 3), _page(3, 6, 3), _page(6, 9, 3), _page(9, 12, 3)],
+                     ["5 OFFSET 0", "3 OFFSET 3", "3 OFFSET 6", "3 OFFSET 9"], 12, id="cap-below-page-up-to-the-limit"),
     ],
 )  # fmt: skip
 def test_pages(
@@ -377,6 +387,53 @@ def test_caps(
     _, error = read(client, EndpointSource(server.url), Request(select, page_size=page_size, timeout=10))
     assert isinstance(error, IncompleteResult)
     assert words in error.message
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(response(b"SR353", "text/plain", status="500 Oops"), id="refused"),
+        pytest.param(response(b"busy", "text/plain", status="503 Busy"), id="busy"),
+        pytest.param(response(JSON_BODY, status="206 Partial Content"), id="partial"),
+        pytest.param(response(JSON_BODY)[:-20], id="cut"),
+        pytest.param(response(b"", status="302 Found", headers={"Location": "http://other.example/"}), id="redirected"),
+    ],
+)
+def test_a_probe_that_fails_says_nothing(server: FaultServer, client: str, answer: bytes) -> None:
+    server.play(_page(0, 12, 12), answer)
+    came, error = read(client, EndpointSource(server.url))
+    assert came == TABLE
+    assert isinstance(error, IncompleteResult)
+    assert "gives at most 12 solutions, and 12 came" in error.message
+    assert isinstance(error.__cause__, SourceError)
+    assert len(server.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("profile", "order", "sent"),
+    [
+        ("generic", "", "SELECT ?s ?o WHERE { ?s ?p ?o } LIMIT 1 OFFSET 15"),
+        ("virtuoso", "", "SELECT ?s ?o WHERE { ?s ?p ?o } LIMIT 1 OFFSET 15"),
+        ("generic", " ORDER BY ?o", "SELECT ?s ?o WHERE { ?s ?p ?o } ORDER BY ?o LIMIT 1 OFFSET 15"),
+        (
+            "virtuoso",
+            " ORDER BY ?o",
+            "SELECT ?s ?o WHERE { { SELECT ?s ?o WHERE { ?s ?p ?o } ORDER BY ?o } } LIMIT 1 OFFSET 15",
+        ),
+    ],
+)
+def test_what_a_probe_asks(server: FaultServer, client: str, profile: str, order: str, sent: str) -> None:
+    server.play(_page(0, 12, 12), _page(12, 12))
+    select = Select("", "SELECT ?s ?o ", VARIABLES, "WHERE ", "{ ?s ?p ?o }", order=order, slice=" OFFSET 3", offset=3)
+    assert read(client, EndpointSource(server.url, profile=profile), Request(select, timeout=10)) == (TABLE, None)
+    assert server.asked[1].parameters["query"] == [sent]
+
+
+def test_a_probe_gives_nothing(server: FaultServer, client: str) -> None:
+    server.play(_page(0, 11, 11), _page(11, 12))
+    came, error = read(client, EndpointSource(server.url))
+    assert came == TABLE[:11]
+    assert isinstance(error, IncompleteResult)
 
 
 @pytest.mark.parametrize(

@@ -252,7 +252,7 @@ async def areceive(response: aiohttp.ClientResponse, patience: Patience, cut: Ca
             return await response.content.readany()
     except TimeoutError as error:
         raise patience.exhausted() from error
-    except (OSError, aiohttp.ClientError) as error:
+    except (OSError, aiohttp.ClientError, RuntimeError) as error:  # aiohttp's RuntimeError: the session was closed
         raise cut(reason(error)) from error
 
 

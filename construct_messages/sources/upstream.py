@@ -114,6 +114,7 @@ class Upstream:
         self._rate, self._connections = rate, connections
         self._addresses = Addresses(url, allow_private=allow_private)
         self._session: aiohttp.ClientSession | None = None
+        self._closed = False
 
     @property
     def predefined(self) -> Mapping[str, str]:
@@ -183,11 +184,14 @@ class Upstream:
 
     async def aclose(self) -> None:
         """See `Backend.aclose`."""
+        self._closed = True
         if self._session is not None:
             await self._session.close()
 
     def _opened(self) -> aiohttp.ClientSession:
         """The session, which belongs to the event loop that first uses it."""
+        if self._closed:
+            raise SourceError(f"connections to {self._name} are closed", status=503)
         if self._session is None:
             connector = aiohttp.TCPConnector(
                 limit=self._connections,
