@@ -1,0 +1,52 @@
+"""The server as a process of its own, for the benchmarks that go through it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+
+@dataclass
+class Server:
+    """A server that runs: the URL of its endpoint, and its process."""
+
+    url: str
+    process: subprocess.Popen[str]
+
+    @property
+    def peak_mib(self) -> float:
+        """The most memory it has had resident so far."""
+        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
+            peak = re.search(r"VmHWM:\s+(\d+) kB", status.read())
+        assert peak is not None
+        return int(peak[1]) / 1024
+
+    @property
+    def descriptors(self) -> int:
+        """How many files and sockets it has open."""
+        listing = subprocess.run(["ls", f"/proc/{self.process.pid}/fd"], check=True, capture_output=True, text=True)
+        return len(listing.stdout.split())
+
+
+@contextmanager
+def server(source: str, **settings: object) -> Iterator[Server]:
+    """`construct-messages serve` over one source, on a free port of loopback; `settings` are those of the endpoint."""
+    command = [sys.executable, "-m", "construct_messages", "serve", "--source", source, "--bind", "127.0.0.1:0"]
+    variables = {f"CONSTRUCT_MESSAGES_SERVER_ENDPOINT__{name.upper()}": str(value) for name, value in settings.items()}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ | variables) as process:
+        try:
+            assert process.stderr is not None
+            for line in process.stderr:
+                if found := re.search(r'listening on (http://[^"\s]+)', line):
+                    break
+            else:
+                raise SystemExit("the server did not start")
+            subprocess.Popen(["cat"], stdin=process.stderr, stdout=subprocess.DEVNULL)  # its log
+            yield Server(f"{found[1].rstrip('/')}/sparql", process)
+        finally:
+            process.terminate()
