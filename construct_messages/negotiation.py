@@ -12,7 +12,7 @@ grammar does not, or take quadratic time for a hostile header.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, TypeAlias
 
@@ -120,22 +120,59 @@ def negotiate(
     return Plain(rest or None)
 
 
+def prefer(accept: str | None, offered: Sequence[str]) -> str:
+    """The media type that a client would rather have, of several that carry no messages.
+
+    Malformed ranges count for nothing, and a header without a well-formed one for `*/*`; at equal weights what is
+    offered earlier is chosen.
+
+    Args:
+        accept: the value of the header; several are joined with a comma.
+        offered: media types without parameters, in lower case; best first.
+
+    Raises:
+        NotAcceptable: none of them is wanted.
+
+    >>> prefer("text/html, application/*;q=0.8, */*;q=0.1", ["text/turtle", "application/n-triples"])
+    'application/n-triples'
+    """
+    ranges = tuple(_read(accept or ""))
+    if all(range.pattern is None for range in ranges):
+        return offered[0]
+    plain: dict[_Pattern, int] = {}
+    for _, pattern, weight, asks in ranges:
+        if pattern is not None and not asks and any(map(pattern.includes, offered)):
+            plain.setdefault(pattern, weight)
+    weights = []
+    for media_type in offered:
+        matching = [pattern for pattern in plain if pattern.includes(media_type)]
+        weights.append(plain[max(matching, key=lambda pattern: pattern.precision)] if matching else 0)
+    if not any(weights):
+        raise NotAcceptable(
+            f"nothing that there is matches Accept: {_shown(accept or '')}",
+            hint=f"ask for one of {', '.join(offered)}",
+            offered=tuple(offered),
+        )
+    return offered[weights.index(max(weights))]
+
+
 class _Pattern(NamedTuple):
     """What the media type of a log must be like.
 
     Args:
         media_type: `*/*`, `type/*` or `type/subtype`.
-        label: of the syntax; None: any.
-        version: of the syntax; None: any.
+        label, version: of the syntax; None: any.
     """
 
     media_type: str
     label: str | None
     version: str | None
 
+    def includes(self, media_type: str) -> bool:
+        return self.media_type in ("*/*", f"{media_type.partition('/')[0]}/*", media_type)
+
     def takes(self, format: Format) -> bool:
-        kind = format.media_type.partition("/")[0]
-        return self.media_type in ("*/*", f"{kind}/*", format.media_type)
+        return self.includes(format.media_type)
 
     def fits(self, syntax: Syntax) -> bool:
         return self.label in (None, syntax.label) and self.version in (None, syntax.version)
