@@ -429,6 +429,14 @@ def test_what_a_probe_asks(server: FaultServer, client: str, profile: str, order
     assert server.asked[1].parameters["query"] == [sent]
 
 
+def test_a_limit_that_cannot_be_told(server: FaultServer, client: str) -> None:
+    server.play(_page(0, 12, 12))
+    select = Select("", "SELECT ?s ?o ", VARIABLES, "WHERE ", "{ ?s ?p ?o }", slice=" LIMIT ${n}")
+    _, error = read(client, EndpointSource(server.url), Request(select, timeout=10))
+    assert isinstance(error, IncompleteResult)
+    assert len(server.asked) == 1
+
+
 def test_a_probe_gives_nothing(server: FaultServer, client: str) -> None:
     server.play(_page(0, 11, 11), _page(11, 12))
     came, error = read(client, EndpointSource(server.url))

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from construct_messages.errors import Position, QueryError, UsageError
-from construct_messages.query.pages import page
+from construct_messages.query.pages import beyond, page
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.query.select import Select
 from construct_messages.terms import Term, from_pyoxigraph, iri, literal, number, parse_term
@@ -237,3 +237,25 @@ def test_a_limit_without_number() -> None:
 def test_sorted_by_what_is_not_projected() -> None:
     with pytest.raises(UsageError, match=r"cannot be sorted by \?t"):
         select("CONSTRUCT { ?s a 1 } { ?s a ?t }").sorted_by(["t"])
+
+
+@pytest.mark.parametrize("wrap", [False, True])
+@pytest.mark.parametrize(
+    "tail",
+    [
+        "",
+        " LIMIT 30",
+        " OFFSET 4",
+        "\nORDER BY DESC(?s) # 1\nLIMIT 30 OFFSET 2 # 2\n",
+        " ORDER BY ?s VALUES ?s { :n3 }",
+    ],
+)
+def test_what_is_beyond(tail: str, wrap: bool) -> None:
+    store = ox.Store()
+    store.extend(ox.Quad(ox.NamedNode(f"{E}n{n}"), ox.NamedNode(f"{E}p"), ox.Literal("o")) for n in range(20))
+    query = select(f"CONSTRUCT {{ ?s a ?s }} WHERE {{ ?s :p ?o }}{tail}")
+    whole = len(evaluate(store, query))
+    for count in (0, 1, whole - 1):
+        assert len(evaluate(store, beyond(query, count, wrap=wrap))) == (count < whole)
+    assert evaluate(store, beyond(query, whole, wrap=wrap)) == []
+    assert beyond(query, 1, wrap=wrap).order == ("" if wrap else query.order)

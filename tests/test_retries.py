@@ -12,6 +12,8 @@ from contextlib import closing
 
 import pytest
 import stamina
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from construct_messages.errors import IncompleteResult, SourceError, SourceTimeout, UsageError
 from construct_messages.query.select import Select
@@ -162,6 +164,7 @@ def _answer_once(listener: socket.socket) -> None:
         ("qlever", refusal(429, '{"exception": "Operation timed out."}'), 504, 1),
         ("qlever", refusal(429, "too many requests"), 429, 3),
         ("virtuoso", refusal(500, "Virtuoso S1T00 Error SR171: Transaction timed out"), 504, 1),
+        ("qlever", refusal(400, 'no column "timeout" in SELECT ?timeout'), 400, 1),
         ("virtuoso", refusal(500, "Virtuoso 42000 Error The estimated execution time 9999 (sec) exceeds"), 502, 1),
         ("virtuoso", refusal(500, "Virtuoso 22023 Error SR353: Sorted TOP clause"), 502, 1),
         ("blazegraph", refusal(500, "java.util.concurrent.TimeoutException"), 504, 1),
@@ -287,6 +290,31 @@ def test_every_page_is_cut_again_and_again(server: FaultServer, client: str) -> 
     assert came == TABLE
 
 
+@settings(max_examples=40)
+@given(
+    size=st.integers(1, 13),
+    failures=st.lists(st.one_of(st.just(0), st.integers(1, 900), st.sampled_from([-429, -503, -500])), max_size=12),
+)
+@pytest.mark.parametrize("client", CLIENTS)
+def test_whatever_fails_nothing_is_lost_or_doubled(
+    server: FaultServer, client: str, size: int, failures: list[int]
+) -> None:
+    """Each number is what becomes of a request: cut at that place, refused with that status, or answered (0)."""
+
+    def answering(failure: int) -> Callable[[Asked], bytes]:
+        if failure < 0:
+            return lambda _: refusal(-failure)
+        return a_page() if failure == 0 else a_page(cut=failure)
+
+    with stamina.set_testing(True, attempts=100, cap=True):
+        server.play(*map(answering, failures), a_page())
+        came, error = read(client, EndpointSource(server.url, retries=3), Request(SELECT, page_size=size, timeout=30))
+    assert came == TABLE if error is None else came == TABLE[: len(came)]
+    if error is not None:
+        assert -500 in failures or sum(map(bool, failures)) > 3
+        assert isinstance(error, SourceError)
+
+
 def test_a_page_that_is_busy_is_asked_again(server: FaultServer, client: str) -> None:
     server.play(a_page(), refusal(429, Retry_After="1"), refusal(503), a_page(), [RESET], a_page())
     came, error = read(client, EndpointSource(server.url), Request(SELECT, page_size=5, timeout=10))
@@ -313,7 +341,7 @@ def test_resuming_under_a_cap_below_the_page(server: FaultServer, client: str) -
 
 def test_the_time_is_for_all_pages_and_attempts(server: FaultServer, client: str) -> None:
     server.play(a_page(), [RESET], [response(json_document(VARIABLES, TABLE[5:10]))[:-100], STALL])
-    came, error = read(client, EndpointSource(server.url), Request(SELECT, page_size=5, timeout=3))
+    came, error = read(client, EndpointSource(server.url), Request(SELECT, page_size=5, timeout=1))
     assert isinstance(error, SourceTimeout)
     assert came == TABLE[: len(came)]
 

@@ -400,6 +400,18 @@ async def test_what_is_no_answer(server: FaultServer, upstream: Upstream, answer
         assert TEXT not in str(caught.value)
 
 
+async def test_headers_that_cannot_be_sent_on(server: FaultServer, upstream: Upstream) -> None:
+    server.play(response(JSON_BODY))
+    for value in ("\udcff", "a\r\nX: b", "ü"):
+        for failing in (
+            upstream.answer(Operation(TEXT, headers={"Accept-Language": value})),
+            solutions(upstream, Request(SELECT, headers=(("Accept-Language", value),))),
+        ):
+            with pytest.raises(UsageError, match="Accept-Language has a value that HTTP cannot send"):
+                await failing
+    assert server.asked == []
+
+
 async def test_errors_never_show_the_query(server: FaultServer) -> None:
     server.play(b"HTTP/1.1 200 OK\r\nX: \x00\r\n\r\n")
     async with aclosing(Upstream(f"{server.url}?key=secret", method="get", retries=0)) as upstream:

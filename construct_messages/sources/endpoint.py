@@ -155,7 +155,8 @@ class WrapperSource:
             if name not in _FORMAT_PARAMETERS:
                 wrapper.addParameter(name, value)
         for name, value in request.headers:
-            if name not in _NOT_OF_THE_SELECT and not name.startswith("If-"):
+            if name.title() not in _NOT_OF_THE_SELECT and not name.title().startswith("If-"):
+                check_header(name, value)
                 wrapper.addCustomHttpHeader(name, value)
         return wrapper._createRequest()
 
@@ -225,7 +226,7 @@ def new_wrapper(
         raise UsageError(f"there is no method {method!r} for a query", hint=f"choose {' or '.join(_METHODS)}")
     base, mark, parameters = url.partition("?")
     agent = _AGENT if contact is None else f"{_AGENT.removesuffix(')')}; {contact})"
-    _check_header("User-Agent", agent)
+    check_header("User-Agent", agent)
     wrapper = SPARQLWrapper(url if method == "post" else base, agent=agent)
     wrapper.setMethod(_METHODS[method])
     if mark and method == "get":  # SPARQLWrapper would put a second question mark
@@ -233,7 +234,7 @@ def new_wrapper(
             if not wrapper.addParameter(name, value):
                 raise UsageError(f"the endpoint URL holds the parameter {name!r}", hint="leave it out")
     for name, value in (headers or {}).items():
-        _check_header(name, value)
+        check_header(name, value)
         wrapper.addCustomHttpHeader(name.title(), value)
     return wrapper
 
@@ -277,7 +278,12 @@ _HEADER_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~\-]+")
 _NOT_IN_HEADER: Final = re.compile(r"[^\t\x20-\x7e]")
 
 
-def _check_header(name: str, value: str) -> None:
+def check_header(name: str, value: str) -> None:
+    """Nothing, where HTTP can send the header (RFC 9110, section 5).
+
+    Raises:
+        UsageError: it cannot.
+    """
     if not _HEADER_NAME.fullmatch(name):
         raise UsageError(f"{name!r} is not the name of an HTTP header", hint="write it as in 'X-Key: value'")
     if _NOT_IN_HEADER.search(value):

@@ -13,7 +13,7 @@ from itertools import count
 from types import TracebackType
 from typing import TypeAlias
 
-from construct_messages.errors import IncompleteResult, SourceError, SourceTimeout
+from construct_messages.errors import IncompleteResult, QueryError, SourceError, SourceTimeout
 from construct_messages.query.pages import beyond
 from construct_messages.query.pages import page as window
 from construct_messages.query.select import Select
@@ -147,7 +147,10 @@ def pages(request: Request, profile: Profile, *, asked: tuple[str, ...], url: st
             hint=f"read the result in pages: page_size={whole.cap}"
             + ("" if profile.wrap_slices else ', of a Virtuoso with profile="virtuoso"'),
         )
-        next_one = beyond(select, whole.count, wrap=profile.wrap_slices)
+        try:
+            next_one = beyond(select, whole.count, wrap=profile.wrap_slices)
+        except QueryError as error:  # a dialect's LIMIT, which cannot be told
+            raise capped from error
         yield (probe := _Probe(url, lambda _: next_one, True, partial(new_reader, _Counting), capped))
         if probe.count:
             raise capped

@@ -184,7 +184,8 @@ class ResponseReader:
             hint = f"try again in {retry_after:.0f} seconds"
         what = "refused the query" if self._status == 400 else f"answered with HTTP status {self._status}"
         message = f"{self._url} {what}{said}"
-        if any(word in text for word in self._timeouts):
+        # a refusal of the query itself may hold its text, and so any words
+        if self._status != 400 and any(word in text for word in self._timeouts):
             return SourceTimeout(message, hint="ask for less, or give the endpoint more time")
         return SourceError(
             message,

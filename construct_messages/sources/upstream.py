@@ -19,7 +19,7 @@ from construct_messages.errors import IncompleteResult, SourceError, UsageError
 from construct_messages.solutions import Solutions
 from construct_messages.sources import Request
 from construct_messages.sources.addresses import Addresses, CheckedResolver
-from construct_messages.sources.endpoint import WrapperSource, authorization, new_wrapper
+from construct_messages.sources.endpoint import WrapperSource, authorization, check_header, new_wrapper
 from construct_messages.sources.http import areceive, asend, new_session
 from construct_messages.sources.operations import Answer, Operation
 from construct_messages.sources.patience import RETRIES, Patience
@@ -66,7 +66,7 @@ class Upstream:
         prefixes: that queries may use without declaring them, beside those of the profile.
         retries: how often what failed for the moment is sent again; see `retries.py`.
         connect_seconds: how long a connection may take.
-        read_seconds: how long the wait between two bytes may take.
+        read_seconds: how long the wait between two bytes may take, that for a turn or a connection included.
         rate: requests a second, on average; each waits for its turn. None: no bound.
         connections: how many at once; further requests wait.
         allow_private: let the URL's name lead to a private address; see `addresses.py`.
@@ -149,7 +149,7 @@ class Upstream:
         Raises:
             SourceError: no answer, or one that is no client's: status 502.
             SourceTimeout: `operation.timeout` passed.
-            UsageError: a dataset that the protocol has no word for.
+            UsageError: a header that HTTP cannot send.
         """
         patience = Patience(operation.timeout, self._read_seconds, self._connect_seconds)
         response = await self._response(operation, patience, self._retries)
@@ -242,6 +242,8 @@ class Upstream:
         pairs += [(named, graph) for graph in operation.named_graphs]
         pairs += operation.parameters
         headers = {name: value for name, value in operation.headers.items() if name.lower() not in _NOT_SENT_ON}
+        for name, value in headers.items():
+            check_header(name, value)
         headers = {"Accept": "*/*", "Accept-Encoding": "identity"} | self._own_headers | headers
         if operation.update or (self._method == "post" and operation.text is not None and not operation.head):
             headers["Content-Type"] = "application/x-www-form-urlencoded"
