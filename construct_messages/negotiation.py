@@ -224,6 +224,8 @@ def _read_range(text: str) -> _Range:
     label, version = parameters.pop("messages", None), parameters.pop("version", None)
     if version is not None and version.endswith("-messages"):
         label = version  # it wins over messages=rdfm
+    elif label != RDFM.label and label is not None:
+        label = ""  # other labels stand in the version
     if parameters:
         label = ""  # no log has other parameters
     return _Range(text, _Pattern(media_type, label, version), round(float(weight) * 1000), asks)
