@@ -21,16 +21,23 @@ class Server:
     @property
     def peak_mib(self) -> float:
         """The most memory it has had resident so far."""
+        return self._mib("VmHWM")
+
+    @property
+    def resident_mib(self) -> float:
+        """The memory it has resident now."""
+        return self._mib("VmRSS")
+
+    def _mib(self, field: str) -> float:
         with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
-            peak = re.search(r"VmHWM:\s+(\d+) kB", status.read())
-        assert peak is not None
-        return int(peak[1]) / 1024
+            value = re.search(rf"{field}:\s+(\d+) kB", status.read())
+        assert value is not None
+        return int(value[1]) / 1024
 
     @property
     def descriptors(self) -> int:
         """How many files and sockets it has open."""
-        listing = subprocess.run(["ls", f"/proc/{self.process.pid}/fd"], check=True, capture_output=True, text=True)
-        return len(listing.stdout.split())
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
 
 @contextmanager
