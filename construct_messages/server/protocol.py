@@ -107,7 +107,7 @@ def read_request(
 
     Args:
         method: of HTTP.
-        query_string: of the URL as it was sent, percent-encoded.
+        query_string: of the URL as it was sent, percent-encoded; bytes that are no UTF-8 as surrogates (PEP 383).
         content_type: the header of that name.
         body: of the request.
         limits: of which `query_characters` is for here.
@@ -124,8 +124,7 @@ def read_request(
     """
     if method not in ("GET", "HEAD", "POST"):
         raise ProtocolError(f"{method} is no method of a SPARQL endpoint", status=405, hint="use GET or POST")
-    # what comes over the wire as it is stands for itself
-    parameters = list(_read_form(query_string.encode("utf-8", "surrogateescape"), "the URL"))
+    parameters = list(_read_form(_encoded(query_string), "the URL"))
     if method == "POST":
         direct = _media_type(content_type)
         if direct == _FORM:
@@ -209,6 +208,14 @@ def _read_form(encoded: bytes, where: str) -> Iterator[tuple[str, str]]:
             name, _, value = pair.partition(b"=")
             read = _unescaped(name, f"a name in {where}")
             yield read, _unescaped(value, f"{read[:40]!r} in {where}")
+
+
+def _encoded(query_string: str) -> bytes:
+    try:
+        return query_string.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        found = query_string[error.start]
+        raise ProtocolError(f"the URL holds {found!a}, which is no character", hint="send UTF-8") from None
 
 
 def _unescaped(text: bytes, what: str) -> str:
