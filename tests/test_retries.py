@@ -145,6 +145,28 @@ def test_an_endpoint_that_comes_back(client: str) -> None:
     assert came == TABLE
 
 
+@pytest.mark.parametrize(
+    ("number", "asked"), [(socket.EAI_AGAIN, 1), (socket.EAI_NONAME, 0)], ids=["for now", "at all"]
+)
+def test_a_name_that_is_not_known(
+    server: FaultServer, client: str, monkeypatch: pytest.MonkeyPatch, number: int, asked: int
+) -> None:
+    calls = []
+
+    def resolve(host: str, port: int, *_: object, **__: object) -> object:
+        calls.append(host)
+        if len(calls) == 1:
+            raise socket.gaierror(number, "not known")
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
+
+    server.play(WHOLE)
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    came, error = read(client, EndpointSource(f"http://sparql.example:{server.port}/sparql", retries=1))
+    assert (error is None, len(server.asked)) == (bool(asked), asked)
+    assert came == (TABLE if asked else [])
+    assert len(calls) == 1 + asked
+
+
 def _answer_once(listener: socket.socket) -> None:
     time.sleep(0.1)
     listener.listen()
@@ -341,7 +363,7 @@ def test_resuming_under_a_cap_below_the_page(server: FaultServer, client: str) -
 
 def test_the_time_is_for_all_pages_and_attempts(server: FaultServer, client: str) -> None:
     server.play(a_page(), [RESET], [response(json_document(VARIABLES, TABLE[5:10]))[:-100], STALL])
-    came, error = read(client, EndpointSource(server.url), Request(SELECT, page_size=5, timeout=1))
+    came, error = read(client, EndpointSource(server.url), Request(SELECT, page_size=5, timeout=2))
     assert isinstance(error, SourceTimeout)
     assert came == TABLE[: len(came)]
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import gzip
 import socket
+import urllib.error
+import urllib.request
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing, closing
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
 import stamina
@@ -19,7 +21,8 @@ from construct_messages.sources.operations import Answer, Backend, Operation
 from construct_messages.sources.upstream import Upstream
 from construct_messages.terms import Term
 from tests.clients import JSON_BODY, SELECT, TABLE, VARIABLES
-from tests.fault_server import JSON, RESET, STALL, Asked, FaultServer, response
+from tests.conftest import Serve
+from tests.fault_server import JSON, RESET, STALL, TSV, XML, Asked, FaultServer, response
 from tests.results_documents import json_document
 
 TEXT = "SELECT ?é { ?é ?p 'a+b & c' }"
@@ -428,6 +431,43 @@ async def test_the_union_of_all_graphs_is_refused(server: FaultServer, upstream:
     assert server.asked == []
 
 
+# --- a real engine ---------------------------------------------------------------------------------------------------
+
+DATA = "<urn:s> <urn:p> 'é\"'@fr, 1, <urn:o> .\n<< <urn:s> <urn:p> 1 >> <urn:q> _:b .\n"
+QUERIES = {
+    "select": "SELECT * { ?s ?p ?o } ORDER BY ?s ?p ?o",
+    "ask": "ASK { ?s ?p ?o }",
+    "construct": "CONSTRUCT WHERE { <urn:s> ?p ?o }",
+    "refused": "SELECT * {",
+}
+
+
+@pytest.mark.parametrize("accept", [JSON, XML, TSV, "text/csv", "text/turtle", "application/n-triples", "image/png"])
+@pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
+async def test_an_engines_answers_are_its_own(
+    oxigraph_server: Serve, tmp_path_factory: pytest.TempPathFactory, query: str, accept: str
+) -> None:
+    data = tmp_path_factory.getbasetemp() / "upstream.ttl"
+    data.write_text(DATA, encoding="utf-8")
+    url = oxigraph_server(data)
+    form = urlencode({"query": query}).encode()
+    direct = urllib.request.Request(url, form, {"Accept": accept})
+
+    def ask() -> tuple[int, str | None, bytes]:
+        try:
+            with urllib.request.urlopen(direct) as response:
+                return response.status, response.headers["Content-Type"], response.read()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.headers["Content-Type"], error.read()
+
+    async with aclosing(Upstream(url)) as upstream:
+        answer = await upstream.answer(Operation(query, headers={"Accept": accept}))
+        relayed = answer.status, dict(answer.headers).get("Content-Type"), await body_of(answer)
+        assert relayed == await asyncio.to_thread(ask)
+        await upstream.check()
+
+
 # --- time ------------------------------------------------------------------------------------------------------------
 
 
@@ -470,6 +510,12 @@ async def test_the_last_refusal_is_relayed(server: FaultServer, upstream: Upstre
     assert (answer.status, await body_of(answer)) == (503, b"busy")
     assert dict(answer.headers)["Retry-After"] == "3"
     assert len(server.asked) == 3
+
+
+async def test_a_failure_behind_a_refusal_is_the_failure(server: FaultServer, upstream: Upstream) -> None:
+    server.play(busy(503), busy(503), response(b"", status="302 Found", headers={"Location": "http://other.example/"}))
+    with pytest.raises(SourceError, match="was not followed"):
+        await upstream.answer(ASK)
 
 
 async def test_a_refusal_for_longer_is_relayed_at_once(server: FaultServer, upstream: Upstream) -> None:
@@ -646,7 +692,12 @@ async def test_check(server: FaultServer, upstream: Upstream) -> None:
     server.play(response(b'{"head":{},"boolean":true}'))
     await upstream.check()
     assert server.asked[0].parameters["query"] == ["ASK {}"]
-    for failure in (busy(503), busy(500), b"", response(PAGE, "text/html", status="404 Not Found")):
+    for failure in (
+        busy(503),
+        busy(500),
+        b"",
+        *(response(PAGE, "text/html", status=f"{code} X") for code in (200, 404)),
+    ):
         server.play(failure)
         with pytest.raises(SourceError):
             await upstream.check()

@@ -133,7 +133,7 @@ def pages(request: Request, profile: Profile, *, asked: tuple[str, ...], url: st
             response=number,
             scope=f"p{number}_" if paged and not profile.stable_blank_nodes else "d",
             timeouts=profile.timeouts,
-            client_authenticates=any(name == "Authorization" for name, _ in request.headers),
+            client_authenticates=any(name.title() == "Authorization" for name, _ in request.headers),
         )
 
     select = request.select

@@ -167,7 +167,7 @@ class Upstream:
         """See `Backend.start`: connections are made when they are needed."""
 
     async def check(self) -> None:
-        """See `Backend.check`: asks `ASK {}`, once, for some seconds.
+        """See `Backend.check`: asks `ASK {}`, once, for some seconds; the answer itself does not matter.
 
         Raises:
             SourceError: no answer, or a refusal.
@@ -176,6 +176,7 @@ class Upstream:
         patience = Patience(_CHECK_SECONDS, connect=self._connect_seconds)
         response = await self._response(operation, patience, retries=0)
         response.close()
+        self._check_answer(operation, response)
         if response.status != 200:
             raise self._refusal(operation, response)
 
@@ -219,21 +220,22 @@ class Upstream:
         try:
             async for attempt in attempts(retries, patience, may_retry):
                 with attempt:
-                    response = await asend(self._opened(), request, self._name, patience)
                     if busy is not None:
                         busy.close()
-                    busy = response
+                        busy = None
+                    response = await asend(self._opened(), request, self._name, patience)
                     if response.status in TRANSIENT:
+                        busy = response
                         raise self._refusal(operation, response)
         except SourceError:
             if busy is None:
                 raise
+            return busy
         except asyncio.CancelledError:
             if busy is not None:
                 busy.close()
             raise
-        assert busy is not None
-        return busy
+        return response
 
     def _http_request(self, operation: Operation) -> urllib.request.Request:
         default, named = ("using-graph-uri", "using-named-graph-uri") if operation.update else _DATASET
