@@ -14,7 +14,7 @@ import pytest
 
 from construct_messages import ConstructMessagesError, NotConstruct, SourceError, construct_messages
 from construct_messages.errors import Position
-from tests import reference
+from tests import engines_table, reference
 from tests.conftest import absent
 from tests.construct_cases import CASES, DATA, DECLARED, RDF_1_2, Case, Fails, Gives
 from tests.engines import ENGINES, Missing, NotStarted
@@ -158,3 +158,7 @@ def test_rdf_1_2_is_refused(engine: str, files: dict[str, Path], tmp_path: Path)
             list(construct_messages(query, url, profile=kind.profile, timeout=60))
     except Missing as missing:
         absent(str(missing))
+
+
+def test_the_page_about_engines_is_up_to_date() -> None:
+    assert engines_table.PAGE.read_text(encoding="utf-8") == engines_table.page()
