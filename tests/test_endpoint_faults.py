@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import socket
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -238,6 +239,7 @@ def test_retry_after(server: FaultServer, client: str) -> None:
             assert error.retry_after is None
         else:
             assert error.retry_after is not None
+            assert high is not None
             assert low <= error.retry_after <= high
 
 
@@ -249,6 +251,26 @@ def test_nobody_listens(client: str) -> None:
     assert type(error) is SourceError
     assert url.partition("?")[0] in error.message
     assert "secret" not in error.message
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse what does not fit in the queue")
+def test_nobody_accepts(client: str) -> None:
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full, socket.socket() as first, socket.socket() as second:
+        for waiting in (first, second):
+            waiting.setblocking(False)
+            waiting.connect_ex(full.getsockname())
+        wrapper = SPARQLWrapper(f"http://127.0.0.1:{full.getsockname()[1]}/sparql")
+        _, error = read(client, WrapperSource(wrapper, connect_seconds=0.2), Request(SELECT))
+        assert isinstance(error, SourceTimeout)
+        assert "took no connection within 0.2 seconds" in error.message
+        _, error = read(client, WrapperSource(wrapper, connect_seconds=10), Request(SELECT, timeout=0.2))
+        assert isinstance(error, SourceTimeout)
+        assert "(0.2 seconds in all)" in error.message
+
+
+def test_long_headers(server: FaultServer, client: str) -> None:
+    server.play(response(JSON_BODY, headers={"X-SQL-Message": "x" * 60_000}))
+    assert read(client, EndpointSource(server.url)) == (TABLE, None)
 
 
 @pytest.mark.parametrize("results", BODIES)

@@ -660,6 +660,27 @@ async def test_no_more_connections_than_allowed(server: FaultServer) -> None:
     assert server.connections <= 3
 
 
+async def test_clients_that_leave_keep_no_connection(server: FaultServer) -> None:
+    """Cancelled at many moments over a pool of two, whose connections all come back."""
+    whole = response(JSON_BODY, keep_alive=True)
+    drip = [whole[start : start + 40] for start in range(0, len(whole), 40)]
+    server.play(drip)
+
+    async def relay(upstream: Upstream) -> None:
+        await body_of(await upstream.answer(Operation(TEXT)))
+
+    async def read(upstream: Upstream) -> None:
+        await solutions(upstream, Request(SELECT))
+
+    async with aclosing(Upstream(server.url, connections=2)) as upstream:
+        for moment in range(60):
+            task = asyncio.create_task((relay if moment % 2 else read)(upstream))
+            await asyncio.sleep(moment / 20_000)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        assert await asyncio.gather(*(solutions(upstream) for _ in range(6))) == [TABLE] * 6
+
+
 async def test_closing_ends_what_is_under_way(server: FaultServer) -> None:
     server.play([response(JSON_BODY)[:300], STALL])
     upstream = Upstream(server.url)

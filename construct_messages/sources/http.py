@@ -33,6 +33,7 @@ _CHUNK: Final = 1 << 16
 # behind some data of a chunk: more of it; or its end, a next size that is not 0, and data (RFC 9112, section 7.1)
 _CHUNK_BEGINS: Final = re.compile(rb"[^\r]|\r\n0*[1-9A-Fa-f][0-9A-Fa-f]*[^\r\n]*\r\n.", re.DOTALL)
 _REDIRECTS: Final = 5
+_HEAD_LINE: Final = 1 << 16  # bytes, as in http.client
 
 
 # --- urllib ---------------------------------------------------------------------------------------------------------
@@ -102,7 +103,7 @@ def _open(
         raise patience.exhausted() from error
     except urllib.error.URLError as error:
         if isinstance(error.reason, TimeoutError):
-            raise patience.exhausted() from error
+            raise patience.unconnected() from error
         raise _unreachable(url, error.reason) from error
     except (OSError, http.client.HTTPException) as error:
         raise _unreachable(url, error) from error
@@ -220,6 +221,8 @@ def new_session(
         middlewares=middlewares,
         skip_auto_headers=("Accept", "Accept-Encoding", "User-Agent"),  # what is sent is the request's
         read_bufsize=_CHUNK,
+        max_line_size=_HEAD_LINE,
+        max_field_size=_HEAD_LINE,
     )
 
 
@@ -300,6 +303,8 @@ async def _aopen(
                 headers=dict(request.header_items()),
                 allow_redirects=False,
             )
+    except aiohttp.ConnectionTimeoutError as error:
+        raise patience.unconnected() from error
     except TimeoutError as error:
         raise patience.exhausted() from error
     except (OSError, aiohttp.ClientError) as error:

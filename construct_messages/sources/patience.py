@@ -62,6 +62,15 @@ class Patience:
         """
         return self._deadline is None or time.monotonic() + seconds < self._deadline
 
+    def unconnected(self) -> SourceTimeout:
+        """The error for a connection that took too long."""
+        if not self.allows(0):
+            return self.exhausted()
+        return SourceTimeout(
+            f"the endpoint took no connection within {self._connect:g} seconds",
+            hint="check the URL, and that the endpoint runs",
+        )
+
     def exhausted(self) -> SourceTimeout:
         """The error for a wait that was too long."""
         bounds = [] if self._total is None else [f"{self._total:g} seconds in all"]
