@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -244,6 +246,20 @@ def test_a_wait_ends_when_the_client_leaves(server: FaultServer) -> None:
 
     with stamina.set_testing(False):
         asyncio.run(leave())
+    assert len(server.asked) == 1
+
+
+def test_nothing_of_it_shows_on_the_command_line(server: FaultServer) -> None:
+    """The library that waits would report on standard output, which is the log's."""
+    server.play(refusal(503), WHOLE)
+    query = "CONSTRUCT { ?s <urn:q> ?o } WHERE { ?s <urn:p> ?o }"
+    command = [sys.executable, "-m", "construct_messages", "run", "--query", query, "--source", server.url]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "".join(f"# @message\n{s} <urn:q> {o} .\n" for s, o in TABLE)
+    server.play(refusal(503))
+    done = subprocess.run([*command, "--retries", "0"], capture_output=True, text=True, timeout=30, check=False)
+    assert (done.returncode, done.stdout) == (3, "")
     assert len(server.asked) == 1
 
 
