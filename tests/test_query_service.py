@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from construct_messages.errors import Forbidden, Position, TermError
+from construct_messages.errors import Forbidden, Position, QueryError, TermError
+from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.query.service import check_fetches, check_services, redirect_services, services
 
 FOUND: dict[str, tuple[str, list[tuple[str | None, bool]]]] = {
@@ -316,7 +317,12 @@ PROLOGUES = st.sampled_from(
         "",
     ]
 )
-HEADS = st.sampled_from(["SELECT*{", "ASK{", "CONSTRUCT{?s ?p ?o}{", "SELECT (1<2 AS ?y) {", "DESCRIBE ?s {"])
+HEADS = st.sampled_from(
+    [
+        *("SELECT*{", "ASK{", "SELECT (1<2 AS ?y) {", "DESCRIBE ?s {", "SELECT ('1'<'>' AS ?y) {"),
+        *("CONSTRUCT{?s ?p ?o}{", "CONSTRUCT WHERE{", "CONSTRUCT{?s ?p (1 <'>)}{", "CONSTRUCT{?s ?p <#>, '''\n'''}{"),
+    ]
+)
 GROUPS = st.lists(WHOLE, max_size=8) | st.lists(PIECES, max_size=25) | st.lists(PIECES | WHOLE, max_size=12)
 QUERIES = st.builds(lambda prologue, head, group: f"{prologue}{head}{''.join(group)}}}", PROLOGUES, HEADS, GROUPS)
 
@@ -330,6 +336,8 @@ def test_what_passes_reaches_nothing(listener: Listener, query: str) -> None:
     except Forbidden:
         return
     assert listener.asked(query) == []
+    with suppress(QueryError):
+        assert listener.asked(ConstructQuery.parse(query).select) == []
 
 
 @settings(max_examples=3 * settings.default.max_examples)
