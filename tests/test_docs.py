@@ -18,8 +18,8 @@ from construct_messages.sources.profiles import PROFILES
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
-# Blocks that other tests run, or that are no code: what a query gives, and the syntax of a command.
-SHOWN = {"text", "turtle", "sh"}
+# Blocks that other tests run, or that are no code: what a query gives, the syntax of a command, settings.
+SHOWN = {"text", "turtle", "sh", "toml", "nginx", "ini", "dockerfile"}
 
 
 class Block(NamedTuple):

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from construct_messages.errors import ConstructMessagesError, UsageError
 from construct_messages.query.prologue import given_prefixes
-from construct_messages.server.config import OF_FILES, OF_URLS, Config, Endpoint
+from construct_messages.server.config import OF_FILES, OF_URLS, Config, Endpoint, Key, written
 from construct_messages.sources.profiles import Profile
 from construct_messages.terms import iri
 
@@ -52,7 +52,7 @@ _NEVER_FORWARDED: Final = {
 }
 
 
-def check_config(config: Config, environ: Mapping[str, str], origins: Mapping[tuple[str, ...], str]) -> None:
+def check_config(config: Config, environ: Mapping[str, str], origins: Mapping[Key, str]) -> None:
     """Checks settings that have the right types.
 
     Args:
@@ -65,7 +65,7 @@ def check_config(config: Config, environ: Mapping[str, str], origins: Mapping[tu
     """
 
     def where(*key: str) -> str:
-        return origins.get(key, ".".join(part for part in key if part))
+        return origins.get(key, written(key))
 
     _placed(where("bind"), lambda: config.address)
     if config.public_url is not None:
@@ -148,7 +148,7 @@ def _check_files(source: tuple[str, ...], where: str) -> None:
         path = Path(name)
         if "://" in name:
             raise UsageError(
-                f"{where}: {name} cannot be a source here",
+                f"{where} has a URL that cannot be a source here",
                 hint="name one http(s) URL, or RDF files, or a store directory",
             )
         if not path.exists():

@@ -23,6 +23,12 @@ Seconds = Annotated[float, msgspec.Meta(gt=0, le=1e8)]
 Patience = Annotated[float, msgspec.Meta(ge=0, le=1e8)]
 Rate = Annotated[float, msgspec.Meta(gt=0, le=1e8)]
 
+UNNAMED: Final = "endpoint"
+"""What the file and the environment call the endpoint at `/sparql`, whose name is empty."""
+
+Key = tuple[str, ...]
+"""A setting: the names of the fields and of the endpoint that lead to it."""
+
 # settings of an endpoint that say something of one kind of source only
 OF_URLS: Final = (
     *("profile", "results", "method", "page_size", "contact", "user_variable", "password_variable", "token_variable"),
@@ -164,3 +170,14 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
                 hint="write host and port, as in 127.0.0.1:8080 or [::1]:8080",
             )
         return match["name"] or match["v6"], int(match["port"])
+
+
+def written(key: Key) -> str:
+    """A setting as the file has it.
+
+    >>> written(("endpoints", "", "page_size")), written(("endpoints", "my data", "limits", "seconds"))
+    ('endpoint.page_size', 'endpoints."my data".limits.seconds')
+    """
+    if key[:2] == ("endpoints", ""):
+        key = (UNNAMED, *key[2:])
+    return ".".join(part if re.fullmatch(r"[\w-]+", part, re.ASCII) else f'"{part}"' for part in key)

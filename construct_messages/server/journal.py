@@ -75,7 +75,7 @@ class Record:
         method: of the request.
         endpoint: the path of the endpoint, such as `/dbpedia/sparql`; None: another path was asked for.
         client: its address.
-        form: of the operation: `SELECT`, `CONSTRUCT`, `ASK`, `DESCRIBE`, `UPDATE`; None for a description.
+        form: of the operation: `SELECT`, `CONSTRUCT`, `ASK`, `DESCRIBE`, `UPDATE`, or `description`; None: not known.
         format: the content type of the answer.
         query: the text, which is logged only where the settings say so.
         stream: the log, where the answer is one.
@@ -124,7 +124,7 @@ class Record:
         """The kind of answer: `messages`, `plain`, `problem`, or `none` where the client left before one."""
         if self.outcome == "refused":
             return "problem"
-        if self.status is None:
+        if self.status is None and not self.bytes:
             return "none"
         return "messages" if self.stream else "plain"
 
@@ -279,10 +279,11 @@ def _rounded(seconds: float | None) -> float | None:
 
 
 def _printable(_logger: object, _method: str, event: EventDict) -> EventDict:
-    """Escapes what could move a terminal's cursor or begin a line: logfmt itself escapes only quotes and LF."""
-    return {
-        name: "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in value)
-        if isinstance(value, str)
-        else value
-        for name, value in event.items()
-    }
+    """Escapes what could move a terminal's cursor; quotes, backslashes and line feeds are escaped by logfmt itself."""
+    return {name: _escaped(value) if isinstance(value, str) else value for name, value in event.items()}
+
+
+def _escaped(text: str) -> str:
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)

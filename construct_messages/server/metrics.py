@@ -21,7 +21,7 @@ from construct_messages.server.journal import Record
 DIRECTORY: Final = "PROMETHEUS_MULTIPROC_DIR"
 """The environment variable that makes prometheus_client share values; read when it is imported."""
 
-_FORMS: Final = ("SELECT", "ASK", "CONSTRUCT", "DESCRIBE", "UPDATE")
+_FORMS: Final = ("SELECT", "ASK", "CONSTRUCT", "DESCRIBE", "UPDATE", "description")
 # an embedded answer comes within milliseconds, a public endpoint's may take its whole time limit
 _BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
 

@@ -20,15 +20,11 @@ import msgspec
 
 from construct_messages.errors import Position, UsageError
 from construct_messages.server.checks import check_config
-from construct_messages.server.config import OF_FILES, OF_URLS, Config, Endpoint, Limits
+from construct_messages.server.config import OF_FILES, OF_URLS, UNNAMED, Config, Endpoint, Key, Limits, written
 from construct_messages.sources.open import VARIABLE as SOURCE_VARIABLE
 
 PREFIX: Final = "CONSTRUCT_MESSAGES_SERVER_"
 """Of environment variables: `CONSTRUCT_MESSAGES_SERVER_ENDPOINTS__DBPEDIA__PAGE_SIZE`."""
-UNNAMED: Final = "endpoint"
-"""What the file and the environment call the endpoint at `/sparql`, whose name is empty."""
-
-Key = tuple[str, ...]
 
 _NONE: Final = "none"  # TOML has no null
 _TOML_PLACE: Final = re.compile(r" \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)$")
@@ -65,17 +61,6 @@ def load_config(path: Path | None, environ: Mapping[str, str], flags: Mapping[st
     config = _build(settings)
     check_config(config, environ, {key: given.origin for key, given in settings.items()})
     return config
-
-
-def written(key: Key) -> str:
-    """A setting as the file has it.
-
-    >>> written(("endpoints", "", "page_size")), written(("endpoints", "my data", "limits", "seconds"))
-    ('endpoint.page_size', 'endpoints."my data".limits.seconds')
-    """
-    if key[:2] == ("endpoints", ""):
-        key = (UNNAMED, *key[2:])
-    return ".".join(part if re.fullmatch(r"[\w-]+", part, re.ASCII) else f'"{part}"' for part in key)
 
 
 def shown(config: Config) -> str:
