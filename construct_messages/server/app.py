@@ -100,7 +100,7 @@ class _Server:
                 endpoint.concurrency, queue_seconds=endpoint.queue_seconds, queue_length=endpoint.queue_length
             )
             url = None if config.public_url is None else f"{config.public_url.rstrip('/')}{path_of(name)}"
-            handler = SparqlEndpoint(endpoint, self._backends[name], admission, url)
+            handler = SparqlEndpoint(endpoint, self._backends[name], admission, journal, url)
             app.router.add_route("OPTIONS", path_of(name), self._options)
             app.router.add_route("*", path_of(name), handler.handle)
         app.router.add_get("/health/live", self._health.live)

@@ -7,6 +7,7 @@ read is in `protocol.py`, how formats compete in `negotiation.py`, how bytes lea
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import aclosing
 from typing import Final
 
@@ -14,25 +15,30 @@ from aiohttp import web
 
 from construct_messages.assembly import Options
 from construct_messages.construct import MessageStream
-from construct_messages.errors import Forbidden, LimitExceeded, UsageError
+from construct_messages.errors import Forbidden, LimitExceeded, SourceError, UsageError
 from construct_messages.negotiation import Messages, Plain, negotiate
 from construct_messages.query.rewrite import ConstructQuery, query_form
-
 from construct_messages.query.service import check_fetches, check_services
 from construct_messages.server.admission import Admission
 from construct_messages.server.coding import negotiate_coding
 from construct_messages.server.config import Endpoint
-from construct_messages.server.journal import Record
+from construct_messages.server.description import describe
+from construct_messages.server.journal import Journal, Record
 from construct_messages.server.protocol import ProtocolRequest, forwarded, read_request
 from construct_messages.server.sending import send
 from construct_messages.sources import Request
 from construct_messages.sources.operations import Backend, Operation
+from construct_messages.sources.serializations import SOLUTIONS, TRIPLES
 
 RECORD: Final = web.RequestKey("record", Record)
 METHODS: Final = ("GET", "HEAD", "POST", "OPTIONS")
 
 # what a client may say to a remote endpoint through us, beside what the endpoint's settings add
 _SENT_ON: Final = ("Accept-Language", "Cache-Control", "If-Match", "If-Modified-Since", "If-None-Match", "Pragma")
+_RDF: Final = "text/turtle, application/rdf+xml;q=0.9, application/n-triples;q=0.9, application/ld+json;q=0.5"
+_DESCRIPTION_SECONDS: Final = 10.0
+_DESCRIPTION_BYTES: Final = 1 << 20
+_KNOWN_SECONDS: Final = 3600.0
 # nginx would hold back what is streamed
 _STREAMED: Final = {"X-Accel-Buffering": "no"}
 
@@ -44,11 +50,16 @@ class SparqlEndpoint:
         config: its settings.
         backend: what answers.
         admission: how many at once.
+        journal: where it says what no client is told.
         url: how clients reach it; None: as the request says.
     """
 
-    def __init__(self, config: Endpoint, backend: Backend, admission: Admission, url: str | None = None) -> None:
-        self._config, self._backend, self._admission, self._url = config, backend, admission, url
+    def __init__(
+        self, config: Endpoint, backend: Backend, admission: Admission, journal: Journal, url: str | None = None
+    ) -> None:
+        self._config, self._backend, self._admission = config, backend, admission
+        self._journal, self._url = journal, url
+        self._known: tuple[float, tuple[str, bytes] | None] | None = None
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answers a request.
@@ -62,7 +73,7 @@ class SparqlEndpoint:
         async with self._admission.enter():
             if asked.kind == "description":
                 record.form = "description"
-                raise UsageError("no description yet")
+                return await self._describe(request)
             record.query = asked.text
             record.form = form = self._admit(asked)
             choice = negotiate(
@@ -179,6 +190,46 @@ class SparqlEndpoint:
             coding=coding,
             sent=record.sent,
         )
+
+    # --- the service description ---
+
+    async def _describe(self, request: web.Request) -> web.Response:
+        config = self._config
+        refused = [] if config.update else ["SPARQL11Update"]
+        refused += [] if config.service_policy != "deny" else ["BasicFederatedQuery"]
+        description = describe(
+            self._url or str(request.url.with_query(None)),
+            ", ".join(request.headers.getall("Accept", [])) or None,
+            languages=("SPARQL11Query", "SPARQL11Update") if config.update else ("SPARQL11Query",),
+            results=() if config.is_remote else [format.media_type for format in (*SOLUTIONS, *TRIPLES)],
+            refused=refused,
+            extended=await self._described() if config.is_remote else None,
+        )
+        request[RECORD].format = description.content_type
+        if description.left_out is not None:
+            self._journal.say("warning", "description left out", reason=description.left_out)
+        return web.Response(body=description.body, headers={"Content-Type": description.content_type})
+
+    async def _described(self) -> tuple[str, bytes] | None:
+        """What the endpoint behind this one says of itself, if it says it in RDF; asked once an hour."""
+        if self._known is None or time.monotonic() - self._known[0] > _KNOWN_SECONDS:
+            self._known = time.monotonic(), await self._ask_for_description()
+        return self._known[1]
+
+    async def _ask_for_description(self) -> tuple[str, bytes] | None:
+        asked = Operation(None, headers={"Accept": _RDF}, timeout=_DESCRIPTION_SECONDS)
+        try:
+            answer = await self._backend.answer(asked)
+            body = bytearray()
+            async with aclosing(answer.body):
+                async for chunk in answer.body:
+                    body += chunk
+                    if len(body) > _DESCRIPTION_BYTES:
+                        return None
+        except SourceError as error:
+            self._journal.say("warning", "no description", reason=error.message)
+            return None
+        return (dict(answer.headers).get("Content-Type", ""), bytes(body)) if answer.status == 200 else None
 
     def _sent_on(self, request: web.Request) -> dict[str, str]:
         names = (*_SENT_ON, *self._config.forward_headers)
