@@ -175,13 +175,14 @@ async def test_what_is_refused(served: Served, session: aiohttp.ClientSession, n
         assert document["status"] == status
         assert document["request_id"] == response.headers["X-Request-ID"]
         assert word in json.dumps(document)
+        assert ("Allow" in response.headers) == (status == 405)
 
 
 async def test_406_lists_what_there_is(served: Served, session: aiohttp.ClientSession) -> None:
     headers = {"Accept": "application/trig; messages=unheard-of"}
     async with session.get(served.sparql, params={"query": CONSTRUCT}, headers=headers) as response:
         assert response.status == 406
-        assert "application/trig; version=1.2-messages" in await response.text()
+        assert "application/trig; version=1.2-messages" in json.loads(await response.read())["offered"]
 
 
 async def test_a_place_in_the_query(served: Served, session: aiohttp.ClientSession) -> None:

@@ -20,9 +20,9 @@ from construct_messages.server.config import Config
 from construct_messages.server.health import Health
 from construct_messages.server.journal import Journal, Record, client_address, reason_of, request_id
 from construct_messages.server.metrics import Metrics
-from construct_messages.server.problems import problem, refused
+from construct_messages.server.problems import METHODS, problem, refused
 from construct_messages.server.sending import Aborted, ClientLeft
-from construct_messages.server.sparql import METHODS, RECORD, SparqlEndpoint
+from construct_messages.server.sparql import RECORD, SparqlEndpoint
 
 _Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

@@ -9,19 +9,22 @@ import json
 import math
 from collections.abc import Sequence
 from http import HTTPStatus
+from typing import Final
 
 from aiohttp import web
 
-from construct_messages.errors import ConstructMessagesError
+from construct_messages.errors import ConstructMessagesError, NotAcceptable, SourceError
 
-MEDIA_TYPE = "application/problem+json"
+MEDIA_TYPE: Final = "application/problem+json"
+METHODS: Final = ("GET", "HEAD", "POST", "OPTIONS")
+"""What an endpoint takes."""
 
 
 def problem(error: ConstructMessagesError, request_id: str | None = None) -> web.Response:
     """The problem document of an error.
 
     Members beside those of RFC 9457: `hint`, how to mend it; `line` and `column` in the query, counted from 1;
-    `request_id`, as the server's log has it.
+    `offered`, the media types that there are; `request_id`, as the server's log has it.
 
     >>> from construct_messages.errors import Position, QueryError
     >>> response = problem(QueryError("prefix ex: is not declared", position=Position(2, 5)))
@@ -37,12 +40,15 @@ def problem(error: ConstructMessagesError, request_id: str | None = None) -> web
         document["hint"] = error.hint
     if error.position is not None:
         document |= {"line": error.position.line, "column": error.position.column}
+    if isinstance(error, NotAcceptable) and error.offered:
+        document["offered"] = error.offered
     if request_id is not None:
         document["request_id"] = request_id
     response = web.Response(status=error.status, text=json.dumps(document, ensure_ascii=False), content_type=MEDIA_TYPE)
-    retry_after: float | None = getattr(error, "retry_after", None)
-    if retry_after is not None:
-        response.headers["Retry-After"] = str(math.ceil(retry_after))
+    if isinstance(error, SourceError) and error.retry_after is not None:
+        response.headers["Retry-After"] = str(math.ceil(error.retry_after))
+    if error.status == HTTPStatus.METHOD_NOT_ALLOWED:
+        response.headers["Allow"] = ", ".join(METHODS)
     return response
 
 
@@ -51,5 +57,5 @@ def refused(error: web.HTTPException, request_id: str | None = None, *, paths: S
     hint = f"there is {', '.join(paths)}" if error.status == HTTPStatus.NOT_FOUND else None
     response = problem(ConstructMessagesError(error.reason, status=error.status, hint=hint), request_id)
     if allow := error.headers.get("Allow"):
-        response.headers["Allow"] = allow
+        response.headers["Allow"] = allow  # the router knows
     return response

@@ -31,7 +31,6 @@ from construct_messages.sources.operations import Backend, Operation
 from construct_messages.sources.serializations import SOLUTIONS, TRIPLES
 
 RECORD: Final = web.RequestKey("record", Record)
-METHODS: Final = ("GET", "HEAD", "POST", "OPTIONS")
 
 # what a client may say to a remote endpoint through us, beside what the endpoint's settings add
 _SENT_ON: Final = ("Accept-Language", "Cache-Control", "If-Match", "If-Modified-Since", "If-None-Match", "Pragma")
