@@ -170,6 +170,10 @@ class Worker:
         else:
             loop.add_reader(self._socket.fileno(), lost, self)
 
+    def is_alive(self) -> bool:
+        """Whether the process is there still."""
+        return self._process.poll() is None
+
     def kill(self) -> None:
         """Ends the process, whatever it does."""
         self._process.kill()

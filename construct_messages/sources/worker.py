@@ -17,6 +17,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import Final, TypeAlias
 
 import msgspec
@@ -32,6 +33,7 @@ from construct_messages.errors import (
 )
 from construct_messages.sources import REWRITTEN
 from construct_messages.sources.evaluation import QueryResult, explain, query, serialize, write_solutions
+from construct_messages.sources.files import open_directory
 from construct_messages.sources.serializations import SOLUTIONS, TRIPLES
 
 _RECEIVED: Final = 1 << 16  # bytes at once
@@ -116,9 +118,9 @@ def main() -> None:
     if memory := int(sys.argv[3]):
         resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
     try:
-        store = ox.Store.read_only(sys.argv[2])
-    except OSError as error:
-        _report(control, Ended(Failure.of(SourceError(f"{sys.argv[2]}: {error}", status=503))))
+        store = open_directory(Path(sys.argv[2]), allow_stale=True)  # whoever starts this has looked for a writer
+    except ConstructMessagesError as error:  # the directory was there before
+        _report(control, Ended(Failure.of(SourceError(error.message, status=503, hint=error.hint))))
         return
     _report(control, Ended())
     for order, pipes in _orders(control):

@@ -15,7 +15,7 @@ from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from construct_messages.errors import SourceError, UsageError
+from construct_messages.errors import Forbidden, SourceError, UsageError
 from construct_messages.solutions import Solutions
 from construct_messages.sources import Request
 from construct_messages.sources.files import open_directory
@@ -28,6 +28,7 @@ from construct_messages.sources.worker import Ended, Formatted, Order, Respond, 
 _GRACE: Final = 0.25  # seconds for a process to be idle again once nobody reads its answer any more
 _START_SECONDS: Final = 60.0
 _WARM: Final = 2  # processes kept ready
+_FIRST_BYTES: Final = 1 << 13
 _FORMAT_PARAMETERS: Final = ("format", "output", "results")
 
 
@@ -83,7 +84,9 @@ class WorkerPool:
             async with self._turns:
                 await self._top_up()
 
-        await asyncio.gather(*(start_one() for _ in range(self._warm)))
+        started = await asyncio.gather(*(start_one() for _ in range(self._warm)), return_exceptions=True)
+        for error in filter(None, started):
+            raise error
 
     async def asolutions(self, request: Request) -> AsyncGenerator[Solutions]:
         """See `Source.asolutions`.
@@ -120,11 +123,12 @@ class WorkerPool:
 
         Raises:
             NotAcceptable: the client takes none of these.
-            UsageError: with status 403, an update; no query at all.
+            Forbidden: an update.
+            UsageError: no query at all.
             SourceError: also with status 503, where no process was free in time.
         """
         if operation.update:
-            raise UsageError("this endpoint is read-only: updates are refused", status=403)
+            raise Forbidden("updates are refused: the store is read-only", hint="change the files, and load them again")
         if operation.text is None:
             raise UsageError("there is no query", hint="give one in the parameter query")
         named = next((value for name, value in operation.parameters if name in _FORMAT_PARAMETERS and value), None)
@@ -153,14 +157,22 @@ class WorkerPool:
             report = await evaluation.report()
             assert isinstance(report, Formatted)
             (document,) = evaluation.documents
-            chunk = await aread(document, evaluation.deadline)
-            if not chunk:
-                await evaluation.aend(document)
+            chunk = b""
+            # what is less than the engine writes at once is the whole answer, or the beginning of a failure
+            while len(chunk) < _FIRST_BYTES:
+                more = await aread(document, evaluation.deadline)
+                chunk += more
+                if not more:
+                    await evaluation.aend(document)
+                    break
             yield report.media_type.encode()
-            while chunk:
+            if chunk:
                 yield chunk
-                chunk = await aread(document, evaluation.deadline)
-            await evaluation.aend(document)
+            while not evaluation.over:
+                if chunk := await aread(document, evaluation.deadline):
+                    yield chunk
+                else:
+                    await evaluation.aend(document)
         finally:
             self._release(evaluation)
 
@@ -176,8 +188,7 @@ class WorkerPool:
             worker.kill()
         for worker in self._idle:
             worker.watch(None)
-            worker.let_go()
-            self._workers.discard(worker)
+            self._dismiss(worker)
         self._idle.clear()
 
     async def aclose(self) -> None:
@@ -221,8 +232,6 @@ class WorkerPool:
     # --- processes; each that is not idle belongs to a turn, so there are never more than turns ---
 
     async def _take(self) -> Worker:
-        if self._closed:
-            raise SourceError("the pool of processes is closed", status=503)
         try:
             async with asyncio.timeout(self._queue_seconds):
                 await self._turns.acquire()
@@ -234,11 +243,15 @@ class WorkerPool:
                 retry_after=self._queue_seconds,
                 transient=True,
             ) from error
-        if self._idle:
-            worker = self._idle.pop()
-            worker.watch(None)
-            return worker
         try:
+            if self._closed:
+                raise SourceError("the pool of processes is closed", status=503)
+            while self._idle:
+                worker = self._idle.pop()
+                worker.watch(None)
+                if worker.is_alive():
+                    return worker
+                self._dismiss(worker)
             return await self._spawn()
         except BaseException:
             self._turns.release()
@@ -250,8 +263,7 @@ class WorkerPool:
 
     def _rest(self, worker: Worker) -> None:
         if self._closed:
-            worker.let_go()
-            self._workers.discard(worker)
+            self._dismiss(worker)
             return
         self._idle.append(worker)
         worker.watch(self._lost)
@@ -271,6 +283,10 @@ class WorkerPool:
         self._workers.discard(worker)
         with suppress(SourceError):  # whoever needs a process next starts one, and meets the error
             await self._top_up()
+
+    def _dismiss(self, worker: Worker) -> None:
+        worker.let_go()
+        self._workers.discard(worker)
 
     async def _top_up(self) -> None:
         if len(self._workers) < self._warm and not self._closed:
