@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
+from typing import TypeGuard
 from urllib.parse import quote
 
 import pyoxigraph as ox
@@ -87,23 +88,25 @@ def instantiate(template: Sequence[str], binding: dict[str, OxTerm | None]) -> M
     quads = []
     for pattern in template:
         subject, predicate, object, *graphs = map(term, pattern.split(" "))
-        if is_subject(subject) and is_predicate(predicate) and object is not None and all(map(is_subject, graphs)):
-            quads.append(ox.Quad(subject, predicate, object, *graphs))
+        places = [graph for graph in graphs if is_subject(graph)] if graphs else [ox.DefaultGraph()]
+        if is_subject(subject) and is_predicate(predicate) and object is not None:
+            quads += [ox.Quad(subject, predicate, object, place) for place in places]
     return quads
 
 
-def is_subject(term: OxTerm | None) -> bool:
+def is_subject(term: OxTerm | None) -> TypeGuard[ox.NamedNode | ox.BlankNode]:
     return isinstance(term, (ox.NamedNode, ox.BlankNode))
 
 
-def is_predicate(term: OxTerm | None) -> bool:
+def is_predicate(term: OxTerm | None) -> TypeGuard[ox.NamedNode]:
     return isinstance(term, ox.NamedNode)
 
 
 def constant(text: str) -> OxTerm:
     """A term as Turtle writes it."""
     prologue = "".join(f"@prefix {prefix}: <{iri}> .\n" for prefix, iri in PREFIXES.items())
-    return next(ox.parse(f"{prologue}<urn:s> <urn:p> {text} .", ox.RdfFormat.TURTLE)).object
+    found: OxTerm = next(ox.parse(f"{prologue}<urn:s> <urn:p> {text} .", ox.RdfFormat.TURTLE)).object
+    return found
 
 
 def decode(log: bytes) -> list[Message]:
