@@ -328,14 +328,14 @@ SETTINGS = st.fixed_dictionaries(
     optional={
         "page_size": st.integers(1, 10**6) | st.just("none"),
         "rate": st.floats(0.001, 1000) | st.just("none"),
-        "contact": st.text(st.characters(min_codepoint=32, max_codepoint=126)),
+        "contact": st.sampled_from(["", "none of that", "mailto:a@b.org", "\\\"'#="]),
         "prefixes": st.dictionaries(st.sampled_from(["a", "b", ""]), st.just("http://example.org/")),
         "service": st.sampled_from(["deny", "allow", "none"]) | st.just(["http://example.org/"]),
         "update": st.booleans(),
         "limits": st.fixed_dictionaries({}, optional={"seconds": st.floats(0.1, 1000), "messages": st.just("none")}),
     },
 )
-NAMES = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._~-]{0,5}", fullmatch=True)
+NAMES = st.sampled_from(["a", "0", "A.b_c~d-e", "limits", "endpoint"])
 
 
 @given(endpoints=st.dictionaries(NAMES, SETTINGS, min_size=1, max_size=3), unnamed=SETTINGS | st.none())

@@ -111,7 +111,7 @@ def open_directory(path: Path, *, allow_stale: bool = False) -> ox.Store:
         )
     try:
         return ox.Store.read_only(str(path))
-    except OSError as error:
+    except (OSError, RuntimeError) as error:  # a damaged store is RocksDB's own error, not the system's
         raise SourceError(f"{path}: {error}") from error
 
 
