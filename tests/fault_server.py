@@ -22,10 +22,14 @@ class Act(Enum):
 
     STALL = "send nothing more, until the client leaves or the server stops"
     RESET = "end the connection with a reset"
+    PAUSE = "wait a moment, so that what was sent has been read"
 
 
 STALL: Final = Act.STALL
 RESET: Final = Act.RESET
+PAUSE: Final = Act.PAUSE
+
+_PAUSE_SECONDS: Final = 0.1
 
 Script: TypeAlias = Sequence[bytes | Act]
 """What to send for one request; the connection is closed behind it, unless a response in it leaves it open."""
@@ -100,6 +104,7 @@ class FaultServer:
         with self._turn:
             self.connections += 1
             number = self.connections
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # pieces arrive as they are sent
         with connection, connection.makefile("rb") as lines:
             while self._wait(connection) and (asked := _request(lines, number)) is not None:
                 with self._turn:
@@ -119,6 +124,8 @@ class FaultServer:
         for piece in script:
             if piece is STALL:
                 self._stall(connection)
+            elif piece is PAUSE:
+                self._stop.wait(_PAUSE_SECONDS)
             elif piece is RESET:
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             else:
