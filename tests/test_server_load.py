@@ -1,0 +1,163 @@
+"""Many clients at once, in small: nothing lost or doubled, a slow one holds back itself, who leaves is forgotten.
+
+The same at length, with figures: `python -m benchmarks.load`.
+"""
+
+import asyncio
+import json
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import aiohttp
+import pyoxigraph as ox
+import pytest
+from aiohttp import web
+
+from construct_messages import construct_messages
+from tests.serving import Served, eventually, serving
+
+HEADERS = {"Accept": "application/n-quads; messages=rdfm", "Accept-Encoding": "identity"}
+CONSTRUCT = "CONSTRUCT { ?s <urn:q> ?o, [] } WHERE { ?s <urn:p> ?o }"
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("load") / "store"
+    written = ox.Store(str(directory))
+    written.bulk_load("".join(f'<urn:s{n}> <urn:p> "{n}" .\n' for n in range(20_000)), format=ox.RdfFormat.N_TRIPLES)
+    written.flush()
+    return directory
+
+
+@dataclass
+class Drip:
+    """An upstream that gives one solution at a time, for as long as somebody listens."""
+
+    url: str = ""
+    asked: int = 0
+    running: int = 0
+
+
+@asynccontextmanager
+async def dripping(solutions: int) -> AsyncIterator[Drip]:
+    drip = Drip()
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        drip.asked += 1
+        drip.running += 1
+        try:
+            response = web.StreamResponse(headers={"Content-Type": "application/sparql-results+json"})
+            await response.prepare(request)
+            await response.write(b'{"head":{"vars":["s","o"]},"results":{"bindings":[')
+            for number in range(solutions):
+                subject = {"type": "uri", "value": f"urn:s{number}"}
+                binding = {"s": subject, "o": {"type": "literal", "value": "x"}}
+                await response.write((b"," if number else b"") + json.dumps(binding).encode())
+                await asyncio.sleep(0.01)
+            await response.write(b"]}}")
+            return response
+        finally:
+            drip.running -= 1
+
+    app = web.Application()
+    app.router.add_post("/sparql", answer)
+    runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    drip.url = f"{site.name}/sparql"
+    try:
+        yield drip
+    finally:
+        await runner.cleanup()
+
+
+def address_of(server: Served) -> tuple[str, int]:
+    host, port = server.url.removeprefix("http://").split(":")
+    return host, int(port)
+
+
+async def test_many_clients_get_their_own_answers(store: Path) -> None:
+    starts = [random.randint(0, 1400) for _ in range(10)]
+    subjects = [" ".join(f"<urn:s{start + number}>" for number in range(20)) for start in starts]
+    queries = [f"{CONSTRUCT} VALUES ?s {{ {among} }}" for among in subjects]
+    expected = {query: b"".join(construct_messages(query, str(store)).serialize("nq")) for query in queries}
+
+    async def client(session: aiohttp.ClientSession, url: str) -> None:
+        for query in random.sample(queries, 4):
+            async with session.post(url, data={"query": query}, headers=HEADERS) as response:
+                assert response.status == 200
+                assert await response.read() == expected[query]
+
+    async with (
+        serving(store, queue_seconds=60, queue_length=100) as server,
+        aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session,
+    ):
+        await asyncio.gather(*(client(session, server.sparql) for _ in range(60)))
+
+
+async def test_a_slow_reader_holds_back_only_itself(store: Path) -> None:
+    quick = {"query": f"{CONSTRUCT} LIMIT 1"}
+    async with (
+        serving(store, evaluators=2) as server,
+        aiohttp.ClientSession(read_bufsize=1) as session,
+        session.post(server.sparql, data={"query": CONSTRUCT}, headers=HEADERS) as slow,
+    ):
+        assert await slow.content.read(1) == b"#"
+        for _ in range(5):
+            async with (
+                asyncio.timeout(10),
+                session.post(server.sparql, data=quick, headers=HEADERS) as response,
+            ):
+                assert (await response.read()).count(b"# @message\n") == 1
+        await eventually(lambda: in_flight(server).endswith(" 1.0"))
+        rest = await slow.content.read()  # it gets everything in the end
+        assert rest.count(b"# @message\n") == 1_499
+
+
+def in_flight(server: Served) -> str:
+    lines = server.metrics.exposition(None)[0].decode().splitlines()
+    return next(line for line in lines if line.startswith("construct_messages_in_flight{"))
+
+
+@pytest.mark.parametrize("abrupt", [True, False], ids=["reset", "closed"])
+async def test_who_leaves_leaves_nothing_behind(abrupt: bool) -> None:
+    async with dripping(500) as upstream, serving(upstream.url) as server:
+        host, port = address_of(server)
+        body = b"query=" + CONSTRUCT.replace(" ", "+").replace("?", "%3F").encode()
+        head = f"POST /sparql HTTP/1.1\r\nHost: x\r\nAccept: {HEADERS['Accept']}\r\nContent-Length: {len(body)}\r\n"
+        request = f"{head}Content-Type: application/x-www-form-urlencoded\r\n\r\n".encode() + body
+
+        async def leave() -> None:
+            _, writer = await asyncio.open_connection(host, port)
+            writer.write(request)
+            await asyncio.sleep(random.random() * 0.3)
+            if abrupt:
+                writer.transport.abort()
+            else:
+                writer.close()
+
+        for _ in range(4):
+            await asyncio.gather(*(leave() for _ in range(50)))
+        assert upstream.asked > 0
+        await eventually(lambda: upstream.running == 0)
+        await eventually(lambda: in_flight(server).endswith(" 0.0"))
+
+
+async def test_past_its_bounds_the_server_says_so() -> None:
+    async with (
+        dripping(100) as upstream,
+        serving(upstream.url, concurrency=2, queue_seconds=0.2, queue_length=1) as server,
+        aiohttp.ClientSession() as session,
+    ):
+
+        async def ask() -> tuple[int, str | None]:
+            async with session.post(server.sparql, data={"query": CONSTRUCT}, headers=HEADERS) as response:
+                await response.read()
+                return response.status, response.headers.get("Retry-After")
+
+        answers = await asyncio.gather(*(ask() for _ in range(6)))
+        assert sorted(answers, key=str) == [(200, None)] * 2 + [(503, "1")] * 4
