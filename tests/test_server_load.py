@@ -27,7 +27,9 @@ CONSTRUCT = "CONSTRUCT { ?s <urn:q> ?o, [] } WHERE { ?s <urn:p> ?o }"
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("load") / "store"
     written = ox.Store(str(directory))
-    written.bulk_load("".join(f'<urn:s{n}> <urn:p> "{n}" .\n' for n in range(20_000)), format=ox.RdfFormat.N_TRIPLES)
+    # all together more than what connections hold on their way
+    lines = (f'<urn:s{number}> <urn:p> "{number} {"x" * 10_000}" .\n' for number in range(1500))
+    written.bulk_load("".join(lines), format=ox.RdfFormat.N_TRIPLES)
     written.flush()
     return directory
 
