@@ -7,11 +7,13 @@ task a request, which ends when the client leaves: so the server must run with `
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from aiohttp import web
+from aiohttp.http import HttpProcessingError
 
 from construct_messages.errors import ConstructMessagesError
 from construct_messages.server.admission import Admission
@@ -69,12 +71,26 @@ def make_app(
     return _Server(config, directories or {}, journal or Journal(config), metrics or Metrics()).app
 
 
+class _NotOfClients(logging.Filter):
+    """Leaves out what clients did wrong: anybody could fill the log with it, and it holds the text of requests."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        return not isinstance(error, HttpProcessingError | web.RequestPayloadError)
+
+
+_LOGGER: Final = logging.getLogger(__name__)
+_LOGGER.addFilter(_NotOfClients())
+
+
 def runner_of(app: web.Application, *, shutdown_seconds: float = 30.0) -> web.AppRunner:
     """What runs the application, with each of aiohttp's defaults that matters set on purpose."""
     return web.AppRunner(
         app,
         handler_cancellation=True,
         access_log=None,  # the journal has a line for each request
+        logger=_LOGGER,
+        auto_decompress=False,  # a small body must not become a large one
         keepalive_timeout=_KEEP_ALIVE_SECONDS,
         max_line_size=_LINE_BYTES,
         max_field_size=_FIELD_BYTES,

@@ -15,7 +15,7 @@ from aiohttp import web
 
 from construct_messages.assembly import Options
 from construct_messages.construct import MessageStream
-from construct_messages.errors import Forbidden, LimitExceeded, SourceError, UsageError
+from construct_messages.errors import Forbidden, LimitExceeded, ProtocolError, SourceError, UsageError
 from construct_messages.negotiation import Messages, Plain, negotiate
 from construct_messages.query.rewrite import ConstructQuery, query_form
 from construct_messages.query.service import check_fetches, check_services
@@ -87,6 +87,11 @@ class SparqlEndpoint:
 
     async def _read(self, request: web.Request) -> ProtocolRequest:
         limits = self._config.limits
+        coding = request.headers.get("Content-Encoding", "identity")
+        if coding.lower() != "identity":
+            raise ProtocolError(
+                f"Content-Encoding: {coding} is not read here", status=415, hint="send the body as it is"
+            )
         body = await _body(request, limits.request_bytes, limits.idle_seconds)
         return read_request(
             request.method,
@@ -235,19 +240,20 @@ class SparqlEndpoint:
         return {name: request.headers[name] for name in names if name in request.headers}
 
 
-async def _body(request: web.Request, limit: int, idle_seconds: float) -> bytes:
+async def _body(request: web.Request, limit: int, seconds: float) -> bytes:
     body = bytearray()
     try:
-        while True:
-            async with asyncio.timeout(idle_seconds):
-                chunk = await request.content.readany()
-            body += chunk
-            if len(body) > limit:
-                raise LimitExceeded(f"the request is longer than {limit} bytes", hint="send a shorter one")
-            if not chunk:
-                return bytes(body)
+        # of the whole body: one that came byte by byte would never be idle
+        async with asyncio.timeout(seconds):
+            while chunk := await request.content.readany():
+                body += chunk
+                if len(body) > limit:
+                    raise LimitExceeded(f"the request is longer than {limit} bytes", hint="send a shorter one")
     except TimeoutError as error:
         raise UsageError("the request did not arrive in time", status=408) from error
+    except web.RequestPayloadError as error:
+        raise ProtocolError("the body is damaged: its framing is not that of Transfer-Encoding: chunked") from error
+    return bytes(body)
 
 
 def _choose_coding(request: web.Request, headers: dict[str, str]) -> str | None:
