@@ -327,8 +327,7 @@ def _serve(options: argparse.Namespace) -> int:
     if options.check_config:
         print(shown(config), end="", flush=True)
         return 0
-    with _loading(options) as progress:
-        return run(config, progress)
+    return run(config, lambda: _loading(options))
 
 
 @contextmanager

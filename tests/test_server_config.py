@@ -80,6 +80,7 @@ def test_layers_replace_single_settings() -> None:
     ("variable", "value", "attribute", "expected"),
     [
         ("BIND", "0.0.0.0:80", "bind", "0.0.0.0:80"),
+        ("BIND", "[::1]:80", "bind", "[::1]:80"),
         ("LOG_QUERIES", "true", "log_queries", True),
         ("SHUTDOWN_SECONDS", "2.5", "shutdown_seconds", 2.5),
         ("SHUTDOWN_SECONDS", "2", "shutdown_seconds", 2.0),

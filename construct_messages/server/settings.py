@@ -220,7 +220,7 @@ def _typed(key: Key, value: object, origin: str) -> Given:
 def _from_text(key: Key, text: str, origin: str) -> object:
     """A value of the environment or of a flag: lists and tables as in TOML, all else without quotes."""
     wanted = _type_of(key)
-    if text.startswith(("[", "{")):
+    if text.startswith(("[", "{")) and {tuple, dict} & {get_origin(option) for option in _alternatives(wanted)}:
         try:
             return tomllib.loads(f"value = {text}")["value"]
         except tomllib.TOMLDecodeError as error:

@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from pathlib import Path
 from typing import Final
 
@@ -46,8 +46,12 @@ Progress = Callable[[str, int, int], None]
 """Told the path of an endpoint, the bytes of its files read so far, and those of all its files."""
 
 
-def run(config: Config, progress: Progress | None = None) -> int:
+def run(config: Config, loading: Callable[[], AbstractContextManager[Progress | None]] = nullcontext) -> int:
     """Runs a server until SIGTERM or SIGINT, and returns the exit status: 0, or 1 where its processes would not live.
+
+    Args:
+        config: the settings.
+        loading: entered while files are loaded; gives what to tell of it.
 
     Raises:
         OSError: the address cannot be listened at.
@@ -59,7 +63,12 @@ def run(config: Config, progress: Progress | None = None) -> int:
         # before the stores, which may take long: an address that is taken is said at once
         listening = stack.enter_context(bound(config))
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="construct-messages-")))
-        directories = load_stores(config, place, journal, progress)
+        began = time.monotonic()
+        with loading() as progress:
+            directories = load_stores(config, place, progress)
+        if directories:
+            loaded = [path_of(name) for name in directories]
+            journal.say("info", "loaded", endpoints=" ".join(loaded), seconds=round(time.monotonic() - began, 3))
         listening.listen()
         url = url_of(listening)
         if config.workers == 1:
@@ -100,13 +109,12 @@ def url_of(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def load_stores(config: Config, place: Path, journal: Journal, progress: Progress | None = None) -> dict[str, Path]:
+def load_stores(config: Config, place: Path, progress: Progress | None = None) -> dict[str, Path]:
     """Loads the files of all endpoints that have files for a source into store directories.
 
     Args:
         config: the settings.
         place: a directory for the stores.
-        journal: told when each is loaded.
         progress: see `Progress`.
 
     Returns:
@@ -121,9 +129,7 @@ def load_stores(config: Config, place: Path, journal: Journal, progress: Progres
         if endpoint.is_remote or paths[0].is_dir():
             continue
         directories[name] = place / f"store-{number}"
-        began = time.monotonic()
         load_directory(paths, directories[name], None if progress is None else _naming(progress, path_of(name)))
-        journal.say("info", "loaded", endpoint=path_of(name), seconds=round(time.monotonic() - began, 3))
     return directories
 
 
