@@ -33,6 +33,12 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory for many examples."""
+    return tmp_path_factory.mktemp("settings")
+
+
 def load(text: str | None = None, environ: dict[str, str] | None = None, **flags: Any) -> Config:
     path = None
     if text is not None:
@@ -340,10 +346,8 @@ NAMES = st.sampled_from(["a", "0", "A.b_c~d-e", "limits", "endpoint"])
 
 
 @given(endpoints=st.dictionaries(NAMES, SETTINGS, min_size=1, max_size=3), unnamed=SETTINGS | st.none())
-def test_what_is_shown_reads_back(
-    tmp_path_factory: pytest.TempPathFactory, endpoints: dict[str, Any], unnamed: dict[str, Any] | None
-) -> None:
-    path = tmp_path_factory.mktemp("settings") / "server.toml"
+def test_what_is_shown_reads_back(place: Path, endpoints: dict[str, Any], unnamed: dict[str, Any] | None) -> None:
+    path = place / "server.toml"
     document = {"endpoints": endpoints} | ({} if unnamed is None else {"endpoint": unnamed})
     path.write_bytes(msgspec.toml.encode(document))
     config = load_config(path, {}, {})
@@ -364,10 +368,8 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 
 
 @given(document=st.dictionaries(KEYS, VALUES | st.dictionaries(KEYS, VALUES, max_size=4), max_size=4))
-def test_whatever_is_written_is_read_or_refused(
-    tmp_path_factory: pytest.TempPathFactory, document: dict[str, Any]
-) -> None:
-    path = tmp_path_factory.mktemp("settings") / "server.toml"
+def test_whatever_is_written_is_read_or_refused(place: Path, document: dict[str, Any]) -> None:
+    path = place / "server.toml"
     path.write_bytes(msgspec.toml.encode(document))
     with suppress(UsageError):
         assert load_config(path, {}, {}).endpoints
