@@ -231,7 +231,7 @@ def test_errors(
 
 
 def test_retry_after(server: FaultServer, client: str) -> None:
-    for value, low, high in [("120", 120, 120), (SOON, 3000, 3600), ("soon", None, None)]:
+    for value, low, high in [("120", 120, 120), (SOON, 3000, 3600), ("soon", None, None), ("9" * 400, 1e9, 1e9)]:
         server.play(response(b"", status="429 Too Many Requests", headers={"Retry-After": value}))
         _, error = read(client, EndpointSource(server.url))
         assert isinstance(error, SourceError)

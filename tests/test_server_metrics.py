@@ -107,6 +107,9 @@ def test_servers_count_apart() -> None:
             read_openmetrics,
         ),
         ("text/html", "text/plain", read_text),
+        ("application/openmetrics-text;version=latest", "text/plain", read_text),
+        ("text/plain;version=1.x", "text/plain", read_text),
+        ("application/openmetrics-text;version=1.0.0.\udcff", "text/plain", read_text),
     ],
 )
 def test_exposition(accept: str | None, media_type: str, read: object) -> None:

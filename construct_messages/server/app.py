@@ -218,7 +218,8 @@ class _Server:
                 "Access-Control-Allow-Methods": ", ".join(METHODS),
                 "Access-Control-Max-Age": str(_PREFLIGHT_SECONDS),
             }
-            if asked := request.headers.get("Access-Control-Request-Headers"):
+            asked = request.headers.get("Access-Control-Request-Headers")
+            if asked and asked.isascii():
                 headers["Access-Control-Allow-Headers"] = asked
         return web.Response(status=204, headers=headers)
 

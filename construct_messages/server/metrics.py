@@ -8,6 +8,7 @@ closed sets: nothing a client sends becomes one.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Final
@@ -21,6 +22,8 @@ from construct_messages.server.journal import Record
 DIRECTORY: Final = "PROMETHEUS_MULTIPROC_DIR"
 """The environment variable that makes prometheus_client share values; read when it is imported."""
 
+# which prometheus_client fails at, or gives back in its Content-Type
+_NO_VERSION: Final = re.compile(r"version=(?![0-9]{1,3}(?:\.[0-9]{1,3}){0,2}[ \t]*+(?:[;,]|\Z))")
 _FORMS: Final = ("SELECT", "ASK", "CONSTRUCT", "DESCRIBE", "UPDATE", "description")
 # an embedded answer comes within milliseconds, a public endpoint's may take its whole time limit
 _BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
@@ -131,5 +134,6 @@ class Metrics:
         if DIRECTORY in os.environ:
             registry = CollectorRegistry()
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call] # prometheus_client leaves it untyped
-        encode, content_type = choose_encoder(accept or "")
+        readable = "" if accept is None or _NO_VERSION.search(accept) else accept
+        encode, content_type = choose_encoder(readable)
         return encode(registry), content_type

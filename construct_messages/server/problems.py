@@ -44,7 +44,9 @@ def problem(error: ConstructMessagesError, request_id: str | None = None) -> web
         document["offered"] = error.offered
     if request_id is not None:
         document["request_id"] = request_id
-    response = web.Response(status=error.status, text=json.dumps(document, ensure_ascii=False), content_type=MEDIA_TYPE)
+    # a header of a client, which a message may quote, may hold bytes that are no characters
+    body = json.dumps(document, ensure_ascii=False).encode(errors="replace")
+    response = web.Response(status=error.status, body=body, content_type=MEDIA_TYPE, charset="utf-8")
     if isinstance(error, SourceError) and error.retry_after is not None:
         response.headers["Retry-After"] = str(math.ceil(error.retry_after))
     if error.status == HTTPStatus.METHOD_NOT_ALLOWED:

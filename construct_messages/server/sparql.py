@@ -202,7 +202,7 @@ class SparqlEndpoint:
         refused = [] if config.update else ["SPARQL11Update"]
         refused += [] if config.service_policy != "deny" else ["BasicFederatedQuery"]
         description = describe(
-            self._url or str(request.url.with_query(None)),
+            self._url or _url_of(request),
             ", ".join(request.headers.getall("Accept", [])) or None,
             languages=("SPARQL11Query", "SPARQL11Update") if config.update else ("SPARQL11Query",),
             results=() if config.is_remote else [format.media_type for format in (*SOLUTIONS, *TRIPLES)],
@@ -238,6 +238,13 @@ class SparqlEndpoint:
     def _sent_on(self, request: web.Request) -> dict[str, str]:
         names = (*_SENT_ON, *self._config.forward_headers)
         return {name: request.headers[name] for name in names if name in request.headers}
+
+
+def _url_of(request: web.Request) -> str:
+    try:
+        return str(request.url.with_query(None))
+    except ValueError as error:
+        raise ProtocolError(f"Host: {request.host} is no host", hint="send the name and port of this server") from error
 
 
 async def _body(request: web.Request, limit: int, seconds: float) -> bytes:

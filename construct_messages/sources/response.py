@@ -41,6 +41,7 @@ _FORMATS: Final[Mapping[str, str]] = {media_type: name for name, media_type in M
 _DETAIL_BYTES: Final = 4096
 _DETAIL_SHOWN: Final = 300  # characters
 _INFLATED: Final = 1 << 20  # bytes at once
+_FOREVER: Final = 1e9  # seconds; what is sent may be more than a float holds
 
 
 class ResponseReader:
@@ -316,10 +317,10 @@ def seconds(retry_after: str | None) -> float | None:
     if retry_after is None:
         return None
     if retry_after.strip().isdecimal():
-        return float(retry_after)
+        return min(float(retry_after), _FOREVER)
     try:
         date = parsedate_to_datetime(retry_after)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return max(0.0, (date.replace(tzinfo=date.tzinfo or UTC) - datetime.now(UTC)).total_seconds())
 
