@@ -12,6 +12,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import UnionType
 from typing import Any, Final, Literal, Union, get_args, get_origin
@@ -192,6 +193,7 @@ def _from_flags(flags: Mapping[str, str | list[str] | bool]) -> Iterator[tuple[K
 # --- values ---
 
 
+@cache
 def _types(struct: type[msgspec.Struct]) -> dict[str, Any]:
     return {field.name: field.type for field in msgspec.structs.fields(struct)}
 
