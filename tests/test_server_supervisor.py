@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -103,8 +104,11 @@ def command_of(pid: int) -> bytes:
 
 def descendants(pid: int) -> list[int]:
     """The processes that a process started, and that these did."""
-    found = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
-    parents = dict(map(int, line.split()) for line in found.splitlines())  # type: ignore[misc] # two each
+    parents = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+            # behind the name, which stands in brackets: state, parent
+            parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
     return [one for one in parents if pid in ancestors(one, parents)]
 
 
