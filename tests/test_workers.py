@@ -17,7 +17,7 @@ import pyoxigraph as ox
 import pytest
 import pytest_asyncio
 
-from construct_messages import terms
+from construct_messages import construct_messages, terms
 from construct_messages.errors import (
     ConstructMessagesError,
     Forbidden,
@@ -34,6 +34,7 @@ from construct_messages.sources.operations import Answer, Operation
 from construct_messages.sources.oxigraph import OxigraphSource
 from construct_messages.sources.workers import WorkerPool
 from construct_messages.terms import Term
+from tests.test_construct import CASES, DATA, PREFIX
 from tests.test_sources_oxigraph import request
 
 EX = "http://example.org/"
@@ -54,11 +55,21 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+_others: set[int] = set()
+
+
+@pytest.fixture(autouse=True)
+def _only_processes_of_this_test_count() -> None:
+    """Engines that other tests started go on."""
+    _others.clear()
+    _others.update(children())
+
+
 def children() -> dict[int, str]:
     """The state of each process that this one started, by its number; Z is a zombie."""
     found = {}
     for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
+        if entry.name.isdigit() and int(entry.name) not in _others:
             try:
                 after_name = (entry / "stat").read_text().rpartition(")")[2].split()
             except OSError:  # it ended meanwhile
@@ -156,6 +167,29 @@ async def test_long_queries_arrive(pool: WorkerPool) -> None:
 def test_no_blocking_form(directory: Path) -> None:
     with pytest.raises(UsageError, match="asyncio only"):
         WorkerPool(directory).solutions(request("s", ALL))
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def case_pool(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[WorkerPool]:
+    """The data of the table of messages."""
+    path = tmp_path_factory.mktemp("cases") / "store"
+    store = ox.Store(str(path))
+    store.load(DATA, ox.RdfFormat.TURTLE)
+    del store
+    async with aclosing_pool(path, size=1) as opened:
+        yield opened
+
+
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize(
+    ("query", "options", "messages"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
+)
+async def test_messages(
+    query: str, options: dict[str, object], messages: list[list[str]], case_pool: WorkerPool
+) -> None:
+    async with construct_messages(PREFIX + query, case_pool, **options) as stream:  # type: ignore[arg-type]
+        found = [sorted(map(str, message)) async for message in stream]
+    assert found == [sorted(message) for message in messages]
 
 
 # --- time, cancellation and death ---
