@@ -279,9 +279,25 @@ async def test_response_headers(server: FaultServer, upstream: Upstream) -> None
     server.play(response(JSON_BODY, headers=kept | dropped))
     answer = await upstream.answer(ASK)
     await body_of(answer)
-    assert {name.lower(): value for name, value in answer.headers} == {
-        name.lower(): value for name, value in (kept | {"Content-Type": JSON}).items()
-    }
+    assert dict(answer.headers) == kept | {"Content-Type": JSON}
+
+
+async def test_headers_that_come_more_than_once(server: FaultServer, upstream: Upstream) -> None:
+    server.play(response(JSON_BODY, headers={"Vary": "Accept", "vary": "Cookie", "VARY": "Origin"}))
+    answer = await upstream.answer(ASK)
+    assert [value for name, value in answer.headers if name == "Vary"] == ["Accept, Cookie, Origin"]
+    await body_of(answer)
+    server.play(response(PAGE, "text/plain", headers={"content-type": "text/html"}))
+    with pytest.raises(SourceError, match="page for browsers"):
+        await upstream.answer(ASK)
+
+
+@pytest.mark.parametrize("status", ["101 Switching Protocols", "099 Odd", "999 Odd"])
+async def test_a_status_that_is_no_answer(server: FaultServer, upstream: Upstream, status: str) -> None:
+    server.play(response(JSON_BODY, status=status))
+    with pytest.raises(SourceError) as caught:
+        await upstream.answer(ASK)
+    assert caught.value.status == 502
 
 
 async def test_only_the_head(server: FaultServer, upstream: Upstream) -> None:
@@ -379,12 +395,16 @@ async def test_credentials_that_are_refused(
 
 
 @pytest.mark.parametrize(
-    "location", ["http://169.254.169.254/latest", "http://localhost:1/", "file:///etc/passwd", "//elsewhere.example/"]
+    "location",
+    [
+        *("http://169.254.169.254/latest", "http://localhost:1/", "file:///etc/passwd", "//elsewhere.example/"),
+        *("http://[", "//h:99999/", "/a\x01b"),
+    ],
 )
 async def test_redirects_to_elsewhere(server: FaultServer, upstream: Upstream, location: str) -> None:
     server.play(response(b"", status="307 Temporary Redirect", headers={"Location": location}))
     for failing in (upstream.answer(ASK), solutions(upstream)):
-        with pytest.raises(SourceError, match="was not followed") as caught:
+        with pytest.raises(SourceError, match="was not followed|is no URL|could not be reached") as caught:
             await failing
         assert caught.value.status == 502
 

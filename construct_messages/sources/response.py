@@ -41,6 +41,7 @@ _FORMATS: Final[Mapping[str, str]] = {media_type: name for name, media_type in M
 _DETAIL_BYTES: Final = 4096
 _DETAIL_SHOWN: Final = 300  # characters
 _INFLATED: Final = 1 << 20  # bytes at once
+_DIGITS: Final = 20  # a number of more is no number of solutions
 _FOREVER: Final = 1e9  # seconds; what is sent may be more than a float holds
 
 
@@ -281,8 +282,12 @@ def redirected(url: str, status: int, header: Header) -> str | None:
     location = header("Location")
     if not 300 <= status < 400 or location is None:
         return None
-    target = urljoin(url, location)
-    if status not in (301, 302, 307, 308) or _origin(target) != _origin(url):
+    try:
+        target = urljoin(url, location)
+        follow = status in (301, 302, 307, 308) and _origin(target) == _origin(url) and target.isprintable()
+    except ValueError as error:
+        raise SourceError(f"{without_query(url)} redirects to {location[:200]!a}, which is no URL") from error
+    if not follow:
         raise SourceError(
             f"{without_query(url)} redirects to {without_query(target)}, which was not followed",
             hint="give the new URL as the source, if you trust it",
@@ -309,7 +314,7 @@ def _promised(header: Header) -> int | None:
 
 def _cap(header: Header) -> int | None:
     value = (header("X-SPARQL-MaxRows") or "").strip()
-    return int(value) if value.isascii() and value.isdigit() and int(value) > 0 else None
+    return (int(value) or None) if value.isascii() and value.isdigit() and len(value) < _DIGITS else None
 
 
 def seconds(retry_after: str | None) -> float | None:

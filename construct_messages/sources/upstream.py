@@ -26,7 +26,8 @@ from construct_messages.sources.patience import RETRIES, Patience
 from construct_messages.sources.response import TRANSIENT, answer_status, seconds, without_query
 from construct_messages.sources.retries import attempts
 
-_HTML: Final = ("text/html", "application/xhtml+xml")
+# others than these would say something to a hop between here and the client, such as 101
+_STATUSES: Final = range(200, 600)
 # what a client may ask for it with beside Accept
 _FORMAT_PARAMETERS: Final = ("format", "output", "results")
 _DATASET: Final = ("default-graph-uri", "named-graph-uri")
@@ -42,13 +43,11 @@ _NOT_SENT_ON: Final = frozenset(
 # What of an answer's headers is about its content. Not those of the connection or the server (Server, Date,
 # Strict-Transport-Security, Alt-Svc), nor those that would act in a browser on the server's own origin (Set-Cookie,
 # Content-Security-Policy, Access-Control-*, Location).
-_RELAYED: Final = frozenset(
-    (
-        *("content-type", "content-encoding", "content-length", "content-language", "content-disposition"),
-        *("etag", "last-modified", "cache-control", "expires", "age", "vary"),
-        *("retry-after", "www-authenticate", "allow", "link", "warning"),
-        *("x-sparql-maxrows", "x-sparql-default-graph", "x-sql-state", "x-sql-message"),
-    )
+_RELAYED: Final = (
+    *("Content-Type", "Content-Encoding", "Content-Length", "Content-Language", "Content-Disposition"),
+    *("ETag", "Last-Modified", "Cache-Control", "Expires", "Age", "Vary"),
+    *("Retry-After", "WWW-Authenticate", "Allow", "Link", "Warning"),
+    *("X-SPARQL-MaxRows", "X-SPARQL-Default-Graph", "X-SQL-State", "X-SQL-Message"),
 )
 
 
@@ -158,7 +157,9 @@ class Upstream:
         except SourceError:
             response.close()
             raise
-        headers = tuple((name, value) for name, value in response.headers.items() if name.lower() in _RELAYED)
+        headers = tuple(
+            (name, ", ".join(response.headers.getall(name))) for name in _RELAYED if name in response.headers
+        )
         body = self._body(response, patience)
         await anext(body)  # begun, so that closing it ends the request even if nobody reads it
         return Answer(response.status, headers, body)
@@ -257,11 +258,13 @@ class Upstream:
     def _check_answer(self, operation: Operation, response: aiohttp.ClientResponse) -> None:
         if response.status == 401 and "Authorization" in self._own_headers and not _authenticates(operation):
             raise self._refusal(operation, response)  # the credentials are not the client's, who cannot mend them
-        if response.content_type in _HTML and (response.status >= 500 or not _asks_for_html(operation)):
+        if _is_for_browsers(response) and (response.status >= 500 or not _asks_for_html(operation)):
+            raise self._refusal(operation, response)
+        if response.status not in _STATUSES:
             raise self._refusal(operation, response)
 
     def _refusal(self, operation: Operation, response: aiohttp.ClientResponse) -> SourceError:
-        page = " and a page for browsers" if response.content_type in _HTML else ""
+        page = " and a page for browsers" if _is_for_browsers(response) else ""
         return SourceError(
             f"{self._name} answered with HTTP status {response.status}{page}",
             status=answer_status(response.status, client_authenticates=_authenticates(operation)),
@@ -283,6 +286,11 @@ class Upstream:
 
 def _authenticates(operation: Operation) -> bool:
     return any(name.lower() == "authorization" for name in operation.headers)
+
+
+def _is_for_browsers(response: aiohttp.ClientResponse) -> bool:
+    # of several types, browsers take another than aiohttp
+    return any("html" in content_type.lower() for content_type in response.headers.getall("Content-Type", ()))
 
 
 def _asks_for_html(operation: Operation) -> bool:
