@@ -432,21 +432,25 @@ def test_a_probe_that_fails_says_nothing(server: FaultServer, client: str, answe
 
 
 @pytest.mark.parametrize(
-    ("profile", "order", "sent"),
+    ("profile", "order", "offset", "sent"),
     [
-        ("generic", "", "SELECT ?s ?o WHERE { ?s ?p ?o } LIMIT 1 OFFSET 15"),
-        ("virtuoso", "", "SELECT ?s ?o WHERE { ?s ?p ?o } LIMIT 1 OFFSET 15"),
-        ("generic", " ORDER BY ?o", "SELECT ?s ?o WHERE { ?s ?p ?o } ORDER BY ?o LIMIT 1 OFFSET 15"),
+        ("generic", "", 3, "SELECT ?s ?o WHERE { ?s ?p ?o } LIMIT 1 OFFSET 15"),
+        ("virtuoso", "", 9_999, "SELECT ?s ?o WHERE { ?s ?p ?o } LIMIT 1 OFFSET 10011"),
+        ("generic", " ORDER BY ?o", 9_999, "SELECT ?s ?o WHERE { ?s ?p ?o } ORDER BY ?o LIMIT 1 OFFSET 10011"),
+        ("virtuoso", " ORDER BY ?o", 9_987, "SELECT ?s ?o WHERE { ?s ?p ?o } ORDER BY ?o LIMIT 1 OFFSET 9999"),
         (
             "virtuoso",
             " ORDER BY ?o",
-            "SELECT ?s ?o WHERE { { SELECT ?s ?o WHERE { ?s ?p ?o } ORDER BY ?o } } LIMIT 1 OFFSET 15",
+            9_988,
+            "SELECT ?s ?o WHERE { { SELECT ?s ?o WHERE { ?s ?p ?o } ORDER BY ?o } } LIMIT 1 OFFSET 10000",
         ),
     ],
 )
-def test_what_a_probe_asks(server: FaultServer, client: str, profile: str, order: str, sent: str) -> None:
+def test_what_a_probe_asks(server: FaultServer, client: str, profile: str, order: str, offset: int, sent: str) -> None:
     server.play(_page(0, 12, 12), _page(12, 12))
-    select = Select("", "SELECT ?s ?o ", VARIABLES, "WHERE ", "{ ?s ?p ?o }", order=order, slice=" OFFSET 3", offset=3)
+    select = Select(
+        "", "SELECT ?s ?o ", VARIABLES, "WHERE ", "{ ?s ?p ?o }", order=order, slice=f" OFFSET {offset}", offset=offset
+    )
     assert read(client, EndpointSource(server.url, profile=profile), Request(select, timeout=10)) == (TABLE, None)
     assert server.asked[1].parameters["query"] == [sent]
 

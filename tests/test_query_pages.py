@@ -216,6 +216,24 @@ def test_whole_text_of_each_change() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("order", "keys"),
+    [
+        ("", "?s ?o"),
+        ("ORDER BY ?o", "?o ?s"),
+        ("ORDER BY $o DESC(?s)", "$o DESC(?s)"),
+        ("order by asc ( ?s )", "asc ( ?s ) ?o"),
+        ("ORDER BY (?o) STR(?s)", "(?o) STR(?s) ?s"),
+        ("ORDER BY (?o + 1) ?x", "(?o + 1) ?x ?s ?o"),
+        ("ORDER BY <urn:f>(?s) DESC(?o)", "<urn:f>(?s) DESC(?o) ?s"),
+    ],
+)
+def test_ties_are_broken_by_what_is_no_key_yet(order: str, keys: str) -> None:
+    window = page(select(f"CONSTRUCT {{ ?s :p ?o }} WHERE {{ ?s ?x ?o }} {order}"), 10, 0)
+    assert window is not None
+    assert " ".join(window.order.split()[2:]) == keys
+
+
 @pytest.mark.parametrize(("limit", "offset"), [(0, 0), (-1, 0), (1, -1)])
 def test_no_such_page(limit: int, offset: int) -> None:
     with pytest.raises(UsageError, match="there is no page"):

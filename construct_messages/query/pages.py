@@ -11,7 +11,7 @@ from itertools import zip_longest
 
 from construct_messages.errors import UsageError
 from construct_messages.query.select import Select
-from construct_messages.query.tokens import error, tokenize
+from construct_messages.query.tokens import Token, decoded, error, outer, tokenize
 
 
 def page(select: Select, limit: int, offset: int, *, wrap: bool = False) -> Select | None:
@@ -47,8 +47,10 @@ def page(select: Select, limit: int, offset: int, *, wrap: bool = False) -> Sele
         limit = min(limit, select.limit - offset)
     if limit < 1:
         return None
-    ties = " ".join(f"?{name}" for name in select.variables)
-    ordered = replace(select, order=f"{select.order or ' ORDER BY'} {ties}{_gap(select)}")
+    # a key that is named twice breaks an engine or two, and tells nothing
+    keys = _plain_keys(select.order)
+    ties = "".join(f" ?{name}" for name in select.variables if name not in keys)
+    ordered = replace(select, order=f"{select.order or ' ORDER BY'}{ties}{_gap(select)}")
     return _slice(ordered, limit, select.offset + offset, wrap=wrap)
 
 
@@ -66,6 +68,32 @@ def beyond(select: Select, count: int, *, wrap: bool = False) -> Select:
     """
     _check_own(select)
     return _slice(select, 1, select.offset + count, wrap=wrap and bool(select.order))
+
+
+def _plain_keys(order: str) -> set[str]:
+    """The variables that are sort keys by themselves.
+
+    >>> sorted(_plain_keys("ORDER BY ?a DESC(?b) (?c) STR(?d) (?e + 1)"))
+    ['a', 'b', 'c']
+    """
+    tokens = tokenize(order)
+    keys = set()
+    for index in outer(tokens, 0, len(tokens)):
+        token, inside = tokens[index], tokens[index + 1 : index + 3]
+        if token.kind == "variable":
+            keys.add(decoded(order, token)[1:])
+        elif (
+            token.is_mark("(")
+            and [part.kind for part in inside] == ["variable", "mark"]
+            and inside[1].is_mark(")")
+            and not (index and _is_function(tokens[index - 1]))
+        ):
+            keys.add(decoded(order, inside[0])[1:])
+    return keys
+
+
+def _is_function(token: Token) -> bool:
+    return token.kind in ("iri", "pname") or token.keyword not in ("", "ASC", "DESC", "BY")
 
 
 def _slice(select: Select, limit: int, start: int, *, wrap: bool) -> Select:

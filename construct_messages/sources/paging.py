@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from types import TracebackType
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from construct_messages.errors import IncompleteResult, QueryError, SourceError, SourceTimeout
 from construct_messages.query.pages import beyond
@@ -21,6 +21,8 @@ from construct_messages.solutions import Solutions
 from construct_messages.sources import Request
 from construct_messages.sources.profiles import Profile
 from construct_messages.sources.response import Header, ResponseReader
+
+_FIRST_PAGE: Final = 500
 
 _NewReader: TypeAlias = Callable[[int, Header, tuple[str, ...]], ResponseReader]
 
@@ -145,29 +147,40 @@ def pages(request: Request, profile: Profile, *, asked: tuple[str, ...], url: st
             f"{url} gives at most {whole.cap} solutions, and {whole.count} came",
             # the header that announces a cap is Virtuoso's, which sorts large offsets only inside a sub-select
             hint=f"read the result in pages: page_size={whole.cap}"
-            + ("" if profile.wrap_slices else ', of a Virtuoso with profile="virtuoso"'),
+            + ("" if profile.sort_window else ', of a Virtuoso with profile="virtuoso"'),
         )
         try:
-            next_one = beyond(select, whole.count, wrap=profile.wrap_slices)
+            next_one = beyond(select, whole.count, wrap=_wraps(profile, select.offset + whole.count + 1))
         except QueryError as error:  # a dialect's LIMIT, which cannot be told
             raise capped from error
         yield (probe := _Probe(url, lambda _: next_one, True, partial(new_reader, _Counting), capped))
         if probe.count:
             raise capped
         return
-    size, position = request.page_size, 0
-    while (part := window(select, size, position, wrap=profile.wrap_slices)) is not None:
+    # the first page is small: an engine gives the beginning of an order sooner than a lot of it
+    full, position = request.page_size, 0
+    size = min(full, _FIRST_PAGE)
+    while (part := _window(select, size, position, profile)) is not None:
         wanted = part.limit or 0
-        rest = partial(_rest, select, wanted, position, profile.wrap_slices)
+        rest = partial(_rest, select, wanted, position, profile)
         yield (page := Page(url, rest, True, partial(new_reader, ResponseReader)))
         if page.count > wanted:
             raise IncompleteResult(f"{url} sent {page.count} solutions for a page of {wanted}: it does not heed LIMIT")
         if page.count < wanted:
             if not page.cap or page.count_of_last < page.cap:
                 return  # nothing is left
-            size = page.cap
+            full = page.cap
+        size = full
         position += page.count
 
 
-def _rest(select: Select, wanted: int, position: int, wrap: bool, came: int) -> Select | None:
-    return window(select, wanted - came, position + came, wrap=wrap) if came < wanted else None
+def _rest(select: Select, wanted: int, position: int, profile: Profile, came: int) -> Select | None:
+    return _window(select, wanted - came, position + came, profile) if came < wanted else None
+
+
+def _window(select: Select, size: int, position: int, profile: Profile) -> Select | None:
+    return window(select, size, position, wrap=_wraps(profile, select.offset + position + size))
+
+
+def _wraps(profile: Profile, end: int) -> bool:
+    return profile.sort_window is not None and end > profile.sort_window

@@ -21,14 +21,15 @@ class Profile:
             known to be that of the recommendation.
         prefixes: what queries may use without declaring it.
         stable_blank_nodes: a blank node label means the same node in every response.
-        wrap_slices: ORDER BY with LIMIT and OFFSET is refused above some size, unless the order is in a sub-select.
+        sort_window: ORDER BY is refused where OFFSET and LIMIT add up to more, unless the order is in a sub-select;
+            None: it never is.
         timeouts: what the engine's refusals hold where a query took too long for it.
     """
 
     results: tuple[str, ...] = ("json", "xml")
     prefixes: Mapping[str, str] = field(default_factory=dict)
     stable_blank_nodes: bool = False
-    wrap_slices: bool = False
+    sort_window: int | None = None
     timeouts: tuple[str, ...] = ()
 
     @classmethod
@@ -98,7 +99,7 @@ PROFILES: Final[Mapping[str, Profile]] = {
     "oxigraph": Profile(results=("tsv", "json")),
     # its XML can hold characters that XML has not, its TSV is CSV with tabs; nodeID:// labels are the store's own
     "virtuoso": Profile(
-        results=("json",), prefixes=_DBPEDIA, stable_blank_nodes=True, wrap_slices=True, timeouts=("S1T00",)
+        results=("json",), prefixes=_DBPEDIA, stable_blank_nodes=True, sort_window=10_000, timeouts=("S1T00",)
     ),
     "blazegraph": Profile(prefixes=_WIKIDATA, timeouts=("TimeoutException", "QueryTimeout")),
     # a 429 of its own is a query that took too long, not one too many
