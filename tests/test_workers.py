@@ -98,6 +98,15 @@ async def pool(directory: Path) -> AsyncIterator[WorkerPool]:
     assert len(os.listdir("/proc/self/fd")) <= descriptors
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def steady(directory: Path) -> AsyncIterator[WorkerPool]:
+    """For tests that leave the processes alone."""
+    async with aclosing_pool(directory, size=2) as opened:
+        yield opened
+
+
+module = pytest.mark.asyncio(loop_scope="module")
+
 ALL = "{ ?s ?p ?n }"
 CROSS = "{ ?s ?p ?o . ?s2 ?p2 ?o2 }"
 # finds nothing, for minutes
@@ -116,17 +125,19 @@ async def quick(pool: WorkerPool) -> None:
 # --- solutions ---
 
 
+@module
 @pytest.mark.parametrize("count", [0, 1, 63, 64, 65, 1500])
-async def test_the_same_solutions_as_in_this_process(count: int, pool: WorkerPool, directory: Path) -> None:
+async def test_the_same_solutions_as_in_this_process(count: int, steady: WorkerPool, directory: Path) -> None:
     asked = request("s n missing", f"{{ SELECT * {{ ?s ?p ?n }} ORDER BY ?n LIMIT {count} }}")
-    found = await collect(pool, asked)
+    found = await collect(steady, asked)
     assert len(found) == count
     assert found == await collect(OxigraphSource(open_directory(directory)), asked)
 
 
-async def test_datasets(pool: WorkerPool) -> None:
+@module
+async def test_datasets(steady: WorkerPool) -> None:
     async def found(group: str, **options: object) -> set[str]:
-        return {terms.literal_parts(o)[0] for (o,) in await collect(pool, request("o", group, **options))}
+        return {terms.literal_parts(o)[0] for (o,) in await collect(steady, request("o", group, **options))}
 
     plain, named = "{ ?s ?p ?o FILTER(LANG(?o) = 'en') }", "{ GRAPH ?g { ?s ?p ?o } }"
     assert await found(plain) == set()
@@ -158,10 +169,11 @@ async def test_errors_are_those_of_the_engine_in_this_process(
     await quick(pool)
 
 
-async def test_long_queries_arrive(pool: WorkerPool) -> None:
+@module
+async def test_long_queries_arrive(steady: WorkerPool) -> None:
     """Longer than what a socket holds."""
     values = " ".join(f"<{EX}s{n}>" for n in range(COUNT)) + " " * 1_000_000
-    assert len(await collect(pool, request("s", f"{{ VALUES ?s {{ {values} }} ?s ?p ?o }}"))) == COUNT
+    assert len(await collect(steady, request("s", f"{{ VALUES ?s {{ {values} }} ?s ?p ?o }}"))) == COUNT
 
 
 def test_no_blocking_form(directory: Path) -> None:
@@ -180,7 +192,7 @@ async def case_pool(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[W
         yield opened
 
 
-@pytest.mark.asyncio(loop_scope="module")
+@module
 @pytest.mark.parametrize(
     ("query", "options", "messages"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
 )
@@ -474,12 +486,14 @@ async def ask(pool: WorkerPool, text: str, accept: str | None = None, **options:
     return content_type, await body_of(answer)
 
 
-async def test_head_evaluates_nothing(pool: WorkerPool) -> None:
-    assert await ask(pool, f"SELECT ?s {STUCK}", head=True) == ("application/sparql-results+json", b"")
+@module
+async def test_head_evaluates_nothing(steady: WorkerPool) -> None:
+    assert await ask(steady, f"SELECT ?s {STUCK}", head=True) == ("application/sparql-results+json", b"")
     with pytest.raises(QueryError):
-        await ask(pool, "SELECT", head=True)
+        await ask(steady, "SELECT", head=True)
 
 
+@module
 @pytest.mark.parametrize(
     ("operation", "kind", "status", "words"),
     [
@@ -496,12 +510,12 @@ async def test_head_evaluates_nothing(pool: WorkerPool) -> None:
     ids=["syntax", "graphs", "fails", "late solutions", "late ask", "update", "results", "triples", "nothing"],
 )
 async def test_the_status_is_known_before_the_answer(
-    operation: Operation, kind: type[ConstructMessagesError], status: int, words: str, pool: WorkerPool
+    operation: Operation, kind: type[ConstructMessagesError], status: int, words: str, steady: WorkerPool
 ) -> None:
     with pytest.raises(kind, match=words) as caught:
-        await pool.answer(operation)
+        await steady.answer(operation)
     assert caught.value.status == status
-    await quick(pool)
+    await quick(steady)
 
 
 async def test_an_answer_that_breaks_does_not_end(pool: WorkerPool) -> None:
