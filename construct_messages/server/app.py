@@ -105,7 +105,7 @@ class _Server:
         self._backends = {
             name: open_backend(endpoint, directories.get(name)) for name, endpoint in config.endpoints.items()
         }
-        self._health = Health(self._backends)
+        self._health = Health({path_of(name): backend for name, backend in self._backends.items()})
         self.app = app = web.Application(middlewares=[self._observe])
         app.on_response_prepare.append(self._add_headers)
         app.on_startup.append(self._start)
@@ -174,7 +174,9 @@ class _Server:
             return web.Response()  # to nobody
         except Aborted as error:
             record.aborted(reason_of(error.__cause__))
-            self._journal.say("warning", "reset", reason=str(error.__cause__))
+            # an engine's own words may hold the query
+            cause = str(error.__cause__) if self._config.log_queries else type(error.__cause__).__name__
+            self._journal.say("warning", "reset", cause=cause)
             return web.Response()
         except asyncio.CancelledError:
             if self._stopping:
@@ -189,8 +191,6 @@ class _Server:
                 return web.Response()
             response = problem(ConstructMessagesError("the server failed"), record.id)
             record.refused(response.status)
-        else:
-            record.status = response.status
         return response
 
     async def _add_headers(self, request: web.Request, response: web.StreamResponse) -> None:
@@ -200,6 +200,7 @@ class _Server:
         record: Record | None = request.get(RECORD)
         if record is not None:
             headers["X-Request-ID"] = record.id
+            record.status = response.status
         vary = {name.strip() for name in headers.get("Vary", "").split(",") if name.strip()}
         vary |= {"Accept", "Accept-Encoding"}
         origin = request.headers.get("Origin")

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import msgspec
 from aiohttp import web
+from stamina.instrumentation import set_on_retry_hooks
 
 from construct_messages.errors import ConstructMessagesError
 from construct_messages.server.app import make_app, runner_of
@@ -86,6 +87,7 @@ async def serve(
     Raises:
         ConstructMessagesError: an endpoint cannot be opened.
     """
+    set_on_retry_hooks([journal.retried])
     app = make_app(config, directories=directories, journal=journal, metrics=Metrics())
     under_way = _UnderWay()
     app.middlewares.insert(0, under_way.middleware)
