@@ -235,7 +235,7 @@ def test_paths_in_a_file_are_beside_it(here: Path, monkeypatch: pytest.MonkeyPat
         ("public_url = 'example.org'\n" + REMOTE, "public_url is no http.s. URL", "https://"),
         ("cors = ['example.org']\n" + REMOTE, "cors: 'example.org' is no origin", "https://example.org"),
         ("cors = ['https://example.org/']\n" + REMOTE, "cors: .* is no origin", "https://example.org"),
-        ("workers = 5\n" + FILES, "endpoint.evaluators is 4, which 5 workers cannot share", "at least 5"),
+        ("workers = 9\n" + FILES, "endpoint.evaluators is 8, which 9 workers cannot share", "at least 9"),
         ("workers = 3\n" + REMOTE + "concurrency = 2", "endpoints.d.concurrency is 2, which 3 workers", "at least 3"),
     ],
     ids=lambda value: value.replace(REMOTE, "").replace("\n", "; ")[:50] if isinstance(value, str) else None,

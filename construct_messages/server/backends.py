@@ -7,7 +7,10 @@ from pathlib import Path
 
 from construct_messages.errors import UsageError
 from construct_messages.server.config import Endpoint
+from construct_messages.server.gate import Gate
 from construct_messages.sources.operations import Backend
+from construct_messages.sources.upstream import Upstream
+from construct_messages.sources.workers import WorkerPool
 
 
 def open_backend(endpoint: Endpoint, directory: Path | None = None) -> Backend:
@@ -21,15 +24,20 @@ def open_backend(endpoint: Endpoint, directory: Path | None = None) -> Backend:
         ConstructMessagesError: it cannot be opened.
     """
     if not endpoint.is_remote:
-        from construct_messages.sources.workers import WorkerPool
-
         if directory is None:
             if len(endpoint.source) != 1 or not Path(endpoint.source[0]).is_dir():
                 raise UsageError(f"{' '.join(endpoint.source)}: files must be loaded into a store before")
             directory = Path(endpoint.source[0])
-        return WorkerPool(directory, size=endpoint.evaluators, queue_seconds=endpoint.queue_seconds)
-    from construct_messages.sources.upstream import Upstream
-
+        pool = WorkerPool(
+            directory,
+            size=endpoint.evaluators,
+            queue_seconds=endpoint.queue_seconds,
+            memory_bytes=endpoint.evaluator_bytes,
+        )
+        policy = endpoint.service_policy
+        if policy == "deny":
+            return pool
+        return Gate(pool, policy, contact=endpoint.contact, seconds=endpoint.limits.seconds)
     return Upstream(
         endpoint.source[0],
         profile=endpoint.profile,

@@ -34,7 +34,7 @@ OF_URLS: Final = (
     *("profile", "results", "method", "page_size", "contact", "user_variable", "password_variable", "token_variable"),
     *("forward_headers", "allow_private", "update", "sponge", "retries", "connect_seconds", "read_seconds", "rate"),
 )
-OF_FILES: Final = ("evaluators",)
+OF_FILES: Final = ("evaluators", "evaluator_bytes")
 
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -83,7 +83,8 @@ class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         queue_seconds: how long a request may wait for its turn; then 503.
         queue_length: requests that may wait; one more gets 503 at once.
         rate: requests a second to a URL, on average; None: no bound.
-        evaluators: processes that evaluate over files.
+        evaluators: processes that evaluate over files, one query each.
+        evaluator_bytes: memory that each of them may take for itself; a query that needs more fails. None: no bound.
         buffer_bytes: logs up to this size are sent whole, with their length.
         limits: see `Limits`.
     """
@@ -108,9 +109,10 @@ class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     read_seconds: Seconds = 120.0
     concurrency: Count = 50
     queue_seconds: Patience = 10.0
-    queue_length: Size = 100
+    queue_length: Size = 1000
     rate: Rate | None = None
-    evaluators: Count = 4
+    evaluators: Count = 8
+    evaluator_bytes: Count | None = None
     buffer_bytes: Size = 0
     limits: Limits = Limits()
 

@@ -138,6 +138,8 @@ def explain(error: BaseException, hint: str | None) -> ConstructMessagesError:
     """
     if isinstance(error, ConstructMessagesError):
         return error
+    if isinstance(error, RuntimeError) and str(error).startswith("The custom function"):
+        return QueryError(f"the embedded engine refuses the query: {error}", hint="use the functions of SPARQL")
     if not isinstance(error, SyntaxError):
         return SourceError(f"the embedded evaluation failed: {error}")
     place, said = _AT.search(str(error)), _SENTENCE.search(str(error))

@@ -45,7 +45,8 @@ SOLUTIONS: Final = (
 """For SELECT and ASK, the default first."""
 
 TRIPLES: Final = (
-    Serialization("text/turtle", ("ttl", "turtle", "application/x-turtle"), charset=True),
+    # every Turtle document is one of N3
+    Serialization("text/turtle", ("ttl", "turtle", "application/x-turtle", "n3", "text/n3", "text/rdf+n3"), True),
     Serialization("application/n-triples", ("nt", "ntriples", "n-triples", "text/plain")),
     Serialization("application/rdf+xml", ("rdf", "rdfxml", "rdf+xml", "xml", "application/xml", "text/xml")),
     Serialization("application/ld+json", ("jsonld", "json-ld", "json", "application/json")),
