@@ -22,12 +22,14 @@ class Act(Enum):
 
     STALL = "send nothing more, until the client leaves or the server stops"
     RESET = "end the connection with a reset"
-    PAUSE = "wait a moment, so that what was sent has been read"
+    PAUSE = "wait a moment"
+    HOLD = "wait until `go_on` is set"
 
 
 STALL: Final = Act.STALL
 RESET: Final = Act.RESET
 PAUSE: Final = Act.PAUSE
+HOLD: Final = Act.HOLD
 
 _PAUSE_SECONDS: Final = 0.1
 
@@ -62,6 +64,7 @@ class FaultServer:
         self.asked: list[Asked] = []
         self.left = threading.Event()  # a client closed its connection before everything was sent
         self.connections = 0  # since `play`
+        self.go_on = threading.Event()  # for those that are held
         self._scripts: list[Script | Answering] = []
         self._turn = threading.Lock()
         self._stop = threading.Event()
@@ -77,6 +80,7 @@ class FaultServer:
         with self._turn:
             self.asked.clear()
             self.left.clear()
+            self.go_on.clear()
             self.connections = 0
             self._scripts = [[script] if isinstance(script, bytes) else script for script in scripts]
 
@@ -126,6 +130,9 @@ class FaultServer:
                 self._stall(connection)
             elif piece is PAUSE:
                 self._stop.wait(_PAUSE_SECONDS)
+            elif piece is HOLD:
+                while not (self.go_on.wait(_PAUSE_SECONDS) or self._stop.is_set()):
+                    pass
             elif piece is RESET:
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             else:

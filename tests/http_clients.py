@@ -6,6 +6,7 @@ urllib's lines, or `http.client`'s `read(n)`, would end cleanly on a body that w
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import gzip
 import http.client
@@ -22,8 +23,9 @@ from urllib.parse import parse_qsl, urlsplit
 import aiohttp
 import yarl
 from SPARQLWrapper import SPARQLWrapper
+from SPARQLWrapper.SPARQLExceptions import SPARQLWrapperException
 
-_SECONDS: Final = 30.0
+_SECONDS: Final = 10.0
 
 
 class Received(NamedTuple):
@@ -81,16 +83,16 @@ def by_sparqlwrapper(url: str, headers: Mapping[str, str]) -> Received:
         wrapper.addCustomHttpHeader(name, value)
 
     def ask() -> http.client.HTTPResponse:
-        try:
-            response: http.client.HTTPResponse = wrapper.query().response
-        except Exception as error:
-            # it says some statuses with errors of its own, raised while it handles urllib's
-            if isinstance(error.__context__, urllib.error.HTTPError):
-                raise error.__context__ from None
-            raise
+        response: http.client.HTTPResponse = wrapper.query().response
         return response
 
-    return _read(ask)
+    try:
+        return _read(ask)
+    except SPARQLWrapperException as error:  # of its own for some statuses, raised while it handled urllib's
+        refusal = error.__context__
+        assert isinstance(refusal, urllib.error.HTTPError)
+        body: bytes = ast.literal_eval(str(error).partition("Response:\n")[2])
+        return _received(refusal.code, refusal.headers.items(), body)
 
 
 def _read(ask: Callable[[], http.client.HTTPResponse]) -> Received:
@@ -171,7 +173,7 @@ CLIENTS: Final[Mapping[str, Client]] = {
 }
 """By name; those of curl need it installed."""
 
-SPARQL_CLIENTS: Final[Mapping[str, Client]] = CLIENTS | {"SPARQLWrapper": _in_a_thread(by_sparqlwrapper)}
+SPARQL_CLIENTS: Final[Mapping[str, Client]] = {**CLIENTS, "SPARQLWrapper": _in_a_thread(by_sparqlwrapper)}
 """Those too that send a query, which the URL must hold."""
 
 

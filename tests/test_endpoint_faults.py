@@ -28,7 +28,7 @@ from construct_messages.sources import UNION, Request
 from construct_messages.sources.endpoint import EndpointSource, WrapperSource
 from construct_messages.terms import Term
 from tests.clients import BODIES, JSON_BODY, SELECT, TABLE, VARIABLES, read
-from tests.fault_server import JSON, STALL, FaultServer, chunks, response
+from tests.fault_server import JSON, PAUSE, RESET, STALL, FaultServer, chunks, response
 from tests.results_documents import json_document
 
 
@@ -91,6 +91,22 @@ def test_a_cut_answer(server: FaultServer, client: str, results: str, framing: s
         came, error = read(client, EndpointSource(server.url, results=results))
         assert isinstance(error, IncompleteResult), cut
         assert came == TABLE[: len(came)]
+
+
+@pytest.mark.parametrize("frame", [b"none\r\n", b"-1\r\n", b"3\r\nabcdef\r\n0\r\n\r\n", b"\r\n0\r\n\r\n"])
+def test_chunks_that_are_framed_wrongly(server: FaultServer, client: str, frame: bytes) -> None:
+    server.play([response(JSON_BODY).removesuffix(b"0\r\n\r\n"), PAUSE, frame])
+    came, error = read(client, EndpointSource(server.url), Request(SELECT, timeout=60))
+    assert isinstance(error, IncompleteResult)  # at once, not when the time is up
+    assert came == TABLE
+
+
+@pytest.mark.parametrize("results", ["json", "xml"])
+def test_a_reset_is_no_end(server: FaultServer, client: str, results: str) -> None:
+    server.play([response(*BODIES[results], framing="close"), PAUSE, RESET])
+    came, error = read(client, EndpointSource(server.url))
+    assert isinstance(error, IncompleteResult)
+    assert came == TABLE
 
 
 @pytest.mark.parametrize("results", BODIES)

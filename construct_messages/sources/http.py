@@ -252,7 +252,10 @@ async def areceive(response: aiohttp.ClientResponse, patience: Patience, cut: Ca
     left = patience.left()
     try:
         async with asyncio.timeout(left):
-            return await response.content.readany()
+            data = await response.content.readany()
+        if not data and (error := response.content.exception()) is not None:
+            raise error  # it came with the end
+        return data
     except TimeoutError as error:
         raise patience.exhausted() from error
     except (OSError, aiohttp.ClientError, RuntimeError) as error:  # aiohttp's RuntimeError: the session was closed
@@ -296,7 +299,7 @@ async def _aopen(
     left = patience.left()
     try:
         async with asyncio.timeout(left):
-            return await session.request(
+            response = await session.request(
                 request.get_method(),
                 yarl.URL(target, encoded=True),
                 data=request.data,
@@ -309,6 +312,41 @@ async def _aopen(
         raise patience.exhausted() from error
     except (OSError, aiohttp.ClientError) as error:
         raise _unreachable(url, error) from error
+    _watch(response)
+    return response
+
+
+def _watch(response: aiohttp.ClientResponse) -> None:
+    """Makes the loss of the connection an error of the body where aiohttp does not.
+
+    It would wait for ever behind a chunk whose framing is damaged, and take a reset for the end of a body that ends
+    with the connection.
+    """
+    content = response.content
+    protocol = None if response.connection is None else response.connection.protocol
+    closed = None if protocol is None else protocol.closed
+    if protocol is None or closed is None:
+        return  # the whole body is here
+    is_delimited = "Content-Length" in response.headers or "Transfer-Encoding" in response.headers
+
+    def end(closed: asyncio.Future[None]) -> None:
+        cause = closed.exception() or (protocol.exception() if is_delimited else None)
+        if cause is not None and content.exception() is None and not (is_delimited and content.is_eof()):
+            content.set_exception(aiohttp.ClientPayloadError(reason(cause)))
+
+    def forget() -> None:
+        closed.remove_done_callback(end)
+
+    closed.remove_done_callback(_notice)  # of the last response
+    closed.add_done_callback(_notice)
+    closed.add_done_callback(end)
+    if is_delimited:  # then the connection may serve further requests, and must not keep this response
+        content.on_eof(forget)
+
+
+def _notice(closed: asyncio.Future[None]) -> None:
+    """Takes an exception that is nobody's: a connection that is lost while it waits for a request."""
+    closed.exception()
 
 
 # --- errors both have -----------------------------------------------------------------------------------------------
@@ -346,6 +384,9 @@ def _too_many_redirects(url: str) -> SourceError:
 
 def reason(cause: object) -> str:
     """What a library's exception says, or its kind where it says nothing; never the URL, which may hold the query."""
-    if isinstance(cause, aiohttp.ClientResponseError):
-        cause = cause.message
+    match cause:
+        case aiohttp.ClientResponseError() | aiohttp.http.HttpProcessingError():
+            cause = cause.message
+        case aiohttp.ServerDisconnectedError():
+            cause = "the connection was closed before an answer"  # aiohttp may show the head of one
     return " ".join(str(cause).split()) or type(cause).__name__
