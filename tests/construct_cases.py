@@ -595,6 +595,7 @@ DIFFERENCES: Final[Mapping[str, Mapping[str, Differs]]] = {
     },
     "an unknown function": {
         "oxigraph": Differs(_UNKNOWN, Fails(SourceError, 502, "is not supported")),
+        "embedded": Differs(_UNKNOWN, Fails(QueryError, 400, "is not supported")),
         "virtuoso": Differs(_UNKNOWN, Fails(SourceError, 502, "Undefined procedure")),
         "comunica": Differs(_UNKNOWN, Fails(SourceError, 400, "no configured actor was able to evaluate function")),
     },
