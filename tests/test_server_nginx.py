@@ -11,13 +11,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.conftest import absent
 from tests.fault_server import FaultServer
 from tests.test_docs import BLOCKS
 from tests.test_server_supervisor import HALF, QUERY, WHOLE, Held, Running, begin, drain, refuses
 
 NGINX = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
-pytestmark = pytest.mark.skipif(NGINX is None, reason="nginx is not installed")
-
 PLACES = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 
 
@@ -34,6 +33,8 @@ Behind = Callable[..., tuple[str, Running]]
 @pytest.fixture
 def behind(tmp_path: Path, upstream: FaultServer) -> Iterator[Behind]:
     """Starts the server over the scripted endpoint, and nginx before it; gives nginx's URL and the server."""
+    if NGINX is None:
+        absent("nginx is not installed: apt-get install nginx-light")
     started: list[Running] = []
     proxies: list[subprocess.Popen[bytes]] = []
 
