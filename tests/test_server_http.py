@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from construct_messages.server.config import Limits
 from construct_messages.server.journal import request_id
 from tests.conftest import Serve
+from tests.fault_server import FaultServer
 
 SECONDS = 10
 DATA = '@prefix : <urn:> . :a :knows :b, :c ; :name "Anna"@en . :b :knows :c ; :name "Bert" .'
@@ -295,3 +296,92 @@ def test_what_is_no_http_is_refused_and_the_connection_closed(
         with contextlib.suppress(ConnectionError):
             while connection._socket.recv(1 << 16):
                 pass
+
+
+# --- upstreams ------------------------------------------------------------------------------------------------------
+
+STATUS_LINES = (
+    b"200 OK",
+    b"200 OK",
+    b"200 OK",
+    b"206 Part",
+    b"204 No",
+    b"304 No",
+    b"400 Bad",
+    b"401 No",
+    b"500 x",
+    b"600 x",
+)
+RESPONSE_FIELDS = st.lists(
+    st.one_of(
+        st.tuples(
+            st.sampled_from((b"Content-Type", b"content-type")),
+            st.sampled_from(
+                (
+                    *(b"application/sparql-results+json", b"application/sparql-results+xml", b"text/turtle"),
+                    *(b"text/html", b"a/b, text/html", b";", b"\xff/\xfe"),
+                )
+            ),
+        ),
+        st.tuples(st.just(b"Content-Encoding"), st.sampled_from((b"gzip", b"identity", b"br", b"\xff"))),
+        st.tuples(st.just(b"Content-Length"), st.sampled_from((b"0", b"5", b"100000", b"x"))),
+        st.tuples(st.just(b"Transfer-Encoding"), st.sampled_from((b"chunked", b"x"))),
+        st.tuples(st.just(b"Location"), st.sampled_from((b"/x", b"http://[", b"//h:99999/", b"\xff", b"/a\tb"))),
+        st.tuples(
+            st.just(b"Retry-After"), st.sampled_from((b"100", b"9" * 400, b"1 Jan 99999999999999999999 0:0 GMT"))
+        ),
+        st.tuples(
+            st.sampled_from((b"X-SPARQL-MaxRows", b"X-SQL-State", b"Vary", b"ETag", b"Warning", b"Link", b"X")),
+            FIELD | st.just(b"9" * 5000),
+        ),
+    ),
+    max_size=4,
+)
+BODY = st.one_of(
+    st.sampled_from(
+        (
+            b'{"head":{"vars":["x","y"]},"results":{"bindings":[{"x":{"type":"uri","value":"urn:a"}}]}}',
+            b'<sparql xmlns="http://www.w3.org/2005/sparql-results#"><head/><results/></sparql>',
+            b"5\r\nhello\r\n0\r\n\r\n",
+        )
+    ),
+    st.binary(max_size=60),
+)
+
+
+@given(
+    status=st.sampled_from(STATUS_LINES),
+    fields=RESPONSE_FIELDS,
+    body=BODY,
+    cut=st.none() | st.integers(0, 100),
+    query=st.sampled_from(QUERIES[:1] + QUERIES[4:6]),
+)
+def test_whatever_an_upstream_says(
+    scripted: tuple[str, FaultServer],
+    status: bytes,
+    fields: list[tuple[bytes, bytes]],
+    body: bytes,
+    cut: int | None,
+    query: str,
+) -> None:
+    """An answer, a problem that is not ours, or an answer that breaks off."""
+    url, upstream = scripted
+    head = b"".join(b"%b: %b\r\n" % field for field in (*fields, (b"Connection", b"close")))
+    upstream.play((b"HTTP/1.1 %b\r\n%b\r\n%b" % (status, head, body))[:cut] or b"x")
+    accept = (("Accept", b"application/n-quads;messages=rdfm, */*;q=0.1"),)
+    target = f"/sparql?query={quote(query)}".encode()
+    with connected(url) as connection:
+        try:
+            received = connection.exchange(Sent("GET", target, accept, None).encoded())
+        except (ConnectionError, http.client.IncompleteRead):
+            return
+    assert received.status != 500 or b"the server failed" not in received.body
+    assert received.headers["X-Request-ID"]
+    assert "html" not in received.headers.get("Content-Type", "")
+
+
+@pytest.fixture(scope="module")
+def scripted(proxy: Callable[..., str]) -> Iterator[tuple[str, FaultServer]]:
+    server = FaultServer()
+    yield proxy(server.url, limits=LIMITS, retries=0), server
+    server.close()

@@ -256,7 +256,8 @@ def _is_count(tokens: Sequence[Token]) -> bool:
 
 def _read_slice(tokens: Sequence[Token]) -> tuple[int | None, int]:
     counts = {
-        token.keyword: int(tokens[index + 1].text)
+        # int() refuses thousands of digits; the first ones are more than any result has
+        token.keyword: int(tokens[index + 1].text.lstrip("0")[:19] or "0")
         for index, token in enumerate(tokens)
         if token.keyword in _SLICE and _is_count(tokens[index + 1 : index + 2])
     }

@@ -67,6 +67,7 @@ _BOUNDARY: Final = re.compile(rb"\}[ \t\r\n]*,[ \t\r\n]*\Z")
 # beyond so much white space, or so many braces of the solution that is not whole yet, the scanner looks
 _BOUNDARY_SPAN: Final = 64
 _BOUNDARY_BRACES: Final = 100
+_LONG: Final = 1 << 20  # bytes of a solution that is not whole
 _TOKEN: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[{}\[\]]|"', re.DOTALL)
 _MALFORMED: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
@@ -147,7 +148,10 @@ class JsonDecoder:
             self._after += data
             _check_size(self._after)
             return []
+        inside = len(self._rest) > _LONG
         self._rest += data
+        if inside and b"}" not in data:
+            return []  # of a long string: to look for its end again and again would cost quadratic time
         if self._before is None and not self._find_solutions():
             return []
         return [self._batch(solutions) for solutions in self._take()]

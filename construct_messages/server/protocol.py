@@ -59,9 +59,12 @@ FETCHING: Final[Mapping[str, str]] = {
 }
 """Parameters that are sent on only where fetching from the web is allowed, in lower case, with the reason."""
 
-WRITING: Final[Mapping[str, str]] = dict.fromkeys(
-    ("save", "fname", "dav_refresh", "dav_overwrite"), "makes a Virtuoso store the answer in its own file system"
-)
+WRITING: Final[Mapping[str, str]] = {
+    **dict.fromkeys(
+        ("save", "fname", "dav_refresh", "dav_overwrite"), "makes a Virtuoso store the answer in its own file system"
+    ),
+    **dict.fromkeys(("query", "update"), "in another case is nothing here, and may be an operation to the source"),
+}
 """Parameters that are never sent on, in lower case, with the reason."""
 
 _PRAGMAS: Final = ("get:", "input:", "define ")

@@ -41,6 +41,7 @@ _FORMATS: Final[Mapping[str, str]] = {media_type: name for name, media_type in M
 _DETAIL_BYTES: Final = 4096
 _DETAIL_SHOWN: Final = 300  # characters
 _INFLATED: Final = 1 << 20  # bytes at once
+_SOLUTION_BYTES: Final = 32 << 20  # of one solution, or of what stands around all; a few of them compress very well
 _DIGITS: Final = 20  # a number of more is no number of solutions
 _FOREVER: Final = 1e9  # seconds; what is sent may be more than a float holds
 
@@ -87,6 +88,7 @@ class ResponseReader:
         self._timeouts = timeouts
         self._client_authenticates = client_authenticates
         self._received = 0
+        self._held = 0  # bytes since the last whole solution, which the decoder may hold
         self._promised = _promised(header)
         self._is_delimited = self._promised is not None or "chunked" in (header("Transfer-Encoding") or "").lower()
         self._body = _Body(header("Content-Encoding"))
@@ -118,9 +120,13 @@ class ResponseReader:
                 if len(self._detail) >= _DETAIL_BYTES:
                     raise self._refusal()
             else:
+                self._held += len(piece)
                 for batch in self._decoder.feed(piece):
                     self.count += len(batch)
+                    self._held = 0
                     yield batch
+                if self._held > _SOLUTION_BYTES:
+                    raise IncompleteResult(f"{self._url} sent {self._held} bytes without one whole solution in them")
 
     def close(self) -> None:
         """Says that the body is at its end.
