@@ -56,6 +56,15 @@ class Outcome:
     """In the server's log and metrics, where it breaks."""
     retry_after: str | None = None
 
+    def seen(self, held: bool) -> str:
+        """It in words, where the server sends the log as it comes or holds it back until it is whole."""
+        match self.kind:
+            case "complete":
+                return "complete"
+            case "breaks" if not held:
+                return "broken"
+        return f"refused with {self.status}"
+
 
 @dataclass(frozen=True)
 class Case:
