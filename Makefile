@@ -1,6 +1,6 @@
 PYTHON ?= python
 
-.PHONY: check fuzz bench
+.PHONY: check fuzz bench load
 
 check:
 	$(PYTHON) -m ruff check .
@@ -17,3 +17,9 @@ bench:
 	$(PYTHON) -m benchmarks.embedded
 	$(PYTHON) -m benchmarks.endpoint
 	$(PYTHON) -m benchmarks.memory
+	$(PYTHON) -m benchmarks.proxy
+	$(PYTHON) -m benchmarks.virtuoso
+
+# 200 clients for a minute against each kind of source, and 10,000 that leave
+load:
+	$(PYTHON) -m benchmarks.load
