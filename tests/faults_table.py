@@ -75,6 +75,11 @@ class Case:
     endpoint: str = "generic"
     log: bytes = field(default=LOG, repr=False)
 
+    @property
+    def is_held(self) -> bool:
+        """Whether the endpoint waits for the first messages to be sent."""
+        return not callable(self.script) and HOLD in self.script
+
 
 COMPLETE: Final = Outcome("complete")
 

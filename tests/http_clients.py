@@ -130,7 +130,13 @@ def by_http_1_0(url: str, headers: Mapping[str, str]) -> Received:
     """By a socket that is read until the other end closes it, as HTTP/1.0 has it; a length is heeded."""
     parts = urlsplit(url)
     target = f"{parts.path or '/'}?{parts.query}"
-    lines = [f"GET {target} HTTP/1.0", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
+    lines = [
+        f"GET {target} HTTP/1.0",
+        f"Host: {parts.netloc}",
+        *(f"{name}: {value}" for name, value in headers.items()),
+        "",
+        "",
+    ]
     came = b""
     try:
         with socket.create_connection((parts.hostname, parts.port), timeout=_SECONDS) as connection:
