@@ -422,7 +422,7 @@ async def test_a_client_that_leaves_ends_the_request(
 async def nginx(served: Served, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Served]:
     """The same server, behind an nginx that is configured as the documentation says."""
     try:
-        executable = program("nginx", "apt-get install nginx")
+        executable = program("nginx", "apt-get install nginx-light")
     except Missing as missing:
         absent(str(missing))
     place, port = tmp_path_factory.mktemp("nginx"), free_port()
