@@ -56,7 +56,7 @@ def upstream() -> Iterator[FaultServer]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def files(store: Path) -> AsyncIterator[Served]:
-    async with serving(store) as server:
+    async with serving(store, limits=Limits(seconds=10)) as server:
         yield server
 
 
@@ -419,7 +419,7 @@ async def test_no_header_of_a_client_is_echoed_raw(files: Served) -> None:
             received = await over_socket(files.url, b"%b HTTP/1.1\r\n%bConnection: close\r\n\r\n" % (line, head))
             received_head, _, body = received.partition(b"\r\n\r\n")
             assert not received.startswith(b"HTTP/1.1 5")
-            assert b"\xff" not in received_head
+            received_head.decode()
             body.decode()
 
 
@@ -531,7 +531,8 @@ async def test_busy_is_said_at_once(upstream: FaultServer, session: aiohttp.Clie
 
         first = asyncio.create_task(ask())
         await asyncio.sleep(0.2)
-        assert await ask() == (503, "10")
+        async with asyncio.timeout(5):
+            assert await ask() == (503, "10")
         first.cancel()
 
 

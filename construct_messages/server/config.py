@@ -47,7 +47,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         solutions: of one log.
         messages: of one log.
         message_bytes: of one message, as it is written.
-        idle_seconds: how long a client may take none of the bytes that wait for it.
+        idle_seconds: how long a client may take none of the bytes that wait for it, or may take to send a body.
     """
 
     request_bytes: Count = 1 << 20
