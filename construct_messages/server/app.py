@@ -220,7 +220,7 @@ class _Server:
                 "Access-Control-Max-Age": str(_PREFLIGHT_SECONDS),
             }
             asked = request.headers.get("Access-Control-Request-Headers")
-            if asked and asked.isascii():
+            if asked and asked.isascii():  # other bytes are no header's name, and may not be sent
                 headers["Access-Control-Allow-Headers"] = asked
         return web.Response(status=204, headers=headers)
 

@@ -157,9 +157,7 @@ class Upstream:
         except SourceError:
             response.close()
             raise
-        headers = tuple(
-            (name, ", ".join(response.headers.getall(name))) for name in _RELAYED if name in response.headers
-        )
+        headers = tuple((name, _joined(response, name)) for name in _RELAYED if name in response.headers)
         body = self._body(response, patience)
         await anext(body)  # begun, so that closing it ends the request even if nobody reads it
         return Answer(response.status, headers, body)
@@ -291,6 +289,11 @@ def _authenticates(operation: Operation) -> bool:
 def _is_for_browsers(response: aiohttp.ClientResponse) -> bool:
     # of several types, browsers take another than aiohttp
     return any("html" in content_type.lower() for content_type in response.headers.getall("Content-Type", ()))
+
+
+def _joined(response: aiohttp.ClientResponse, name: str) -> str:
+    value = ", ".join(response.headers.getall(name))
+    return value.encode(errors="surrogateescape").decode(errors="replace")  # a byte that is no UTF-8 cannot be sent
 
 
 def _asks_for_html(operation: Operation) -> bool:
