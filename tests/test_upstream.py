@@ -404,7 +404,7 @@ async def test_credentials_that_are_refused(
 async def test_redirects_to_elsewhere(server: FaultServer, upstream: Upstream, location: str) -> None:
     server.play(response(b"", status="307 Temporary Redirect", headers={"Location": location}))
     for failing in (upstream.answer(ASK), solutions(upstream)):
-        with pytest.raises(SourceError, match="was not followed|is no URL|could not be reached") as caught:
+        with pytest.raises(SourceError, match=r"was not followed|is no URL|could not be reached") as caught:
             await failing
         assert caught.value.status == 502
 
