@@ -292,7 +292,7 @@ def _is_for_browsers(response: aiohttp.ClientResponse) -> bool:
 
 
 def _joined(response: aiohttp.ClientResponse, name: str) -> str:
-    value = ", ".join(response.headers.getall(name))
+    value = ", ".join(dict.fromkeys(response.headers.getall(name)))  # a length may come twice, and is one
     return value.encode(errors="surrogateescape").decode(errors="replace")  # a byte that is no UTF-8 cannot be sent
 
 
