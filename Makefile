@@ -1,13 +1,15 @@
 PYTHON ?= python
 
-.PHONY: check fuzz bench load
+.PHONY: check lint fuzz bench load
 
-check:
+check: lint
+	$(PYTHON) -m pytest -q
+
+lint:
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m mypy
 	$(PYTHON) -m pytest -q tests/test_layers.py
-	$(PYTHON) -m pytest -q
 
 # the property tests at length: twenty times the examples
 fuzz:

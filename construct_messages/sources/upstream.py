@@ -246,12 +246,12 @@ class Upstream:
         for name, value in headers.items():
             check_header(name, value)
         headers = {"Accept": "*/*", "Accept-Encoding": "identity"} | self._own_headers | headers
-        if operation.update or (self._method == "post" and operation.text is not None and not operation.head):
+        # HEAD, too, is asked for as an answer that nobody reads: engines are known that send one with it
+        if operation.update or (self._method == "post" and operation.text is not None):
             headers["Content-Type"] = "application/x-www-form-urlencoded"
             return urllib.request.Request(self._url, urlencode(pairs).encode(), headers, method="POST")
         mark = "" if not pairs else "&" if "?" in self._url else "?"
-        method = "HEAD" if operation.head else "GET"
-        return urllib.request.Request(f"{self._url}{mark}{urlencode(pairs)}", headers=headers, method=method)
+        return urllib.request.Request(f"{self._url}{mark}{urlencode(pairs)}", headers=headers)
 
     def _check_answer(self, operation: Operation, response: aiohttp.ClientResponse) -> None:
         if response.status == 401 and "Authorization" in self._own_headers and not _authenticates(operation):
