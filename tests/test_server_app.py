@@ -259,18 +259,32 @@ async def test_grouping(served: Served, session: aiohttp.ClientSession) -> None:
         assert (await response.read()).count(b"# @message") == 2
 
 
-async def test_the_dataset(tmp_path: Path, session: aiohttp.ClientSession) -> None:
+@pytest.mark.parametrize(
+    ("union", "parameters", "count"),
+    [
+        (False, {}, 0),
+        (False, {"default-graph-uri": "urn:g"}, 1),
+        (False, {"default-graph-uri": "urn:h"}, 0),
+        (True, {}, 1),
+        (True, {"default-graph-uri": "urn:h"}, 0),
+        (True, {"named-graph-uri": "urn:g"}, 0),
+    ],
+)
+async def test_the_dataset(
+    tmp_path: Path, session: aiohttp.ClientSession, union: bool, parameters: dict[str, str], count: int
+) -> None:
     import pyoxigraph as ox
 
     stored = ox.Store(str(tmp_path / "store"))
     stored.bulk_load(b"<urn:s> <urn:knows> <urn:o> <urn:g> .", format=ox.RdfFormat.N_QUADS)
     stored.flush()
     del stored
-    async with serving(tmp_path / "store") as server:
-        for parameters, count in (({}, 0), ({"default-graph-uri": "urn:g"}, 1), ({"default-graph-uri": "urn:h"}, 0)):
-            asked = {"query": CONSTRUCT, "messages": "rdfm"} | parameters
-            async with session.get(server.sparql, params=asked) as response:
-                assert (await response.read()).count(b"# @message") == count
+    async with serving(tmp_path / "store", union_default_graph=union) as server:
+        asked = {"query": CONSTRUCT} | parameters
+        async with session.get(server.sparql, params=asked | {"messages": "rdfm"}) as response:
+            assert (await response.read()).count(b"# @message") == count
+        async with session.get(server.sparql, params=asked, headers={"Accept": "application/n-triples"}) as response:
+            assert (await response.read()).count(b"\n") == count
 
 
 @pytest.mark.parametrize(

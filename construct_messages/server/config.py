@@ -34,7 +34,7 @@ OF_URLS: Final = (
     *("profile", "results", "method", "page_size", "contact", "user_variable", "password_variable", "token_variable"),
     *("forward_headers", "allow_private", "update", "sponge", "retries", "connect_seconds", "read_seconds", "rate"),
 )
-OF_FILES: Final = ("evaluators", "evaluator_bytes")
+OF_FILES: Final = ("union_default_graph", "evaluators", "evaluator_bytes")
 
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -83,6 +83,7 @@ class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         queue_seconds: how long a request may wait for its turn; then 503.
         queue_length: requests that may wait; one more gets 503 at once.
         rate: requests a second to a URL, on average; None: no bound.
+        union_default_graph: whether the default graph of files is all their graphs merged, where a request names none.
         evaluators: processes that evaluate over files, one query each.
         evaluator_bytes: memory that each of them may take for itself; a query that needs more fails. None: no bound.
         buffer_bytes: logs up to this size are sent whole, with their length.
@@ -111,6 +112,7 @@ class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     queue_seconds: Patience = 10.0
     queue_length: Size = 1000
     rate: Rate | None = None
+    union_default_graph: bool = False
     evaluators: Count = 8
     evaluator_bytes: Count | None = None
     buffer_bytes: Size = 0

@@ -26,7 +26,7 @@ from construct_messages.server.description import describe
 from construct_messages.server.journal import Journal, Record
 from construct_messages.server.protocol import ProtocolRequest, forwarded, read_request
 from construct_messages.server.sending import send
-from construct_messages.sources import Request
+from construct_messages.sources import UNION, Request
 from construct_messages.sources.operations import Backend, Operation
 from construct_messages.sources.serializations import SOLUTIONS, TRIPLES
 
@@ -131,7 +131,7 @@ class SparqlEndpoint:
             return web.Response(headers=headers)
         sent_on = Request(
             query.rewritten,
-            asked.default_graphs,
+            self._default_graphs(asked),
             asked.named_graphs,
             config.page_size,
             limits.seconds,
@@ -171,7 +171,7 @@ class SparqlEndpoint:
             Operation(
                 asked.text,
                 asked.kind == "update",
-                asked.default_graphs,
+                self._default_graphs(asked),
                 asked.named_graphs,
                 forwarded(asked.parameters, rewritten=False, sponge=config.sponge),
                 headers,
@@ -234,6 +234,11 @@ class SparqlEndpoint:
             self._journal.say("warning", "no description", reason=error.message)
             return None
         return (dict(answer.headers).get("Content-Type", ""), bytes(body)) if answer.status == 200 else None
+
+    def _default_graphs(self, asked: ProtocolRequest) -> tuple[str, ...]:
+        if self._config.union_default_graph and not (asked.default_graphs or asked.named_graphs):
+            return (UNION,)
+        return asked.default_graphs
 
     def _sent_on(self, request: web.Request) -> dict[str, str]:
         names = (*_SENT_ON, *self._config.forward_headers)

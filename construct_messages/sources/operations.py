@@ -19,7 +19,7 @@ class Operation:
     Args:
         text: the query or update; None asks for the service description.
         update: whether the text is an update.
-        default_graphs: IRIs of `default-graph-uri` (`using-graph-uri` of an update), in order.
+        default_graphs: IRIs of `default-graph-uri` (`using-graph-uri` of an update), in order; see also `Request`.
         named_graphs: IRIs of `named-graph-uri` (`using-named-graph-uri`), in order.
         parameters: all other parameters of the request, in order.
         headers: what of the client's headers counts: `Accept`, and those that may be sent on. Names as in `Accept`.
