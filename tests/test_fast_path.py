@@ -7,11 +7,11 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from construct_messages.errors import CannotCarry
-from construct_messages.formats import FORMATS, SYNTAXES, Format, Syntax
+from construct_messages.formats import FORMATS, SYNTAXES, Format, Syntax, find_format, find_syntax
 from construct_messages.logs.lines import LinesEncoder
 from construct_messages.message import Message
 from construct_messages.solutions import Solutions
-from construct_messages.template import Blank, Template, Variable
+from construct_messages.template import Blank, Constant, Pattern, Template, Variable
 from construct_messages.terms import Term
 from tests.strategies import SOLUTIONS, templates
 
@@ -55,6 +55,17 @@ def test_fast_equals_slow(
     expected = _outcome(slow)
     assert _outcome(fast) == expected
     event("refused" if isinstance(expected, str) else "written")
+
+
+@pytest.mark.parametrize("patterns", [99, 100, 101, 3000])
+def test_templates_of_many_patterns(patterns: int) -> None:
+    predicates = [Constant(Term(f"<urn:p{number % 70}>")) for number in range(patterns)]
+    template = Template(("s", "o"), tuple(Pattern(Variable(0), p, Variable(1)) for p in predicates))
+    solutions = [(Term("<urn:s>"), Term('"o"')), (Term("<urn:t>"), Term(""))]
+    encoder = LinesEncoder(find_format("nq")[0], find_syntax("rdfm"))
+    slow = b"".join(encoder.encode(Message(template.instantiate(s, n))) for n, s in enumerate(solutions))
+    assert encoder.for_template(template).encode(Solutions.of(solutions), 0) == slow
+    assert slow.count(b"\n") == 72
 
 
 @pytest.mark.parametrize("graphs", [False, True])

@@ -149,6 +149,19 @@ async def test_who_leaves_leaves_nothing_behind(abrupt: bool) -> None:
         await eventually(lambda: in_flight(server).endswith(" 0.0"))
 
 
+async def test_a_long_query_is_read_aside(store: Path) -> None:
+    async with serving(store) as server, aiohttp.ClientSession() as session:
+
+        async def ask(query: str) -> float:
+            async with session.post(server.sparql, data={"query": query}, headers=HEADERS) as response:
+                await response.read()
+            return asyncio.get_running_loop().time()
+
+        long = asyncio.create_task(ask(f"CONSTRUCT {{ {'?s ?p ?o . ' * 9000} }} WHERE {{ FILTER(false) }}"))
+        await asyncio.sleep(0.1)
+        assert await ask(f"{CONSTRUCT} VALUES ?s {{ <urn:s1> }}") < await long
+
+
 async def test_past_its_bounds_the_server_says_so() -> None:
     async with (
         dripping(100) as upstream,

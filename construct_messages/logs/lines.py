@@ -79,6 +79,8 @@ class LinesEncoder:
 
 _STARTS: Final = {name: tuple(start.encode() for start in starts) for name, starts in FORBIDDEN.items()}
 
+_MOST_PATTERNS: Final = 100
+
 # One slot over a batch: a term for all solutions, or a term for each, b"" where there is none.
 _Column = bytes | list[bytes]
 
@@ -100,11 +102,12 @@ class TemplateLines:
     def __init__(self, encoder: LinesEncoder, template: Template) -> None:
         self._encoder, self._template = encoder, template
         self._patterns = template.live
-        self._by_column = encoder._carrier.carries_template(template)
+        # each pattern is compared with each: of very many, message by message is quicker
+        self._by_column = len(self._patterns) <= _MOST_PATTERNS and encoder._carrier.carries_template(template)
         # which earlier patterns can give the same quad: the only ones a line is compared with
         self._twins = [
             [i for i in range(j) if may_coincide(self._patterns[i], self._patterns[j])]
-            for j in range(len(self._patterns))
+            for j in range(len(self._patterns) if self._by_column else 0)
         ]
         self._compared = {i for twins in self._twins for i in twins} | {j for j, t in enumerate(self._twins) if t}
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from contextlib import aclosing
-from typing import Final
+from functools import partial
+from typing import Final, TypeVar
 
 from aiohttp import web
 
@@ -30,6 +32,8 @@ from construct_messages.sources import UNION, Request
 from construct_messages.sources.operations import Backend, Operation
 from construct_messages.sources.serializations import SOLUTIONS, TRIPLES
 
+T = TypeVar("T")
+
 RECORD: Final = web.RequestKey("record", Record)
 
 # what a client may say to a remote endpoint through us, beside what the endpoint's settings add
@@ -38,6 +42,7 @@ _RDF: Final = "text/turtle, application/rdf+xml;q=0.9, application/n-triples;q=0
 _DESCRIPTION_SECONDS: Final = 10.0
 _DESCRIPTION_BYTES: Final = 1 << 20
 _KNOWN_SECONDS: Final = 3600.0
+_LONG_CHARACTERS: Final = 4000  # about 20 ms
 # nginx would hold back what is streamed
 _STREAMED: Final = {"X-Accel-Buffering": "no"}
 
@@ -74,7 +79,7 @@ class SparqlEndpoint:
                 record.form = "description"
                 return await self._describe(request)
             record.query = asked.text
-            record.form = form = self._admit(asked)
+            record.form = form = await _aside(asked, self._admit)
             choice = negotiate(
                 ", ".join(request.headers.getall("Accept", [])) or None,
                 format=asked.value("format"),
@@ -120,12 +125,9 @@ class SparqlEndpoint:
 
     async def _messages(self, request: web.Request, asked: ProtocolRequest, choice: Messages) -> web.StreamResponse:
         config, limits, record = self._config, self._config.limits, request[RECORD]
-        assert asked.text is not None
         record.format = choice.content_type
         keys = tuple(name.strip().lstrip("?$") for name in asked.values("group-by"))
-        query = ConstructQuery.parse(
-            asked.text, prefixes=config.prefixes, predefined=self._backend.predefined, group_by=keys
-        )
+        query = await _aside(asked, partial(self._parse, keys))
         headers = {"Content-Type": choice.content_type, **_STREAMED}
         if request.method == "HEAD":
             return web.Response(headers=headers)
@@ -155,6 +157,12 @@ class SparqlEndpoint:
             buffer_bytes=config.buffer_bytes,
             coding=coding,
             sent=record.sent,
+        )
+
+    def _parse(self, keys: tuple[str, ...], asked: ProtocolRequest) -> ConstructQuery:
+        assert asked.text is not None
+        return ConstructQuery.parse(
+            asked.text, prefixes=self._config.prefixes, predefined=self._backend.predefined, group_by=keys
         )
 
     # --- the source's own answer ---
@@ -243,6 +251,13 @@ class SparqlEndpoint:
     def _sent_on(self, request: web.Request) -> dict[str, str]:
         names = (*_SENT_ON, *self._config.forward_headers)
         return {name: request.headers[name] for name in names if name in request.headers}
+
+
+async def _aside(asked: ProtocolRequest, read: Callable[[ProtocolRequest], T]) -> T:
+    """What comes of reading a text, in a thread where that takes long enough for others to notice."""
+    if len(asked.text or "") > _LONG_CHARACTERS:
+        return await asyncio.to_thread(read, asked)
+    return read(asked)
 
 
 def _url_of(request: web.Request) -> str:
