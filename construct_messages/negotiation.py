@@ -156,6 +156,17 @@ def prefer(accept: str | None, offered: Sequence[str]) -> str:
     return offered[weights.index(max(weights))]
 
 
+def media_ranges(accept: str) -> Iterator[tuple[str, int]]:
+    """The well-formed ranges of an Accept header, without their parameters, and their weights in thousandths.
+
+    >>> list(media_ranges("text/csv;q=0.5, nonsense, */*"))
+    [('text/csv', 500), ('*/*', 1000)]
+    """
+    for range in _read(accept):
+        if range.pattern is not None:
+            yield range.pattern.media_type, range.weight
+
+
 class _Pattern(NamedTuple):
     """What the media type of a log must be like.
 

@@ -6,11 +6,10 @@ take besides. Messages are none of these: whether a client asks for those is dec
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from construct_messages.formats import read_media_type
+from construct_messages.negotiation import media_ranges
 
 
 class Serialization(NamedTuple):
@@ -55,8 +54,6 @@ TRIPLES: Final = (
 )
 """For CONSTRUCT and DESCRIBE, the default first."""
 
-_WEIGHT: Final = re.compile(r"0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?")
-
 
 def choose(offered: Sequence[Serialization], accept: str | None, format: str | None = None) -> Serialization | None:
     """The serialization a client wants most; None: it takes none of them.
@@ -84,7 +81,7 @@ def choose(offered: Sequence[Serialization], accept: str | None, format: str | N
     if not accept or not accept.strip():
         return offered[0]
     ranges = _ranges(accept)
-    best, highest = None, (0.0, 0, 0)
+    best, highest = None, (0, 0, 0)
     for each in offered:
         rank = max(
             (rank for pattern, rank in ranges.items() if _takes(pattern, each)), key=lambda rank: rank[1:], default=None
@@ -94,14 +91,11 @@ def choose(offered: Sequence[Serialization], accept: str | None, format: str | N
     return best
 
 
-def _ranges(accept: str) -> dict[str, tuple[float, int, int]]:
+def _ranges(accept: str) -> dict[str, tuple[int, int, int]]:
     """Weight, precision and place (more is earlier) by range."""
-    found: dict[str, tuple[float, int, int]] = {}
-    for place, element in enumerate(accept.split(",")):  # a comma within quotes makes two malformed elements
-        media_type, parameters = read_media_type(element) or ("", {})
-        weight = parameters.get("q", "1")
-        if media_type and _WEIGHT.fullmatch(weight):
-            found.setdefault(media_type, (float(weight), -media_type.count("*"), -place))
+    found: dict[str, tuple[int, int, int]] = {}
+    for place, (media_type, weight) in enumerate(media_ranges(accept)):
+        found.setdefault(media_type, (weight, -media_type.count("*"), -place))
     return found
 
 
