@@ -71,6 +71,11 @@ class Assembly:
         return None if self._options.max_messages is None else self._options.max_messages - self.messages
 
     @property
+    def message_bytes(self) -> int | None:
+        """How large a message may be as it is written; None: no bound."""
+        return self._options.message_bytes
+
+    @property
     def is_plain(self) -> bool:
         """Whether each solution is one message as it is, so that a batch can be encoded at once."""
         options = self._options
@@ -155,11 +160,9 @@ class Writing:
     A batch goes by column where each solution is a message as it is and the encoder can; else message by message.
     """
 
-    def __init__(
-        self, assembly: Assembly, template: Template, encoder: Encoder, message_bytes: int | None = None
-    ) -> None:
+    def __init__(self, assembly: Assembly, template: Template, encoder: Encoder) -> None:
         self._assembly, self._template, self._encoder = assembly, template, encoder
-        self._message_bytes = message_bytes
+        self._message_bytes = assembly.message_bytes
         self._lines = (
             encoder.for_template(template) if assembly.is_plain and isinstance(encoder, LinesEncoder) else None
         )

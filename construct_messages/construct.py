@@ -172,7 +172,6 @@ class MessageStream:
         self.query = query
         self._source, self._request, self._owns_source = source, request, owns_source
         self._assembly = Assembly(query.template, options, source.stable_blank_nodes)
-        self._message_bytes = options.message_bytes
         self._sync: Generator[Message | bytes] | None = None
         self._async: AsyncGenerator[Message | bytes] | None = None
         self._closed = False
@@ -303,7 +302,7 @@ class MessageStream:
     def _writing(self, format: str, messages: str) -> Writing:
         found, syntax = find_format(format)
         encoder = encoder_for(found, syntax or find_syntax(messages), self.query.prefixes)
-        return Writing(self._assembly, self.query.template, encoder, self._message_bytes)
+        return Writing(self._assembly, self.query.template, encoder)
 
     def _batches(self) -> Generator[Solutions]:
         return _pull(self._source, self._request, self._assembly, self._owns_source)
