@@ -9,33 +9,27 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
-import logging
 import random
-import re
 import statistics
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import aiohttp
-from aiohttp import web
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks import data
 from benchmarks.serving import Server, server
 from construct_messages import construct_messages
+from tests.load import RDFM, Drip, dripping, leave
 
-RDFM = "application/n-quads; messages=rdfm"
 _QUERIES = 20
 _SOLUTIONS = 500  # of one answer, at most
-_DRIP = 0.05  # seconds between two pieces of the slow upstream
-_PIECES = 10
+_QUERY = "CONSTRUCT { ?s <urn:p> ?o } WHERE { ?s <urn:q> ?o }"
+_DRIPPED = 200  # solutions of the slow upstream, which take half a second
 _LEAVING = 20  # clients at once: fewer than a server of one process keeps up with, so that most are answered
 
 
@@ -58,8 +52,6 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--leavers", type=int, default=10_000)
-    logging.getLogger("quiet").addHandler(logging.NullHandler())
-    logging.getLogger("quiet").propagate = False
     arguments = parser.parse_args()
     table = Table(title=f"{arguments.clients} clients for {arguments.seconds:g} s")
     for column in ("", "answers", "messages", "errors", "median", "99 %", "server's memory, start → peak"):
@@ -81,9 +73,10 @@ async def _run(store: Path, clients: int, seconds: float, leavers: int, table: T
     slow = data.SPECIFICATION
     with server(str(store), queue_seconds=60, queue_length=2 * clients) as embedded:
         failed = await _crowd("embedded store", embedded, expected, clients, seconds, table, slow)
-    async with _slow_upstream() as upstream:
+    async with dripping(_DRIPPED, at_once=20, pause=0.05) as upstream:
+        log = "".join(f'# @message\n<urn:s{number}> <urn:p> "x" .\n' for number in range(_DRIPPED))
         with server(upstream.url, concurrency=clients, queue_seconds=60) as remote:
-            failed |= await _crowd("slow upstream", remote, upstream.expected, clients, seconds, table)
+            failed |= await _crowd("slow upstream", remote, {_QUERY: log.encode()}, clients, seconds, table)
             failed |= await _leavers(remote, upstream, leavers, table)
     return failed
 
@@ -159,25 +152,15 @@ async def _read_slowly(session: aiohttp.ClientSession, url: str, query: str) -> 
 # --- clients that leave ---
 
 
-async def _leavers(proxy: Server, upstream: Upstream, count: int, table: Table) -> bool:
-    query = next(iter(upstream.expected))
-    body = f"query={query}".encode().replace(b" ", b"+").replace(b"?", b"%3F")
-    host, port = re.fullmatch(r"http://(.+):(\d+)/sparql", proxy.url).groups()  # type: ignore[union-attr] # it matches
-    head = f"POST /sparql HTTP/1.1\r\nHost: {host}\r\nAccept: {RDFM}\r\n"
-    request = (
-        f"{head}Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
-    )
+async def _leavers(proxy: Server, upstream: Drip, count: int, table: Table) -> bool:
     before, asked, started = proxy.descriptors, upstream.asked, time.perf_counter()
     places = asyncio.Semaphore(_LEAVING)
 
-    async def leave() -> None:
+    async def ask_and_leave() -> None:
         async with places:
-            _, writer = await asyncio.open_connection(host, int(port))
-            writer.write(request)
-            await asyncio.sleep(random.random() * 0.25)
-            writer.transport.abort()
+            await leave(proxy.url, _QUERY, random.random() * 0.25)
 
-    await asyncio.gather(*(leave() for _ in range(count)))
+    await asyncio.gather(*(ask_and_leave() for _ in range(count)))
     seconds = time.perf_counter() - started
     in_flight = await _metric(proxy, "construct_messages_in_flight")
     for _ in range(50):
@@ -196,60 +179,6 @@ async def _metric(proxy: Server, name: str) -> float:
     async with aiohttp.ClientSession() as session, session.get(proxy.url.replace("/sparql", "/metrics")) as response:
         lines = (await response.text()).splitlines()
     return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(f'{name}{{endpoint="/sparql"'))
-
-
-# --- the slow upstream ---
-
-
-@dataclass
-class Upstream:
-    """An endpoint that gives a known answer to each of some queries, piece by piece."""
-
-    url: str
-    expected: dict[str, bytes]
-    asked: int = 0
-    running: int = 0
-
-
-@asynccontextmanager
-async def _slow_upstream() -> AsyncIterator[Upstream]:
-    pieces = [[f"urn:s{number}" for number in range(start, start + 20)] for start in range(0, 20 * _PIECES, 20)]
-    query = "CONSTRUCT { ?s <urn:p> <urn:o> } WHERE { ?s <urn:q> <urn:r> }"
-    log = "".join(f"# @message\n<{subject}> <urn:p> <urn:o> .\n" for piece in pieces for subject in piece)
-    upstream = Upstream("", {query: log.encode()})
-
-    async def answer(request: web.Request) -> web.StreamResponse:
-        upstream.asked += 1
-        upstream.running += 1
-        try:
-            response = web.StreamResponse(headers={"Content-Type": "application/sparql-results+json"})
-            await response.prepare(request)
-            await response.write(b'{"head":{"vars":["s"]},"results":{"bindings":[')
-            for number, piece in enumerate(pieces):
-                await asyncio.sleep(_DRIP)
-                await response.write(_bindings(piece, first=number == 0))
-            await response.write(b"]}}")
-            return response
-        finally:
-            upstream.running -= 1
-
-    app = web.Application()
-    app.router.add_post("/sparql", answer)
-    # it would report every client that left
-    runner = web.AppRunner(app, handler_cancellation=True, access_log=None, logger=logging.getLogger("quiet"))
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    upstream.url = f"{site.name}/sparql"
-    try:
-        yield upstream
-    finally:
-        await runner.cleanup()
-
-
-def _bindings(subjects: Sequence[str], *, first: bool) -> bytes:
-    bindings = ",".join(json.dumps({"s": {"type": "uri", "value": subject}}) for subject in subjects)
-    return ("" if first else ",").encode() + bindings.encode()
 
 
 if __name__ == "__main__":

@@ -4,22 +4,18 @@ The same at length, with figures: `python -m benchmarks.load`.
 """
 
 import asyncio
-import json
 import random
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import aiohttp
 import pyoxigraph as ox
 import pytest
-from aiohttp import web
 
 from construct_messages import construct_messages
+from tests.load import RDFM, dripping, leave
 from tests.serving import Served, eventually, serving
 
-HEADERS = {"Accept": "application/n-quads; messages=rdfm", "Accept-Encoding": "identity"}
+HEADERS = {"Accept": RDFM, "Accept-Encoding": "identity"}
 CONSTRUCT = "CONSTRUCT { ?s <urn:q> ?o, [] } WHERE { ?s <urn:p> ?o }"
 
 
@@ -32,54 +28,6 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     written.bulk_load("".join(lines), format=ox.RdfFormat.N_TRIPLES)
     written.flush()
     return directory
-
-
-@dataclass
-class Drip:
-    """An upstream that gives one solution at a time, for as long as somebody listens."""
-
-    url: str = ""
-    asked: int = 0
-    running: int = 0
-
-
-@asynccontextmanager
-async def dripping(solutions: int) -> AsyncIterator[Drip]:
-    drip = Drip()
-
-    async def answer(request: web.Request) -> web.StreamResponse:
-        drip.asked += 1
-        drip.running += 1
-        try:
-            response = web.StreamResponse(headers={"Content-Type": "application/sparql-results+json"})
-            await response.prepare(request)
-            await response.write(b'{"head":{"vars":["s","o"]},"results":{"bindings":[')
-            for number in range(solutions):
-                subject = {"type": "uri", "value": f"urn:s{number}"}
-                binding = {"s": subject, "o": {"type": "literal", "value": "x"}}
-                await response.write((b"," if number else b"") + json.dumps(binding).encode())
-                await asyncio.sleep(0.01)
-            await response.write(b"]}}")
-            return response
-        finally:
-            drip.running -= 1
-
-    app = web.Application()
-    app.router.add_post("/sparql", answer)
-    runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=0.1)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    drip.url = f"{site.name}/sparql"
-    try:
-        yield drip
-    finally:
-        await runner.cleanup()
-
-
-def address_of(server: Served) -> tuple[str, int]:
-    host, port = server.url.removeprefix("http://").split(":")
-    return host, int(port)
 
 
 async def test_many_clients_get_their_own_answers(store: Path) -> None:
@@ -128,22 +76,9 @@ def in_flight(server: Served) -> str:
 @pytest.mark.parametrize("abrupt", [True, False], ids=["reset", "closed"])
 async def test_who_leaves_leaves_nothing_behind(abrupt: bool) -> None:
     async with dripping(500) as upstream, serving(upstream.url) as server:
-        host, port = address_of(server)
-        body = b"query=" + CONSTRUCT.replace(" ", "+").replace("?", "%3F").encode()
-        head = f"POST /sparql HTTP/1.1\r\nHost: x\r\nAccept: {HEADERS['Accept']}\r\nContent-Length: {len(body)}\r\n"
-        request = f"{head}Content-Type: application/x-www-form-urlencoded\r\n\r\n".encode() + body
-
-        async def leave() -> None:
-            _, writer = await asyncio.open_connection(host, port)
-            writer.write(request)
-            await asyncio.sleep(random.random() * 0.3)
-            if abrupt:
-                writer.transport.abort()
-            else:
-                writer.close()
-
         for _ in range(4):
-            await asyncio.gather(*(leave() for _ in range(50)))
+            leaving = (leave(server.sparql, CONSTRUCT, random.random() * 0.3, abrupt=abrupt) for _ in range(50))
+            await asyncio.gather(*leaving)
         assert upstream.asked > 0
         await eventually(lambda: upstream.running == 0)
         await eventually(lambda: in_flight(server).endswith(" 0.0"))
