@@ -634,6 +634,16 @@ async def test_closing_the_solutions_ends_the_request(server: FaultServer, upstr
     assert await asyncio.to_thread(server.left.wait, 5)
 
 
+async def cancel_once_asked(server: FaultServer, task: asyncio.Task[Any]) -> None:
+    """Cancels what waits for the endpoint, which must notice."""
+    await until(lambda: server.asked)
+    await asyncio.sleep(0.05)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await asyncio.to_thread(server.left.wait, 5)
+
+
 @pytest.mark.parametrize("sent", [b"", response(JSON_BODY)[:300]], ids=["before the answer", "within it"])
 @pytest.mark.parametrize("what", ["answer", "solutions"])
 async def test_a_task_that_is_cancelled_ends_the_request(
@@ -648,24 +658,14 @@ async def test_a_task_that_is_cancelled_ends_the_request(
         await solutions(upstream)
 
     task = asyncio.create_task(answer() if what == "answer" else read())
-    await until(lambda: server.asked)
-    await asyncio.sleep(0.05)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert await asyncio.to_thread(server.left.wait, 5)
+    await cancel_once_asked(server, task)
 
 
 async def test_cancelled_while_it_waits_for_a_busy_endpoint(server: FaultServer, upstream: Upstream) -> None:
     server.play([busy(503, Retry_After="30")[:-3], STALL])
     with stamina.set_testing(False):
         task = asyncio.create_task(upstream.answer(Operation(TEXT)))
-        await until(lambda: server.asked)
-        await asyncio.sleep(0.05)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-    assert await asyncio.to_thread(server.left.wait, 5)
+        await cancel_once_asked(server, task)
 
 
 async def test_many_at_once(server: FaultServer, upstream: Upstream) -> None:
