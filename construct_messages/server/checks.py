@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from construct_messages.errors import ConstructMessagesError, UsageError
 from construct_messages.query.prologue import given_prefixes
 from construct_messages.server.config import OF_FILES, OF_URLS, Config, Endpoint, Key, written
+from construct_messages.sources.endpoint import HEADER_NAME
 from construct_messages.sources.profiles import Profile
 from construct_messages.terms import iri
 
@@ -23,7 +24,6 @@ Where = Callable[..., str]
 
 # as they are: a name is a segment of a path
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]*")
-_HEADER: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _ORIGIN: Final = re.compile(r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?")
 
 # of the connection or of the message itself (RFC 9110, sections 7.6.1 and 8.6), or set by whoever asks the endpoint
@@ -114,7 +114,7 @@ def _check_endpoint(endpoint: Endpoint, environ: Mapping[str, str], where: Where
         for address in endpoint.service:
             _placed(where("service"), lambda address=address: iri(address))  # type: ignore[misc] # mypy infers no defaults
     for header in endpoint.forward_headers:
-        if not _HEADER.fullmatch(header) or header.lower() in _NEVER_FORWARDED:
+        if not HEADER_NAME.fullmatch(header) or header.lower() in _NEVER_FORWARDED:
             raise UsageError(
                 f"{where('forward_headers')}: {header!r} cannot be sent on", hint="leave it out; see docs/server.md"
             )

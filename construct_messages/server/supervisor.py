@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -30,6 +28,7 @@ from construct_messages.server.journal import Journal
 from construct_messages.server.metrics import DIRECTORY
 from construct_messages.server.process import READY, Job, Stop, serve
 from construct_messages.sources.loading import load_directory
+from construct_messages.sources.process import module_command, module_environment
 
 FAILED: Final = 1
 
@@ -40,7 +39,6 @@ _LONGEST_PAUSE: Final = 30.0
 _SETTLED_SECONDS: Final = 60.0
 _MERCY_SECONDS: Final = 10.0
 """How much longer than it says a process may take to stop."""
-_PACKAGES: Final = str(Path(__file__).parents[2])
 
 Progress = Callable[[str, int, int], None]
 """Told the path of an endpoint, the bytes of its files read so far, and those of all its files."""
@@ -254,11 +252,11 @@ class Supervisor:
         directories = {name: str(directory) for name, directory in self._directories.items()}
         job = Job(share(self._config, worker), directories, self._listening.fileno())
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", "construct_messages.server.process"),
+            *module_command("construct_messages.server.process"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             pass_fds=[self._listening.fileno()],
-            env=_environment() | {DIRECTORY: str(self._metrics)},
+            env=module_environment() | {DIRECTORY: str(self._metrics)},
             start_new_session=True,  # Ctrl-C in the terminal comes here alone
         )
         self._processes.add(process)
@@ -297,8 +295,3 @@ class Supervisor:
         for process in self._processes:
             with suppress(ProcessLookupError):
                 process.send_signal(number)
-
-
-def _environment() -> dict[str, str]:
-    # the package that runs here, wherever it lies, and not what lies in the working directory
-    return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (_PACKAGES, os.environ.get("PYTHONPATH"))))}

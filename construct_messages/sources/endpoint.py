@@ -274,7 +274,9 @@ def _accept(asked: tuple[str, ...]) -> str:
     return ", ".join(MEDIA_TYPES[name] + (";q=0.5" if place else "") for place, name in enumerate(asked))
 
 
-_HEADER_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~\-]+")
+HEADER_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~\-]+")
+"""What HTTP takes for the name of a header (RFC 9110, section 5.6.2)."""
+
 _NOT_IN_HEADER: Final = re.compile(r"[^\t\x20-\x7e]")
 
 
@@ -284,7 +286,7 @@ def check_header(name: str, value: str) -> None:
     Raises:
         UsageError: it cannot.
     """
-    if not _HEADER_NAME.fullmatch(name):
+    if not HEADER_NAME.fullmatch(name):
         raise UsageError(f"{name!r} is not the name of an HTTP header", hint="write it as in 'X-Key: value'")
     if _NOT_IN_HEADER.search(value):
         raise UsageError(f"the header {name} has a value that HTTP cannot send")  # not shown: it may be a secret

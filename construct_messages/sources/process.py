@@ -28,21 +28,31 @@ _RECEIVED: Final = 1 << 16  # bytes at once
 _REPORTS: Final = msgspec.json.Decoder(Report)
 
 
+def module_command(module: str) -> tuple[str, ...]:
+    """The command that runs a module of this package, which `module_environment` lets it find."""
+    return sys.executable, "-P", "-m", module
+
+
+def module_environment() -> dict[str, str]:
+    """The environment in which a process has the package that runs here, wherever it lies.
+
+    And not what lies in the working directory.
+    """
+    return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (_PACKAGES, os.environ.get("PYTHONPATH"))))}
+
+
 def start_module(module: str, *arguments: str, stdout: int, pass_fds: Sequence[int] = ()) -> subprocess.Popen[bytes]:
     """Starts a module of this package as a process that shares this one's standard error, and nothing else.
 
     Raises:
         OSError: it cannot be started.
     """
-    environment = dict(os.environ)
-    # the package that runs here, wherever it lies, and not what lies in the working directory
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, (_PACKAGES, environment.get("PYTHONPATH"))))
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", module, *arguments],
+        [*module_command(module), *arguments],
         pass_fds=pass_fds,
         stdin=subprocess.DEVNULL,
         stdout=stdout,
-        env=environment,
+        env=module_environment(),
         start_new_session=True,  # Ctrl-C in the terminal is this process's business
     )
 
