@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from construct_messages.errors import LimitExceeded
 from construct_messages.grouping import ByAppearance, EachSolution, Group, Grouping, Sorted, digest
-from construct_messages.logs import Encoder
-from construct_messages.logs.lines import LinesEncoder, TemplateLines
+from construct_messages.logs import Encoder, TemplateEncoder
 from construct_messages.message import Message, Quad
 from construct_messages.solutions import Solutions
 from construct_messages.template import Template
@@ -90,11 +89,11 @@ class Assembly:
         """The messages that the end completes."""
         return self._messages(self._grouping.finish())
 
-    def encode(self, lines: TemplateLines, solutions: Solutions) -> bytes:
+    def encode(self, encoder: TemplateEncoder, solutions: Solutions) -> bytes:
         """A batch by the fast path, which `is_plain` allows."""
         if self.left is not None and len(solutions) > self.left:
             solutions = solutions.head(self.left)
-        chunk = lines.encode(solutions, self.messages)
+        chunk = encoder.encode(solutions, self.messages)
         self._count(solutions)
         self._deliver(len(solutions))
         return chunk
@@ -157,26 +156,32 @@ def _is_fresh(quad: Quad) -> bool:
 class Writing:
     """Batches of solutions in, bytes of a log out, over an assembly.
 
-    A batch goes by column where each solution is a message as it is and the encoder can; else message by message.
+    A batch goes through the encoder's own form for the template where each solution is a message as it is; else
+    message by message.
+
+    Args:
+        assembly: what makes messages of solutions.
+        template: the assembly's.
+        new_encoder: gives an encoder for the log.
     """
 
-    def __init__(self, assembly: Assembly, template: Template, encoder: Encoder) -> None:
-        self._assembly, self._template, self._encoder = assembly, template, encoder
+    def __init__(self, assembly: Assembly, template: Template, new_encoder: Callable[[], Encoder]) -> None:
+        self._assembly, self._template, self._new_encoder = assembly, template, new_encoder
         self._message_bytes = assembly.message_bytes
-        self._lines = (
-            encoder.for_template(template) if assembly.is_plain and isinstance(encoder, LinesEncoder) else None
-        )
+        self._encoder = new_encoder()
+        self._batches = self._encoder.for_template(template) if assembly.is_plain else None
         # held back until the source has answered: an error must not come after a byte where none was due
-        self._start = encoder.start()
+        self._start = self._encoder.start()
 
     def feed(self, solutions: Solutions) -> bytes:
         """What a batch adds to the log."""
-        if self._lines is not None:
+        if self._batches is not None:
             number = self._assembly.messages
-            chunk = self._assembly.encode(self._lines, solutions)
+            chunk = self._assembly.encode(self._batches, solutions)
             if self._message_bytes is not None and len(chunk) > self._message_bytes:
+                encoder = self._new_encoder()  # the log's own may remember what it wrote
                 for place, solution in enumerate(solutions):  # only then may one of them be too large
-                    self._bounded(self._encoder.encode(Message(self._template.instantiate(solution, number + place))))
+                    self._bounded(encoder.encode(Message(self._template.instantiate(solution, number + place))))
         else:
             chunk = b"".join(map(self._encode, self._assembly.feed(solutions)))
         if chunk:

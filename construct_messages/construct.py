@@ -301,8 +301,8 @@ class MessageStream:
 
     def _writing(self, format: str, messages: str) -> Writing:
         found, syntax = find_format(format)
-        encoder = encoder_for(found, syntax or find_syntax(messages), self.query.prefixes)
-        return Writing(self._assembly, self.query.template, encoder)
+        syntax = syntax or find_syntax(messages)
+        return Writing(self._assembly, self.query.template, lambda: encoder_for(found, syntax, self.query.prefixes))
 
     def _batches(self) -> Generator[Solutions]:
         return _pull(self._source, self._request, self._assembly, self._owns_source)

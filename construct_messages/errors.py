@@ -180,3 +180,28 @@ class CannotCarry(ConstructMessagesError):
     """A quad that the chosen format has no syntax for; nothing is dropped in silence."""
 
     default_status = 422
+
+
+class LogError(ConstructMessagesError, ValueError):
+    """Bytes that are no log of the format they are read as.
+
+    Attributes:
+        number: of the message that the error is in, counted from 1.
+    """
+
+    default_status = 400
+
+    def __init__(self, message: str, *, number: int, position: Position | None = None, hint: str | None = None) -> None:
+        super().__init__(message, position=position, hint=hint)
+        self.number = number
+
+    def __str__(self) -> str:
+        text = f"message {self.number}: {self.message}"
+        text = f"{self.position}: {text}" if self.position else text
+        return f"{text}\n  hint: {self.hint}" if self.hint else text
+
+
+class CannotFold(ConstructMessagesError, ValueError):
+    """A dataset that has no fold, or a graph that has no strict unfold."""
+
+    default_status = 422

@@ -20,31 +20,13 @@ from construct_messages.errors import UsageError
 
 
 @dataclass(frozen=True)
-class Format:
-    """An RDF serialization that logs are written in.
-
-    Args:
-        name: as people write it.
-        media_type: without parameters.
-        extension: of files, without the dot; also the name on a command line.
-        aliases: further names, in lower case.
-        graphs: whether it can name graphs.
-    """
-
-    name: str
-    media_type: str
-    extension: str
-    aliases: tuple[str, ...]
-    graphs: bool
-
-
-@dataclass(frozen=True)
 class Syntax:
     """How a log delimits its messages, and which version of RDF it keeps to.
 
     Args:
-        label: what it is called: the value of the media type parameter that asks for it.
-        version: the value of the media type's parameter `version`.
+        label: what it is called: the value of the media type parameter that asks for it; empty where the format itself
+            delimits messages.
+        version: the value of the media type's parameter `version`; empty where it has none.
         announcement: what a log begins with.
         delimiter: the line of a delimiter, with its line break.
         delimiter_first: whether a delimiter stands before every message, instead of after.
@@ -61,12 +43,53 @@ class Syntax:
     directions: bool
 
 
-FORMATS: Final = (
-    Format("N-Triples", "application/n-triples", "nt", ("ntriples", "n-triples"), graphs=False),
-    Format("N-Quads", "application/n-quads", "nq", ("nquads", "n-quads"), graphs=True),
-    Format("Turtle", "text/turtle", "ttl", ("turtle",), graphs=False),
-    Format("TriG", "application/trig", "trig", (), graphs=True),
+@dataclass(frozen=True)
+class Format:
+    """An RDF serialization that logs are written in.
+
+    Args:
+        name: as people write it.
+        media_type: without parameters.
+        extension: of files, without the dot; also the name on a command line.
+        aliases: further names, extensions and media types, in lower case.
+        graphs: whether it can name graphs.
+        own: where the format delimits messages by itself, what such messages may hold; None: any of `SYNTAXES` does.
+    """
+
+    name: str
+    media_type: str
+    extension: str
+    aliases: tuple[str, ...]
+    graphs: bool
+    own: Syntax | None = None
+
+
+def _own(*, triple_terms: bool) -> Syntax:
+    return Syntax("", "", "", "", False, triple_terms, False)
+
+
+N_TRIPLES: Final = Format("N-Triples", "application/n-triples", "nt", ("ntriples", "n-triples"), graphs=False)
+N_QUADS: Final = Format("N-Quads", "application/n-quads", "nq", ("nquads", "n-quads"), graphs=True)
+TURTLE: Final = Format("Turtle", "text/turtle", "ttl", ("turtle",), graphs=False)
+TRIG: Final = Format("TriG", "application/trig", "trig", (), graphs=True)
+NDJSON_LD: Final = Format(
+    *("NDJSON-LD", "application/x-ld+ndjson", "ndjsonld", ("ndjson-ld", "ndjson", "jsonl", "application/x-ndjson")),
+    graphs=True,
+    own=_own(triple_terms=False),
 )
+YAML_LD: Final = Format(
+    *("YAML-LD", "application/rdfm+yaml", "yamlld", ("yaml-ld", "yaml", "yml")),
+    graphs=True,
+    own=_own(triple_terms=False),
+)
+RDF_XML: Final = Format(
+    *("RDF/XML", "application/rdfm+xml", "rdfxml", ("rdf/xml", "rdf-xml", "xml", "rdf")),
+    graphs=False,
+    own=_own(triple_terms=False),
+)
+JELLY: Final = Format("Jelly", "application/x-jelly-rdf", "jelly", (), graphs=True, own=_own(triple_terms=True))
+
+FORMATS: Final = (N_TRIPLES, N_QUADS, TURTLE, TRIG, NDJSON_LD, YAML_LD, RDF_XML, JELLY)
 
 
 def _rdfm(version: str, *, triple_terms: bool, directions: bool) -> Syntax:
@@ -93,7 +116,7 @@ VARIANTS: Final = (
     _rdfm("1.2-basic", triple_terms=False, directions=True),
     _rdfm("1.1", triple_terms=False, directions=False),
 )
-"""All that can be asked for by media type: one for each label and version."""
+"""All that can be asked for by media type, where the format has none of its own: one for each label and version."""
 
 # RFC 9110: section 5.6.2 (token), 5.6.4 (quoted-string), 5.6.6 (parameters), 8.3.1 (media-type), in possessive
 # repetitions, so that a hostile header costs linear time
@@ -171,9 +194,12 @@ def content_type(format: Format, syntax: Syntax) -> str:
     'application/trig; version=1.2; messages=rdfm'
     >>> content_type(find_format("nt")[0], find_syntax("1.2-messages"))
     'application/n-triples; version=1.2-messages'
+    >>> content_type(JELLY, JELLY.own)
+    'application/x-jelly-rdf'
     """
+    version = f"; version={syntax.version}" if syntax.version else ""
     messages = f"; messages={syntax.label}" if syntax.label != syntax.version else ""
-    return f"{format.media_type}; version={syntax.version}{messages}"
+    return f"{format.media_type}{version}{messages}"
 
 
 def find_format(text: str) -> tuple[Format, Syntax | None]:
@@ -194,7 +220,7 @@ def find_format(text: str) -> tuple[Format, Syntax | None]:
     name = name.strip().lower().removeprefix(".")
     for format in FORMATS:
         if name in (format.media_type, format.extension, *format.aliases):
-            return format, _syntax_of(parameters, text) if semicolon else None
+            return format, (_syntax_of(parameters, text) if semicolon else None) or format.own
     raise UsageError(
         f"unknown format {text!r}",
         hint=f"choose one of {', '.join(f'{f.extension} ({f.media_type})' for f in FORMATS)}",
@@ -227,7 +253,8 @@ def format_of_file(name: str) -> Format | None:
     path = PurePath(name)
     if path.suffix.lower() in COMPRESSIONS:
         path = path.with_suffix("")
-    return next((format for format in FORMATS if path.suffix.lower() == f".{format.extension}"), None)
+    suffix = path.suffix.lower()[1:]
+    return next((format for format in FORMATS if suffix in (format.extension, *format.aliases)), None)
 
 
 def default_format(name: str | None) -> str:

@@ -32,7 +32,9 @@ from construct_messages.formats import (
 
 # where the client does not care: those that carry everything, and the one that is quickest to read, first
 _PREFERENCE: Final = ("nq", "trig", "nt", "ttl")
-_BY_PREFERENCE: Final = tuple(sorted(FORMATS, key=lambda format: _PREFERENCE.index(format.extension)))
+_BY_PREFERENCE: Final = tuple(
+    sorted((f for f in FORMATS if f.own is None), key=lambda format: _PREFERENCE.index(format.extension))
+)
 
 # the elements of a list (RFC 9110, section 5.6.1): commas within quotes part nothing; an open quote runs to the end
 _ELEMENT: Final = re.compile(r'(?:[^",]++|"(?:[^"\\]++|\\(?:.|\Z))*+(?:"|\Z))*+', re.DOTALL)

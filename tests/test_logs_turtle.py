@@ -17,7 +17,7 @@ from construct_messages.logs.turtle import TurtleEncoder
 from construct_messages.message import Message, Quad
 from construct_messages.terms import RDF, XSD, Term, from_pyoxigraph, iri, literal, parse_term, triple
 
-TURTLE, TRIG = FORMATS[2:]
+TURTLE, TRIG = FORMATS[2:4]
 PREFIXES = {
     "ex": "http://example.org/",
     "exa": "http://example.org/a",

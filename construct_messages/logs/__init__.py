@@ -1,14 +1,35 @@
-"""Message logs: messages in, bytes out, one file a syntax. No I/O, and nothing about sources."""
+"""Message logs: messages in, bytes out, and back, one file a syntax. No I/O, and nothing about sources."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, Protocol
 
-from construct_messages.formats import Format, Syntax
+from construct_messages.formats import N_QUADS, N_TRIPLES, TRIG, TURTLE, Format, Syntax
 from construct_messages.logs.lines import LinesEncoder
 from construct_messages.logs.turtle import TurtleEncoder
 from construct_messages.message import Message
+from construct_messages.solutions import Solutions
+from construct_messages.template import Template
+
+MESSAGE_BYTES: Final = 1 << 28
+"""How large a message may be as it stands in a log unless told otherwise: 256 MiB."""
+
+
+class TemplateEncoder(Protocol):
+    """An encoder specialised for a template; it writes what its encoder would, byte for byte."""
+
+    def encode(self, solutions: Solutions, first: int) -> bytes:
+        """The messages of a batch, one a solution, each with its delimiter.
+
+        Args:
+            solutions: their columns are the template's variables.
+            first: the number of the first solution in the stream, for fresh blank nodes.
+
+        Raises:
+            CannotCarry: as `Encoder.encode`.
+        """
+        ...
 
 
 class Encoder(Protocol):
@@ -30,6 +51,46 @@ class Encoder(Protocol):
         """What stands after the last message."""
         ...
 
+    def for_template(self, template: Template) -> TemplateEncoder:
+        """This encoder, for batches of a template's solutions; the two may be called in turn."""
+        ...
+
+
+class Decoder(Protocol):
+    """Reads one log: `feed(data)` for each chunk, then `close()`; each gives the messages that are complete with it.
+
+    Chunks may be split anywhere. What `feed` gives is to be exhausted before the next call; messages that stand before
+    an error come before it. Blank nodes are those of their message: labels are new, unique in the log, except under
+    `rdfm`, which keeps them.
+    """
+
+    @property
+    def syntax(self) -> Syntax | None:
+        """How the log delimits its messages, as far as it is known yet; None: it has no delimiter so far."""
+        ...
+
+    @property
+    def prefixes(self) -> Mapping[str, str]:
+        """The prefixes that the log has declared so far, the last declaration of each."""
+        ...
+
+    def feed(self, data: bytes) -> Iterator[Message]:
+        """The messages that are complete now.
+
+        Raises:
+            LogError: malformed bytes, with position and number of the message.
+            LimitExceeded: a message that is too large.
+        """
+        ...
+
+    def close(self) -> Iterator[Message]:
+        """The messages that only the end completes.
+
+        Raises:
+            LogError: the log ends within a message, or a statement of it.
+        """
+        ...
+
 
 def encoder_for(format: Format, syntax: Syntax, prefixes: Mapping[str, str] | None = None) -> Encoder:
     """An encoder for a new log.
@@ -37,8 +98,31 @@ def encoder_for(format: Format, syntax: Syntax, prefixes: Mapping[str, str] | No
     Args:
         format: the RDF serialization.
         syntax: how messages are delimited.
-        prefixes: for Turtle and TriG.
+        prefixes: for the formats that have them.
     """
-    if format.extension in ("nt", "nq"):
+    if format in (N_TRIPLES, N_QUADS):
         return LinesEncoder(format, syntax)
-    return TurtleEncoder(format, syntax, prefixes)
+    if format in (TURTLE, TRIG):
+        return TurtleEncoder(format, syntax, prefixes)
+    raise NotImplementedError(format.name)
+
+
+def decoder_for(
+    format: Format,
+    syntax: Syntax | None = None,
+    *,
+    base: str | None = None,
+    contexts: Mapping[str, Any] | None = None,
+    message_bytes: int = MESSAGE_BYTES,
+) -> Decoder:
+    """A decoder for a log.
+
+    Args:
+        format: the RDF serialization.
+        syntax: what the media type announces; None: nothing, so that the log itself tells. A document that tells
+            nothing is one message, or none where it is empty.
+        base: the IRI that relative IRIs resolve against, until the log says otherwise.
+        contexts: JSON-LD contexts by their IRI, as parsed JSON (`{"@context": …}` or what stands in there).
+        message_bytes: how large a message may be, as it stands in the log.
+    """
+    raise NotImplementedError(format.name)

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from construct_messages.formats import Format, Syntax
+from construct_messages.logs.by_message import ByMessage
 from construct_messages.logs.carry import Carrier
 from construct_messages.message import Message
 from construct_messages.solutions import Solutions
@@ -100,7 +101,7 @@ class TemplateLines:
     """
 
     def __init__(self, encoder: LinesEncoder, template: Template) -> None:
-        self._encoder, self._template = encoder, template
+        self._encoder, self._plain = encoder, ByMessage(encoder.encode, template)
         self._patterns = template.live
         # each pattern is compared with each: of very many, message by message is quicker
         self._by_column = len(self._patterns) <= _MOST_PATTERNS and encoder._carrier.carries_template(template)
@@ -122,10 +123,7 @@ class TemplateLines:
             CannotCarry: as `LinesEncoder.encode`.
         """
         if not self._by_column or not self._encoder._carrier.carries_columns(solutions):
-            return b"".join(
-                self._encoder.encode(Message(self._template.instantiate(solution, number)))
-                for number, solution in enumerate(solutions, first)
-            )
+            return self._plain.encode(solutions, first)
         batch = _Batch(solutions.utf8, len(solutions), first)
         pieces: list[_Column] = [self._encoder.before]
         lines: dict[int, list[bytes]] = {}

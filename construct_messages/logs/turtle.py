@@ -13,8 +13,10 @@ from typing import Final
 
 from construct_messages.errors import TermError, UsageError
 from construct_messages.formats import Format, Syntax
+from construct_messages.logs.by_message import ByMessage
 from construct_messages.logs.carry import Carrier
 from construct_messages.message import Message
+from construct_messages.template import Template
 from construct_messages.terms import PN_BASE, PN_CHARS, RDF, XSD, Term, iri, is_blank, is_triple, triple_parts
 
 _PREFIX: Final = re.compile(f"(?:[{PN_BASE}](?:[{PN_CHARS}.]*[{PN_CHARS}])?)?")
@@ -105,6 +107,10 @@ class TurtleEncoder:
     def finish(self) -> bytes:
         """What stands after the last message."""
         return b""
+
+    def for_template(self, template: Template) -> ByMessage:
+        """The encoder for batches of a template's solutions."""
+        return ByMessage(self.encode, template)
 
     def _take_head(self) -> str:
         head, self._head = self._head, ""

@@ -1,0 +1,83 @@
+"""What a library has parsed, as messages: blank nodes get their labels in the log, and syntax errors their place.
+
+No bytes are read here. RDF Messages, section 3: a blank node label is scoped to its message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
+
+import pyoxigraph as ox
+
+from construct_messages.errors import LogError, Position
+from construct_messages.message import Message, Quad
+from construct_messages.terms import Term, from_pyoxigraph, has_blank, map_blanks
+
+Rename: TypeAlias = Callable[[Term], Term]
+
+
+class Labels(dict[Term, Term]):
+    """The labels of one message's blank nodes, made unique in the log, in order of first appearance.
+
+    Args:
+        number: of the message in its log, from 1.
+
+    >>> labels = Labels(7)
+    >>> labels[Term("_:x")], labels[Term("_:y")], labels[Term("_:x")]
+    ('_:m7b0', '_:m7b1', '_:m7b0')
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self._number = number
+
+    def __missing__(self, label: Term) -> Term:
+        renamed = self[label] = Term(f"_:m{self._number}b{len(self)}")
+        return renamed
+
+
+def to_message(quads: Iterable[ox.Quad], rename: Rename | None = None) -> Message:
+    """Parsed quads as a message.
+
+    Args:
+        quads: of pyoxigraph.
+        rename: gives each blank node its label, such as `Labels(7).__getitem__`; None: labels are kept.
+
+    >>> quad = ox.Quad(ox.BlankNode("x"), ox.NamedNode("urn:p"), ox.Literal("o"))
+    >>> to_message([quad], Labels(1).__getitem__)
+    <Message of 1 quad: _:m1b0 <urn:p> "o" .>
+    """
+
+    def term(parsed: ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple) -> Term:
+        read = from_pyoxigraph(parsed)
+        return map_blanks(read, rename) if rename is not None and has_blank(read) else read
+
+    return Message(
+        Quad(
+            term(quad.subject),
+            term(quad.predicate),
+            term(quad.object),
+            None if isinstance(quad.graph_name, ox.DefaultGraph) else term(quad.graph_name),
+        )
+        for quad in quads
+    )
+
+
+def log_error(error: SyntaxError, number: int, line: int = 1, column: int = 1, hint: str | None = None) -> LogError:
+    """A parser's syntax error as one of the log.
+
+    Args:
+        error: of pyoxigraph; its line and column count within the text that was parsed.
+        number: of the message, from 1.
+        line, column: where in the log that text begins, from 1.
+        hint: how to mend it.
+
+    >>> print(log_error(SyntaxError("a dot is expected", (None, 2, 5, "")), 3, line=10))
+    line 11, column 5: message 3: a dot is expected
+    """
+    position = None
+    if error.lineno is not None:
+        first = error.lineno == 1
+        position = Position(line + error.lineno - 1, (error.offset or 1) + (column - 1 if first else 0))
+    return LogError(error.msg, number=number, position=position, hint=hint)
