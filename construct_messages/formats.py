@@ -42,6 +42,10 @@ class Syntax:
     triple_terms: bool
     directions: bool
 
+    def allows(self, other: Syntax) -> bool:
+        """Whether messages may hold all that those of the other may."""
+        return self.triple_terms >= other.triple_terms and self.directions >= other.directions
+
 
 @dataclass(frozen=True)
 class Format:
@@ -49,45 +53,77 @@ class Format:
 
     Args:
         name: as people write it.
-        media_type: without parameters.
-        extension: of files, without the dot; also the name on a command line.
-        aliases: further names, extensions and media types, in lower case.
+        media_types: without parameters; the first is written, all are read.
+        extensions: of files, without the dot; the first is also the name on a command line.
+        names: further ones, in lower case.
         graphs: whether it can name graphs.
         own: where the format delimits messages by itself, what such messages may hold; None: any of `SYNTAXES` does.
     """
 
     name: str
-    media_type: str
-    extension: str
-    aliases: tuple[str, ...]
+    media_types: tuple[str, ...]
+    extensions: tuple[str, ...]
+    names: tuple[str, ...]
     graphs: bool
     own: Syntax | None = None
+
+    @property
+    def media_type(self) -> str:
+        """The one that is written, without parameters."""
+        return self.media_types[0]
+
+    @property
+    def extension(self) -> str:
+        """The one that names the format."""
+        return self.extensions[0]
+
+    def syntax(self, asked: Syntax) -> Syntax | None:
+        """What a log in this format is in where `asked` is asked for.
+
+        None where the format delimits messages by itself and they may hold what `asked` has not.
+
+        >>> TURTLE.syntax(RDFM) is RDFM, JELLY.syntax(RDFM) is JELLY.own, JELLY.syntax(find_syntax("1.1-messages"))
+        (True, True, None)
+        """
+        if self.own is None:
+            return asked
+        return self.own if asked.allows(self.own) else None
 
 
 def _own(*, triple_terms: bool) -> Syntax:
     return Syntax("", "", "", "", False, triple_terms, False)
 
 
-N_TRIPLES: Final = Format("N-Triples", "application/n-triples", "nt", ("ntriples", "n-triples"), graphs=False)
-N_QUADS: Final = Format("N-Quads", "application/n-quads", "nq", ("nquads", "n-quads"), graphs=True)
-TURTLE: Final = Format("Turtle", "text/turtle", "ttl", ("turtle",), graphs=False)
-TRIG: Final = Format("TriG", "application/trig", "trig", (), graphs=True)
+N_TRIPLES: Final = Format("N-Triples", ("application/n-triples",), ("nt",), ("ntriples",), graphs=False)
+N_QUADS: Final = Format("N-Quads", ("application/n-quads",), ("nq",), ("nquads",), graphs=True)
+TURTLE: Final = Format("Turtle", ("text/turtle",), ("ttl",), (), graphs=False)
+TRIG: Final = Format("TriG", ("application/trig",), ("trig",), (), graphs=True)
 NDJSON_LD: Final = Format(
-    *("NDJSON-LD", "application/x-ld+ndjson", "ndjsonld", ("ndjson-ld", "ndjson", "jsonl", "application/x-ndjson")),
+    "NDJSON-LD",
+    ("application/x-ld+ndjson", "application/x-ndjson"),
+    ("ndjsonld", "ndjson", "jsonl"),
+    (),
     graphs=True,
     own=_own(triple_terms=False),
 )
 YAML_LD: Final = Format(
-    *("YAML-LD", "application/rdfm+yaml", "yamlld", ("yaml-ld", "yaml", "yml")),
+    "YAML-LD",
+    ("application/rdfm+yaml",),
+    ("yamlld", "yaml", "yml"),
+    (),
     graphs=True,
     own=_own(triple_terms=False),
 )
 RDF_XML: Final = Format(
-    *("RDF/XML", "application/rdfm+xml", "rdfxml", ("rdf/xml", "rdf-xml", "xml", "rdf")),
+    "RDF/XML",
+    ("application/rdfm+xml",),
+    # .rdf and .xml are files of one document over many lines, which is no log
+    ("rdfxml",),
+    ("rdf-xml", "rdf", "xml"),
     graphs=False,
     own=_own(triple_terms=False),
 )
-JELLY: Final = Format("Jelly", "application/x-jelly-rdf", "jelly", (), graphs=True, own=_own(triple_terms=True))
+JELLY: Final = Format("Jelly", ("application/x-jelly-rdf",), ("jelly",), (), graphs=True, own=_own(triple_terms=True))
 
 FORMATS: Final = (N_TRIPLES, N_QUADS, TURTLE, TRIG, NDJSON_LD, YAML_LD, RDF_XML, JELLY)
 
@@ -117,6 +153,9 @@ VARIANTS: Final = (
     _rdfm("1.1", triple_terms=False, directions=False),
 )
 """All that can be asked for by media type, where the format has none of its own: one for each label and version."""
+
+LOGS: Final = tuple((format, syntax) for format in FORMATS for syntax in ((format.own,) if format.own else VARIANTS))
+"""Every kind of log there is."""
 
 # RFC 9110: section 5.6.2 (token), 5.6.4 (quoted-string), 5.6.6 (parameters), 8.3.1 (media-type), in possessive
 # repetitions, so that a hostile header costs linear time
@@ -215,12 +254,15 @@ def find_format(text: str) -> tuple[Format, Syntax | None]:
     ('TriG', '1.2-messages')
     >>> find_format(".ttl")[0].media_type, find_format("N-Quads")[1]
     ('text/turtle', None)
+    >>> format, syntax = find_format("application/x-jelly-rdf; messages=rdfm")
+    >>> syntax is format.own
+    True
     """
     name, semicolon, parameters = text.partition(";")
     name = name.strip().lower().removeprefix(".")
     for format in FORMATS:
-        if name in (format.media_type, format.extension, *format.aliases):
-            return format, (_syntax_of(parameters, text) if semicolon else None) or format.own
+        if name in (format.name.lower(), *format.media_types, *format.extensions, *format.names):
+            return format, (_syntax_of(format, parameters, text) if semicolon else format.own)
     raise UsageError(
         f"unknown format {text!r}",
         hint=f"choose one of {', '.join(f'{f.extension} ({f.media_type})' for f in FORMATS)}",
@@ -244,17 +286,42 @@ def find_syntax(label: str) -> Syntax:
     )
 
 
+def find_log(format: str, messages: str | None = None) -> tuple[Format, Syntax]:
+    """The format and the syntax that a log is to be written in.
+
+    Args:
+        format: see `find_format`; a media type's parameters win over `messages`.
+        messages: a label; None: what the format has, and where it has none, `rdfm`.
+
+    Raises:
+        UsageError: as `find_format` and `find_syntax`, and a label beside a format that delimits messages by itself.
+
+    >>> find_log("nt", "1.2-messages")[1].delimiter, find_log("nt")[1].delimiter, find_log("jelly")[1].delimiter
+    ('MESSAGE\\n', '# @message\\n', '')
+    """
+    found, syntax = find_format(format)
+    if messages is None:
+        return found, syntax or RDFM
+    asked = find_syntax(messages)
+    if found.own is not None:
+        raise UsageError(
+            f"{found.name} delimits messages by itself: messages={asked.label} has no meaning there",
+            hint="leave it out, or choose another format",
+        )
+    return found, syntax or asked
+
+
 def format_of_file(name: str) -> Format | None:
     """The format that a file name's extension says, behind an extension of compression if there is one; else None.
 
-    >>> format_of_file("log.trig.zst").name, format_of_file("log.txt")
-    ('TriG', None)
+    >>> format_of_file("log.trig.zst").name, format_of_file("log.jsonl").name, format_of_file("log.txt")
+    ('TriG', 'NDJSON-LD', None)
     """
     path = PurePath(name)
     if path.suffix.lower() in COMPRESSIONS:
         path = path.with_suffix("")
     suffix = path.suffix.lower()[1:]
-    return next((format for format in FORMATS if suffix in (format.extension, *format.aliases)), None)
+    return next((format for format in FORMATS if suffix in format.extensions), None)
 
 
 def default_format(name: str | None) -> str:
@@ -267,7 +334,7 @@ def default_format(name: str | None) -> str:
     return found.extension if found else "nq"
 
 
-def _syntax_of(parameters: str, text: str) -> Syntax | None:
+def _syntax_of(format: Format, parameters: str, text: str) -> Syntax | None:
     given = _read_parameters(f";{parameters}")
     if given is None:
         raise UsageError(f"malformed parameters in {text!r}", hint="write them as in application/trig; messages=rdfm")
@@ -279,11 +346,22 @@ def _syntax_of(parameters: str, text: str) -> Syntax | None:
             f"{', '.join(sorted(unknown))} in {text!r} is no parameter of a message log",
             hint="give version=… or messages=rdfm",
         )
-    syntax = syntax_of(given)
-    if syntax is None and given not in ({}, {"version": RDFM.version}):
+    written = "; ".join(f"{name}={value}" for name, value in given.items())
+    if format.own is not None and given:
+        given = {"messages": RDFM.label, **given}  # it is about messages, with or without the parameter
+    asked = syntax_of(given)
+    if asked is None:
+        if given in ({}, {"version": RDFM.version}):
+            return format.own
         raise UsageError(
-            f"{'; '.join(f'{name}={value}' for name, value in given.items())} in {text!r} is no message syntax",
+            f"{written} in {text!r} is no message syntax",
             hint="choose messages=rdfm (with version=1.2, 1.2-basic or 1.1), or one of "
             + ", ".join(f"version={syntax.label}" for syntax in SYNTAXES if syntax is not RDFM),
+        )
+    syntax = format.syntax(asked)
+    if syntax is None:
+        raise UsageError(
+            f"{written} in {text!r}: a {format.name} log may hold more than that version allows",
+            hint=f"leave the version out, or choose one of {', '.join(f.media_type for f in FORMATS if not f.own)}",
         )
     return syntax

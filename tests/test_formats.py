@@ -3,7 +3,18 @@
 import pytest
 
 from construct_messages.errors import UsageError
-from construct_messages.formats import FORMATS, RDFM, VARIANTS, content_type, find_format, find_syntax, format_of_file
+from construct_messages.formats import (
+    FORMATS,
+    JELLY,
+    LOGS,
+    RDFM,
+    content_type,
+    default_format,
+    find_format,
+    find_log,
+    find_syntax,
+    format_of_file,
+)
 
 FOUND = {
     "nt": ("N-Triples", None),
@@ -26,6 +37,24 @@ FOUND = {
     "text/turtle; messages=rdfm; version=1.2-messages": ("Turtle", "1.2-messages"),
     "text/turtle; messages=rdfm; version=1.1": ("Turtle", "rdfm"),
     r'text/turtle; messages="\rdfm"': ("Turtle", "rdfm"),
+    # formats that delimit messages by themselves: their syntax has no label, whatever asks for messages
+    "ndjsonld": ("NDJSON-LD", ""),
+    "NDJSON-LD": ("NDJSON-LD", ""),
+    ".jsonl": ("NDJSON-LD", ""),
+    "application/x-ld+ndjson": ("NDJSON-LD", ""),
+    "Application/X-NDJSON; charset=utf-8": ("NDJSON-LD", ""),
+    "application/x-ld+ndjson; messages=rdfm": ("NDJSON-LD", ""),
+    "yaml-ld": ("YAML-LD", ""),
+    "application/rdfm+yaml": ("YAML-LD", ""),
+    "RDF/XML": ("RDF/XML", ""),
+    "rdf": ("RDF/XML", ""),
+    "application/rdfm+xml; version=1.1": ("RDF/XML", ""),
+    "application/rdfm+xml; version=1.1-messages": ("RDF/XML", ""),
+    "Jelly": ("Jelly", ""),
+    "application/x-jelly-rdf": ("Jelly", ""),
+    "application/x-jelly-rdf; version=1.2": ("Jelly", ""),
+    "application/x-jelly-rdf; version=1.2-messages": ("Jelly", ""),
+    "application/x-jelly-rdf; messages=rdfm; version=1.2": ("Jelly", ""),
 }
 
 
@@ -50,6 +79,15 @@ REFUSED = {
     "text/turtle; version": ("malformed", "messages=rdfm"),
     'text/turtle; version="1.2': ("malformed", "messages=rdfm"),
     "text/turtle; version=1.2; version=1.1-messages": ("malformed", "messages=rdfm"),
+    # Jelly has triple terms, so a log in it does not keep to a version that has none
+    "application/x-jelly-rdf; version=1.2-basic-messages": ("version=1.2-basic-messages", "application/n-quads"),
+    "application/x-jelly-rdf; version=1.1": ("a Jelly log may hold more", "leave the version out"),
+    "application/x-jelly-rdf; messages=rdfm; version=1.1": ("messages=rdfm; version=1.1 in", "leave the version out"),
+    "application/x-jelly-rdf; messages=foo": ("messages=foo in", "messages=rdfm"),
+    "application/x-jelly-rdf; version=9-messages": ("version=9-messages", "version=1.2-messages"),
+    "application/rdfm+xml; level=1": ("level in", "messages=rdfm"),
+    "application/rdfm+yaml; charset=utf-16": ("charset=utf-16", "UTF-8"),
+    "application/rdf+xml": ("unknown format", "rdfxml (application/rdfm+xml)"),
 }
 
 
@@ -62,10 +100,26 @@ def test_find_format_refuses(text: str) -> None:
     assert hint in (error.value.hint or "")
 
 
+@pytest.mark.parametrize("log", LOGS, ids=lambda log: content_type(*log))
+def test_content_type_is_found_again(log) -> None:
+    assert find_format(content_type(*log)) == log
+
+
 @pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.extension)
-@pytest.mark.parametrize("syntax", VARIANTS, ids=lambda syntax: f"{syntax.label} {syntax.version}")
-def test_content_type_is_found_again(format, syntax) -> None:
-    assert find_format(content_type(format, syntax)) == (format, syntax)
+def test_every_name_is_of_one_format(format) -> None:
+    for name in (format.name, *format.media_types, *format.extensions, *format.names):
+        assert [other for other in FORMATS if find_format(name)[0] is other] == [format]
+
+
+def test_what_a_log_is_written_in() -> None:
+    assert find_log("text/turtle") == find_log("ttl", "RDFM") == (find_format("ttl")[0], RDFM)
+    assert find_log("text/turtle; version=1.1-messages", "rdfm")[1].label == "1.1-messages"
+    assert find_log("jelly") == (JELLY, JELLY.own)
+    for messages in ("rdfm", "1.2-messages"):
+        with pytest.raises(UsageError, match=f"Jelly delimits messages by itself: messages={messages}"):
+            find_log("jelly", messages)
+    with pytest.raises(UsageError, match="unknown message syntax 'foo'"):
+        find_log("jelly", "foo")
 
 
 def test_find_syntax() -> None:
@@ -87,10 +141,25 @@ def test_find_syntax() -> None:
         ("log.gz", None),
         ("trig", None),
         ("log.ttl.gz.gz", None),
+        ("log.ndjsonld.gz", "ndjsonld"),
+        ("log.jsonl", "ndjsonld"),
+        ("log.NDJSON", "ndjsonld"),
+        ("log.yml", "yamlld"),
+        ("log.yaml.zst", "yamlld"),
+        ("log.jelly", "jelly"),
+        ("log.rdfxml", "rdfxml"),
+        # documents that are no logs, though their formats have logs
         ("log.rdf", None),
+        ("log.xml", None),
+        ("log.jsonld", None),
+        ("log.json", None),
     ],
     ids=str,
 )
 def test_format_of_file(name: str, extension: str | None) -> None:
     format = format_of_file(name)
     assert (format and format.extension) == extension
+
+
+def test_default_format() -> None:
+    assert [default_format(name) for name in ("a.jelly", "a.rdf", None)] == ["jelly", "nq", "nq"]
