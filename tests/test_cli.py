@@ -221,7 +221,7 @@ ERRORS = {
         "lines are those",
     ),
     "another form": (["run", "--query", "ASK {}", "--source", DATA], 2, "got ASK", "only CONSTRUCT"),
-    "unknown format": (["run", "--query", ANY, "--source", DATA, "--format", "xml"], 2, "'xml'", "text/turtle"),
+    "unknown format": (["run", "--query", ANY, "--source", DATA, "--format", "json"], 2, "'json'", "text/turtle"),
     "unknown syntax": (["run", "--query", ANY, "--source", DATA, "--messages", "2"], 2, "'2'", "--help"),
     "malformed --bind": (["run", "--query", ANY, "--source", DATA, "--bind", "s"], 2, "'s' is not v=TERM", "--bind"),
     "no term": (["run", "--query", ANY, "--source", DATA, "--bind", "s=x"], 2, "'x'", "<http://"),
