@@ -1,0 +1,93 @@
+"""The command line: arguments, terminal output and exit statuses, one module a group of commands.
+
+The log goes to standard output or to a file, everything else to standard error. What the commands mean is said on
+the floors below.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Final
+
+from construct_messages.cli import run, serve
+from construct_messages.cli.arguments import Parser
+from construct_messages.errors import (
+    CannotCarry,
+    ConstructMessagesError,
+    IncompleteResult,
+    QueryError,
+    SourceError,
+    TermError,
+    UsageError,
+)
+
+# The first class that fits; any other error of the package means that the log ended before the result did.
+_EXIT_STATUS: Final[tuple[tuple[type[ConstructMessagesError], int], ...]] = (
+    (UsageError, 2),
+    (QueryError, 2),
+    (TermError, 2),
+    (CannotCarry, 2),
+    (IncompleteResult, 4),
+    (SourceError, 3),
+    (ConstructMessagesError, 4),
+)
+_CANNOT_WRITE: Final = 1
+_INTERRUPTED: Final = 130  # as shells report a program that SIGINT ended
+_TERMINATED: Final = 143  # and SIGTERM
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line and returns its exit status.
+
+    Args:
+        arguments: without the program's name; None: those of the process.
+    """
+    options = build_parser().parse_args(arguments)
+    if arguments is None:
+        # a service manager's stop must not leave a hidden half log behind: let it unwind like Ctrl-C
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))
+    try:
+        return int(options.command(options))
+    except ConstructMessagesError as error:
+        _report(error, debug=options.debug)
+        return next(status for kind, status in _EXIT_STATUS if isinstance(error, kind))
+    except OSError as error:
+        # what is still buffered for standard output would fail again at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            return 0  # the reader has seen enough
+        _report(error, debug=options.debug)
+        return _CANNOT_WRITE
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of all commands and options."""
+    parser = Parser(
+        prog="construct-messages",
+        description="One RDF Message per SPARQL CONSTRUCT solution.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {version('construct-messages')}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    run.add(commands)
+    serve.add(commands)
+    return parser
+
+
+def _report(error: Exception, *, debug: bool) -> None:
+    if debug:
+        traceback.print_exception(error)
+        return
+    # an engine's own words may run over several lines
+    text, _, hint = str(error).partition("\n  hint: ")
+    print("error:", " ".join(text.split()), file=sys.stderr)
+    if hint:
+        print("hint:", " ".join(hint.split()), file=sys.stderr)

@@ -1,0 +1,51 @@
+"""What a terminal shows while a log is read or written."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+_STEP_SECONDS: Final = 0.1
+
+
+@contextmanager
+def progress(counts: Callable[[], tuple[int, int]], *, quiet: bool, in_the_way: bool) -> Iterator[Callable[[], None]]:
+    """What to call after each step; what was done shows on standard error, where that is a terminal.
+
+    Args:
+        counts: gives messages and bytes so far.
+        quiet: whether nothing is to be shown.
+        in_the_way: whether the same terminal shows the log, so that a line that moves would be in its way: then only
+            the last line is shown.
+    """
+    if quiet or not sys.stderr.isatty():
+        yield lambda: None
+        return
+    # imported only here: most runs are not watched, and each would wait for it
+    from rich.console import Console
+    from rich.filesize import decimal
+    from rich.progress import Progress, SpinnerColumn, TextColumn
+
+    started = told = time.monotonic()
+
+    def state() -> str:
+        messages, size = counts()
+        rate = messages / max(time.monotonic() - started, 1e-3)
+        return f"{messages:,} messages, {rate:,.0f} messages/s, {decimal(size)}"
+
+    def step() -> None:
+        nonlocal told
+        if time.monotonic() - told >= _STEP_SECONDS:
+            told = time.monotonic()
+            shown.update(task, description=state())
+
+    console = Console(stderr=True, highlight=False)
+    with Progress(
+        SpinnerColumn(), TextColumn("{task.description}"), console=console, transient=True, disable=in_the_way
+    ) as shown:
+        task = shown.add_task(state())
+        yield step
+    console.print(state())

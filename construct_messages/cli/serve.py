@@ -1,0 +1,97 @@
+"""The command `serve`: the server's flags, and what a terminal shows while files are loaded."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from construct_messages.cli.arguments import Commands
+from construct_messages.errors import UsageError
+from construct_messages.sources.open import VARIABLE
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+# the flags of `serve` that are settings, by their keys
+_FLAGS: Final = (
+    *("bind", "workers", "log_format", "log_level", "log_queries"),
+    *("endpoint.source", "endpoint.profile", "endpoint.page_size"),
+)
+
+
+def add(commands: Commands) -> None:
+    """Adds the command."""
+    serve = commands.add_parser(
+        "serve",
+        help="serve SPARQL endpoints that also give message logs",
+        description="Serve a source as a SPARQL endpoint whose CONSTRUCT answers can be logs of RDF Messages.",
+        epilog="Exit status: 0 stopped by SIGTERM or Ctrl-C, 1 cannot listen or keep running, 2 bad settings, "
+        "3 source failed.",
+        allow_abbrev=False,
+    )
+    serve.set_defaults(command=_serve)
+    serve.add_argument("--config", metavar="FILE", help="TOML file with all settings; those named here win")
+    serve.add_argument("--check-config", action="store_true", help="print the settings and stop")
+
+    endpoint = serve.add_argument_group("the endpoint at /sparql")
+    endpoint.add_argument(
+        "--source",
+        metavar="SOURCE",
+        nargs="+",
+        action="extend",
+        help=f"an endpoint URL, RDF files or a store directory; default: the environment variable {VARIABLE}",
+    )
+    endpoint.add_argument("--profile", metavar="NAME", help="what kind of endpoint the URL is")
+    endpoint.add_argument("--page-size", metavar="N", help="ask the URL for N solutions at a time")
+
+    server = serve.add_argument_group("server")
+    server.add_argument("--bind", metavar="HOST:PORT", help="where to listen; default: 127.0.0.1:8080")
+    server.add_argument("--workers", metavar="N", help="server processes; default: 1")
+    server.add_argument("--log-format", metavar="text|json", help="of the server's own log; default: text")
+    server.add_argument("--log-level", metavar="LEVEL", help="debug, info (default), warning or error")
+    server.add_argument("--log-queries", action="store_true", default=None, help="log the text of queries")
+    server.add_argument("--quiet", action="store_true", help="no progress on a terminal while files are loaded")
+    server.add_argument("--debug", action="store_true", help="show where in the program an error arose")
+
+
+def _serve(options: argparse.Namespace) -> int:
+    try:
+        # imported only here: a run needs none of it, and it has an extra of its own
+        from construct_messages.server.settings import load_config, shown
+        from construct_messages.server.supervisor import run
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"the server needs {error.name}, which is not installed", hint="pip install 'construct-messages[server]'"
+        ) from error
+    flags = {key: value for key in _FLAGS if (value := getattr(options, key.rpartition(".")[2])) is not None}
+    config = load_config(None if options.config is None else Path(options.config), os.environ, flags)
+    if options.check_config:
+        print(shown(config), end="", flush=True)
+        return 0
+    return run(config, lambda: _loading(options))
+
+
+@contextmanager
+def _loading(options: argparse.Namespace) -> Iterator[Callable[[str, int, int], None] | None]:
+    """What to call with an endpoint, the bytes of its files that are read, and all of them; None: nobody looks."""
+    if options.quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("loading {task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        tasks: dict[str, TaskID] = {}
+
+        def read(name: str, count: int, total: int) -> None:
+            if name not in tasks:
+                tasks[name] = progress.add_task(name, total=total)
+            progress.update(tasks[name], completed=count, visible=count < total)
+
+        yield read
