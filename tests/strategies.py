@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from construct_messages import terms
+from construct_messages.message import Message, Quad
 from construct_messages.template import Blank, Constant, Nested, Pattern, Slot, Template, Variable
 from construct_messages.terms import Term
 
@@ -105,3 +106,120 @@ def _solutions(draw: st.DrawFn) -> list[tuple[Term, ...]]:
 
 
 SOLUTIONS = _solutions()
+
+
+# --- messages: data of logs, from wherever -------------------------------------------------------------------------
+
+# labels that a reader might give to other nodes, and labels at the edges of the grammar
+BLANKS = st.sampled_from(
+    [Term(f"_:{label}") for label in ("m1b0", "m2b0", "t0b0", "b0", "da", "0", "a.b-c", "é·", "_x")]
+)
+SCHEMES = st.sampled_from(
+    [
+        terms.iri(text)
+        for text in (
+            *(
+                "urn:x",
+                "ex:a",
+                "mailto:a@b.example",
+                "MESSAGE:x",
+                "did:x:y#z",
+                "http://example.org",
+                "tag:e,2026:@type",
+            ),
+            *(
+                "http://example.org/#a",
+                "http://example.org/?a=b&c=%41",
+                "http://exämple.org/é/\U0001f600",
+                "a:",
+                "x:/../a",
+            ),
+        )
+    ]
+)
+# names of XML elements, as the predicates of RDF/XML have to end
+NAMED = st.sampled_from(
+    [
+        terms.iri(text)
+        for text in (
+            *(
+                "http://example.org/p",
+                "http://example.org/ns#é-1.x",
+                "urn:p",
+                "ex:a",
+                f"{terms.RDF}type",
+                f"{terms.RDF}_1",
+            ),
+            *(f"{terms.RDF}{name}" for name in ("first", "rest", "value", "Seq", "language")),
+        )
+    ]
+)
+PRINTABLE = st.one_of(
+    st.text(st.sampled_from("\"'\\\n\t<>&;]()@^_:#.,- é中\u2028\U0001f600aN1"), max_size=8),
+    HOSTILE,
+    st.sampled_from(
+        [
+            *("]]>", "&lt;", "<!--", "---\n...", "--- a", "%YAML 1.2", '{"@id": 1}', "'''\n\"\"\"", "no", "~", "1_0"),
+            *(" a ", r"\u0041", "a: b", "- a", "@id", "\n\n \n", "\r\n", "# a", "|\n a", "<?xml?>"),
+        ]
+    ),
+)
+
+
+def _literals(texts: st.SearchStrategy[str], *, directions: bool) -> st.SearchStrategy[Term]:
+    languages, ways = st.sampled_from(["en", "de-at", "zh-hant", "x-a-1"]), st.sampled_from(["ltr", "rtl"])
+    lexical = st.sampled_from(["1", "01", "1.0", "1e0", "true", "INF", "null", '{"a": [1]}', "<a>&amp;</a>"])
+    datatypes = [f"{terms.XSD}{name}" for name in ("integer", "double", "boolean", "dateTime", "anyURI")]
+    datatypes += [f"{terms.RDF}{name}" for name in ("JSON", "HTML", "XMLLiteral", "PlainLiteral")]
+    kinds = [
+        texts.map(terms.literal),
+        st.builds(lambda text, tag: terms.literal(text, language=tag), texts, languages),
+        st.builds(
+            lambda text, datatype: terms.literal(text, datatype=datatype),
+            texts | lexical,
+            DATATYPES | st.sampled_from(datatypes),
+        ),
+    ]
+    if directions:
+        kinds.append(
+            st.builds(lambda text, tag, way: terms.literal(text, language=tag, direction=way), texts, languages, ways)
+        )
+    return st.one_of(kinds)
+
+
+@st.composite
+def messages(
+    draw: st.DrawFn,
+    *,
+    graphs: bool = True,
+    triple_terms: bool = True,
+    directions: bool = True,
+    any_text: bool = True,
+    any_predicate: bool = True,
+) -> list[Message]:
+    """Messages of one log: hostile terms, labels that several of them use, named graphs, some messages empty or equal.
+
+    Args:
+        graphs: whether quads may stand in named graphs.
+        triple_terms: whether objects may be triple terms.
+        directions: whether literals may have a base direction.
+        any_text: whether literals may hold characters that XML has no way to write.
+        any_predicate: whether predicates may be IRIs that end in no XML name.
+    """
+    nodes = st.one_of(IRIS, SCHEMES, BLANKS, BLANKS)
+    predicates = st.one_of(NAMED, IRIS, SCHEMES) if any_predicate else NAMED
+    objects = st.one_of(nodes, _literals(PRINTABLE | TEXT if any_text else PRINTABLE, directions=directions))
+    if triple_terms:
+        inner = st.builds(terms.triple, nodes, predicates, objects)
+        objects = st.one_of(objects, objects, inner, st.builds(terms.triple, nodes, predicates, inner))
+    # few subjects and predicates in one example, so that statements belong together
+    few = draw(st.lists(st.tuples(nodes, predicates), min_size=1, max_size=3))
+    quads = st.builds(
+        lambda pair, object, graph: Quad(*pair, object, graph),
+        st.sampled_from(few) | st.tuples(nodes, predicates),
+        objects,
+        (st.none() | nodes) if graphs else st.none(),
+    )
+    one = st.lists(quads, max_size=4).map(Message)
+    drawn = draw(st.lists(st.one_of(one, one, st.just(Message())), max_size=4))
+    return drawn + draw(st.sampled_from([[], [], drawn[:1], [Message()]]))
