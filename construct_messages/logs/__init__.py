@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, Protocol
 
-from construct_messages.formats import N_QUADS, N_TRIPLES, TRIG, TURTLE, Format, Syntax
+from construct_messages.formats import N_QUADS, N_TRIPLES, RDF_XML, TRIG, TURTLE, Format, Syntax
 from construct_messages.logs.lines import LinesEncoder
+from construct_messages.logs.rdfxml import RdfXmlDecoder, RdfXmlEncoder
 from construct_messages.logs.turtle import TurtleEncoder
 from construct_messages.message import Message
 from construct_messages.solutions import Solutions
@@ -104,6 +105,8 @@ def encoder_for(format: Format, syntax: Syntax, prefixes: Mapping[str, str] | No
         return LinesEncoder(format, syntax)
     if format in (TURTLE, TRIG):
         return TurtleEncoder(format, syntax, prefixes)
+    if format is RDF_XML:
+        return RdfXmlEncoder(prefixes)
     raise NotImplementedError(format.name)
 
 
@@ -125,4 +128,6 @@ def decoder_for(
         contexts: JSON-LD contexts by their IRI, as parsed JSON (`{"@context": …}` or what stands in there).
         message_bytes: how large a message may be, as it stands in the log.
     """
+    if format is RDF_XML:
+        return RdfXmlDecoder(base=base, message_bytes=message_bytes)
     raise NotImplementedError(format.name)

@@ -46,8 +46,8 @@ class Carrier:
             for term in quad:
                 if term is not None and (lack := self._lacks(term)):
                     raise CannotCarry(
-                        f"message {self._messages}: {self._syntax.version} has no {lack}: {quad}",
-                        hint="write with messages=1.2-messages or messages=rdfm",
+                        f"message {self._messages}: {self._syntax.version or self._format.name} has no {lack}: {quad}",
+                        hint="write N-Quads or TriG with messages=1.2-messages or messages=rdfm",
                     )
 
     def _lacks(self, term: Term) -> str | None:
