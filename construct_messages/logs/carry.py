@@ -1,7 +1,7 @@
 """What a format and a version cannot carry, checked before a byte is written: nothing is dropped in silence.
 
 A named graph has no place in N-Triples and Turtle; a triple term and a base direction have none below RDF 1.2.
-Every encoder asks here; no syntax is written here.
+Every encoder asks here, and decoders what a version allows; no syntax is written here.
 """
 
 from __future__ import annotations
@@ -12,6 +12,21 @@ from construct_messages.message import Message
 from construct_messages.solutions import Solutions
 from construct_messages.template import Constant, Nested, Slot, Template
 from construct_messages.terms import Term
+
+
+def lacks(syntax: Syntax, term: Term) -> str | None:
+    """What it is in a term that a version of RDF has not; None where it has all.
+
+    >>> from construct_messages.formats import find_syntax
+    >>> lacks(find_syntax("1.1-messages"), Term('"x"@ar--rtl'))
+    'base directions'
+    """
+    if not syntax.triple_terms and term.startswith("<<("):
+        return "triple terms"
+    # outside a triple term only a language tag can end a literal so
+    if not syntax.directions and term.startswith('"') and term.endswith(("--ltr", "--rtl")):
+        return "base directions"
+    return None
 
 
 class Carrier:
@@ -44,19 +59,11 @@ class Carrier:
                     hint="write N-Quads or TriG",
                 )
             for term in quad:
-                if term is not None and (lack := self._lacks(term)):
+                if term is not None and (lack := lacks(self._syntax, term)):
                     raise CannotCarry(
                         f"message {self._messages}: {self._syntax.version or self._format.name} has no {lack}: {quad}",
                         hint="write N-Quads or TriG with messages=1.2-messages or messages=rdfm",
                     )
-
-    def _lacks(self, term: Term) -> str | None:
-        if not self._syntax.triple_terms and term.startswith("<<("):
-            return "triple terms"
-        # outside a triple term only a language tag can end a literal so
-        if not self._syntax.directions and term.startswith('"') and term.endswith(("--ltr", "--rtl")):
-            return "base directions"
-        return None
 
     def carries_template(self, template: Template) -> bool:
         """Whether whatever the template itself puts into a message can be written; its variables aside."""
@@ -69,7 +76,7 @@ class Carrier:
     def _slot_lacks(self, slot: Slot) -> bool:
         if isinstance(slot, Nested):
             return not self._syntax.triple_terms or any(map(self._slot_lacks, slot))
-        return isinstance(slot, Constant) and self._lacks(slot.term) is not None
+        return isinstance(slot, Constant) and lacks(self._syntax, slot.term) is not None
 
     def carries_columns(self, solutions: Solutions) -> bool:
         """Whether a batch surely holds nothing that cannot be written (a look-alike in a literal counts as no)."""

@@ -5,8 +5,9 @@ No bytes are read here. RDF Messages, section 3: a blank node label is scoped to
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import pyoxigraph as ox
 
@@ -64,6 +65,10 @@ def to_message(quads: Iterable[ox.Quad], rename: Rename | None = None) -> Messag
     )
 
 
+# how pyoxigraph begins its messages; the place is told in the log's lines instead
+_PLACE: Final = re.compile(r"Parser error (?:at|between) line [^:]*+: ")
+
+
 def log_error(error: SyntaxError, number: int, line: int = 1, column: int = 1, hint: str | None = None) -> LogError:
     """A parser's syntax error as one of the log.
 
@@ -73,11 +78,14 @@ def log_error(error: SyntaxError, number: int, line: int = 1, column: int = 1, h
         line, column: where in the log that text begins, from 1.
         hint: how to mend it.
 
-    >>> print(log_error(SyntaxError("a dot is expected", (None, 2, 5, "")), 3, line=10))
-    line 11, column 5: message 3: a dot is expected
+    >>> try:
+    ...     list(ox.parse("_:a\\n <urn:p> _:b", format=ox.RdfFormat.TURTLE))
+    ... except SyntaxError as error:
+    ...     print(log_error(error, 3, line=10))
+    line 11, column 13: message 3: Unexpected end
     """
     position = None
     if error.lineno is not None:
         first = error.lineno == 1
         position = Position(line + error.lineno - 1, (error.offset or 1) + (column - 1 if first else 0))
-    return LogError(error.msg, number=number, position=position, hint=hint)
+    return LogError(_PLACE.sub("", error.msg, count=1), number=number, position=position, hint=hint)
