@@ -77,17 +77,30 @@ class Format:
         """The one that names the format."""
         return self.extensions[0]
 
-    def syntax(self, asked: Syntax) -> Syntax | None:
-        """What a log in this format is in where `asked` is asked for.
+    def can(self, asked: Syntax) -> bool:
+        """Whether a log in this format can be what a syntax asks for: its own messages may hold more than that allows.
 
-        None where the format delimits messages by itself and they may hold what `asked` has not.
-
-        >>> TURTLE.syntax(RDFM) is RDFM, JELLY.syntax(RDFM) is JELLY.own, JELLY.syntax(find_syntax("1.1-messages"))
-        (True, True, None)
+        >>> TURTLE.can(find_syntax("1.1-messages")), JELLY.can(find_syntax("1.1-messages")), JELLY.can(RDFM)
+        (True, False, True)
         """
-        if self.own is None:
-            return asked
-        return self.own if asked.allows(self.own) else None
+        return self.own is None or asked.allows(self.own)
+
+    def syntax(self, asked: Syntax) -> Syntax:
+        """What a log in this format is in where a syntax is asked for.
+
+        Raises:
+            UsageError: it cannot be what is asked for.
+
+        >>> TURTLE.syntax(RDFM) is RDFM, JELLY.syntax(RDFM) is JELLY.own
+        (True, True)
+        """
+        if not self.can(asked):
+            raise UsageError(
+                f"a {self.name} log may hold more than version={asked.version} allows",
+                hint="leave the version out, or choose one of "
+                + ", ".join(format.media_type for format in FORMATS if format.own is None),
+            )
+        return self.own or asked
 
 
 def _own(*, triple_terms: bool) -> Syntax:
@@ -197,13 +210,19 @@ def _read_parameters(text: str) -> dict[str, str] | None:
     return parameters
 
 
-def asks_for_messages(parameters: Mapping[str, str]) -> bool:
-    """Whether a media type with these parameters is that of a log, if only one of a syntax that is not known here.
+def asks_for_messages(media_type: str, parameters: Mapping[str, str]) -> bool:
+    """Whether a media type is that of a log and of nothing else, if only of one that is not known here.
 
-    >>> [asks_for_messages({"version": version}) for version in ("1.2", "1.2-messages", "9-messages")]
+    >>> [asks_for_messages("text/turtle", {"version": version}) for version in ("1.2", "1.2-messages", "9-messages")]
     [False, True, True]
+    >>> asks_for_messages("application/rdfm+xml", {}), asks_for_messages("application/x-jelly-rdf", {})
+    (True, False)
     """
-    return "messages" in parameters or parameters.get("version", "").endswith("-messages")
+    return (
+        "messages" in parameters
+        or parameters.get("version", "").endswith("-messages")
+        or media_type.startswith("application/rdfm+")
+    )
 
 
 def syntax_of(parameters: Mapping[str, str]) -> Syntax | None:
@@ -346,22 +365,12 @@ def _syntax_of(format: Format, parameters: str, text: str) -> Syntax | None:
             f"{', '.join(sorted(unknown))} in {text!r} is no parameter of a message log",
             hint="give version=… or messages=rdfm",
         )
-    written = "; ".join(f"{name}={value}" for name, value in given.items())
-    if format.own is not None and given:
-        given = {"messages": RDFM.label, **given}  # it is about messages, with or without the parameter
-    asked = syntax_of(given)
-    if asked is None:
-        if given in ({}, {"version": RDFM.version}):
-            return format.own
+    # a format that delimits messages by itself is about messages, with or without the parameter
+    asked = syntax_of({"messages": RDFM.label, **given} if format.own else given)
+    if asked is None and given not in ({}, {"version": RDFM.version}):
         raise UsageError(
-            f"{written} in {text!r} is no message syntax",
+            f"{'; '.join(f'{name}={value}' for name, value in given.items())} in {text!r} is no message syntax",
             hint="choose messages=rdfm (with version=1.2, 1.2-basic or 1.1), or one of "
             + ", ".join(f"version={syntax.label}" for syntax in SYNTAXES if syntax is not RDFM),
         )
-    syntax = format.syntax(asked)
-    if syntax is None:
-        raise UsageError(
-            f"{written} in {text!r}: a {format.name} log may hold more than that version allows",
-            hint=f"leave the version out, or choose one of {', '.join(f.media_type for f in FORMATS if not f.own)}",
-        )
-    return syntax
+    return asked and format.syntax(asked)

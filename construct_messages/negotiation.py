@@ -2,8 +2,11 @@
 
 RFC 9110, section 12.5.1 (Accept) over the media types of `formats.py`, and the parameters `format` and `messages` of a
 URL for those who cannot set headers. A range asks for messages by its parameters (`messages=rdfm`,
-`version=1.2-messages`); every other range is plain, and the source knows what it can do about it. No HTTP here beyond
-the field's value.
+`version=1.2-messages`) or by a type that only logs have (`application/rdfm+xml`); every other range is plain, and the
+source knows what it can do about it. In between are the types that logs share with plain RDF
+(`application/x-jelly-rdf`, `application/x-ld+ndjson`): without parameters they ask for messages only where no plain
+range weighs as much, so that a client that names all it can read gets what it always got. No HTTP here beyond the
+field's value.
 
 Ranges are read by the grammar of RFC 9110 and not by a library: those at hand read `Content-Type`, forgive what the
 grammar does not, or take quadratic time for a hostile header.
@@ -13,13 +16,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
 from construct_messages.errors import NotAcceptable, UsageError
 from construct_messages.formats import (
     FORMATS,
+    LOGS,
     RDFM,
+    SYNTAXES,
     VARIANTS,
     Format,
     Syntax,
@@ -31,9 +36,16 @@ from construct_messages.formats import (
 )
 
 # where the client does not care: those that carry everything, and the one that is quickest to read, first
-_PREFERENCE: Final = ("nq", "trig", "nt", "ttl")
-_BY_PREFERENCE: Final = tuple(
-    sorted((f for f in FORMATS if f.own is None), key=lambda format: _PREFERENCE.index(format.extension))
+_PREFERENCE: Final = ("nq", "trig", "nt", "ttl", "ndjsonld", "jelly", "yamlld", "rdfxml")
+_BY_PREFERENCE: Final = tuple(sorted(FORMATS, key=lambda format: _PREFERENCE.index(format.extension)))
+
+# the types of logs that are types of plain RDF, too
+_SHARED: Final = frozenset(
+    media_type
+    for format in FORMATS
+    if format.own is not None
+    for media_type in format.media_types
+    if not asks_for_messages(media_type, {})
 )
 
 # the elements of a list (RFC 9110, section 5.6.1): commas within quotes part nothing; an open quote runs to the end
@@ -72,8 +84,14 @@ class Plain:
 
 Choice: TypeAlias = Messages | Plain
 
-OFFERED: Final = tuple(content_type(format, syntax) for format in _BY_PREFERENCE for syntax in VARIANTS)
+OFFERED: Final = tuple(content_type(*log) for log in sorted(LOGS, key=lambda log: _BY_PREFERENCE.index(log[0])))
 """The media types of all logs, best first."""
+
+_HOW_TO_ASK: Final = (
+    f"ask for {', '.join(format.media_type for format in _BY_PREFERENCE if format.own is None)} with messages=rdfm, "
+    + ", ".join(f"version={syntax.label}" for syntax in SYNTAXES if syntax is not RDFM)
+    + f"; or for {', '.join(format.media_type for format in _BY_PREFERENCE if format.own is not None)}"
+)
 
 
 def negotiate(
@@ -83,8 +101,8 @@ def negotiate(
 
     A header without a range that asks for messages is not judged here, however odd: it goes on as it came. Otherwise
     malformed ranges count for nothing, a log has the weight of the most specific range that matches it, and is chosen
-    where no plain range weighs more. At equal weights a named format goes before a wildcard, and else the earlier
-    range.
+    where no plain range weighs more (for a type that logs share with plain RDF: as much). At equal weights a named
+    format goes before a wildcard, and else the earlier range.
 
     Args:
         accept: the value of the header; several are joined with a comma.
@@ -95,7 +113,7 @@ def negotiate(
 
     Raises:
         NotAcceptable: nothing that there is, is wanted.
-        UsageError: `messages`, or a `format` that asks for messages, is unknown.
+        UsageError: `messages`, or a `format` that asks for messages, is unknown, or the two contradict each other.
 
     >>> negotiate("text/turtle;q=0.9, application/trig;messages=rdfm").content_type
     'application/trig; version=1.2; messages=rdfm'
@@ -103,19 +121,27 @@ def negotiate(
     Plain(accept='text/turtle, */*;q=0.1')
     >>> negotiate("text/html", format="ttl", messages="1.2-messages").content_type
     'text/turtle; version=1.2-messages'
+    >>> negotiate("application/x-jelly-rdf, text/turtle;q=0.9").content_type
+    'application/x-jelly-rdf'
+    >>> negotiate("application/x-jelly-rdf, text/turtle")
+    Plain(accept='application/x-jelly-rdf, text/turtle')
     """
     ranges = tuple(_read(accept or ""))
-    if (named := _named(format or "", messages or "", ranges)) is not None:
+    if (named := _named(format or "", messages or "", ranges, construct)) is not None:
         if not construct:
             raise _unmet("the URL asks for messages", construct)
         return named
+    if construct and not format:
+        ranges = _with_shared_types(ranges)
     if not any(range.asks for range in ranges):
         return Plain(accept)
     plain = max((range.weight for range in ranges if not range.asks), default=0)
     best, weight = _best(ranges) if construct else (None, 0)
     other = _format(format) if format else None
     if best is not None and weight >= plain and (other or not format):
-        return replace(best, format=other) if other else best
+        wanted, asked = best
+        wanted = other or wanted
+        return Messages(wanted, wanted.syntax(asked))
     rest = ",".join(range.text for range in ranges if not range.asks).strip()
     if plain == 0 and not format:
         raise _unmet(f"nothing that there is matches Accept: {_shown(accept or '')}", construct)
@@ -142,7 +168,7 @@ def prefer(accept: str | None, offered: Sequence[str]) -> str:
     if all(range.pattern is None for range in ranges):
         return offered[0]
     plain: dict[_Pattern, int] = {}
-    for _, pattern, weight, asks in ranges:
+    for _, pattern, weight, asks, _ in ranges:
         if pattern is not None and not asks and any(map(pattern.includes, offered)):
             plain.setdefault(pattern, weight)
     weights = []
@@ -185,14 +211,16 @@ class _Pattern(NamedTuple):
         return self.media_type in ("*/*", f"{media_type.partition('/')[0]}/*", media_type)
 
     def takes(self, format: Format) -> bool:
-        return self.includes(format.media_type)
+        return any(map(self.includes, format.media_types))
 
     def fits(self, syntax: Syntax) -> bool:
         return self.label in (None, syntax.label) and self.version in (None, syntax.version)
 
-    @property
-    def fits_some(self) -> bool:
-        return any(map(self.takes, FORMATS)) and any(map(self.fits, VARIANTS))
+    def logs(self) -> Iterator[tuple[Format, Syntax]]:
+        """In each format that it is about, the log that it asks for: the format and what is asked of it."""
+        for format in filter(self.takes, _BY_PREFERENCE):
+            if asked := next(filter(format.can, filter(self.fits, VARIANTS)), None):
+                yield format, asked
 
     @property
     def precision(self) -> tuple[int, int]:
@@ -208,12 +236,14 @@ class _Range(NamedTuple):
         pattern: None where the element is malformed.
         weight: in thousandths; 0 where the element is malformed.
         asks: whether it is messages that it is about.
+        shared: whether it may be messages that it is about, or plain RDF.
     """
 
     text: str
     pattern: _Pattern | None
     weight: int
-    asks: bool
+    asks: bool = False
+    shared: bool = False
 
 
 def _read(header: str) -> Iterator[_Range]:
@@ -230,10 +260,10 @@ def _read_range(text: str) -> _Range:
     weight = parameters.pop("q", "1")
     kind, _, subtype = media_type.partition("/")
     if not media_type or not _WEIGHT.fullmatch(weight) or ("*" in media_type and (subtype != "*" or "*" in kind[1:])):
-        return _Range(text, None, 0, False)
+        return _Range(text, None, 0)
     if parameters.get("charset") == "utf-8":
         del parameters["charset"]  # logs are UTF-8 anyway
-    asks = asks_for_messages(parameters)
+    asks = asks_for_messages(media_type, parameters)
     label, version = parameters.pop("messages", None), parameters.pop("version", None)
     if version is not None and version.endswith("-messages"):
         label = version  # it wins over messages=rdfm
@@ -241,50 +271,72 @@ def _read_range(text: str) -> _Range:
         label = ""  # other labels stand in the version
     if parameters:
         label = ""  # no log has other parameters
-    return _Range(text, _Pattern(media_type, label, version), round(float(weight) * 1000), asks)
+    pattern = _Pattern(media_type, label, version)
+    shared = not asks and media_type in _SHARED and any(pattern.logs())
+    return _Range(text, pattern, round(float(weight) * 1000), asks, shared)
 
 
-def _best(ranges: Iterable[_Range]) -> tuple[Messages | None, int]:
-    """The log that weighs most, and its weight; a log weighs what the most specific range that matches it says.
+def _with_shared_types(ranges: Sequence[_Range]) -> tuple[_Range, ...]:
+    """The ranges, where those of shared types ask for messages if no plain one weighs as much, and none is refused."""
+    plain = max((range.weight for range in ranges if not (range.asks or range.shared)), default=0)
+    refused = {
+        media_type
+        for pattern in {range.pattern for range in ranges if range.asks and range.weight == 0}
+        for format, _ in (pattern.logs() if pattern else ())
+        for media_type in format.media_types
+    }
+    return tuple(
+        range._replace(asks=True)
+        if range.shared and range.weight > plain and range.pattern and range.pattern.media_type not in refused
+        else range
+        for range in ranges
+    )
+
+
+def _best(ranges: Iterable[_Range]) -> tuple[tuple[Format, Syntax] | None, int]:
+    """The log that weighs most, as what it is asked for, and its weight: that of the most specific range matching it.
 
     Plain ranges count where they exclude something. Patterns that can match a log are few, however long the header.
     """
     patterns: dict[_Pattern, tuple[int, bool]] = {}
-    for _, pattern, weight, asks in ranges:
-        if pattern is not None and (asks or weight == 0) and pattern.fits_some:
+    for _, pattern, weight, asks, _ in ranges:
+        if pattern is not None and (asks or weight == 0) and any(pattern.logs()):
             patterns.setdefault(pattern, (weight, asks))
-    found: Messages | None = None
-    highest = 0, (0, 0)
+    found: tuple[Format, Syntax] | None = None
+    highest = 0, 0
     for pattern, (weight, asks) in patterns.items():
-        for format in filter(pattern.takes, _BY_PREFERENCE) if asks and weight else ():
-            syntax = next(filter(pattern.fits, VARIANTS))
-            decisive = max((p for p in patterns if p.takes(format) and p.fits(syntax)), key=lambda p: p.precision)
-            rank = patterns[decisive][0], decisive.precision
+        for format, asked in pattern.logs() if asks and weight else ():
+            decisive = max((p for p in patterns if p.takes(format) and p.fits(asked)), key=lambda p: p.precision)
+            rank = patterns[decisive][0], decisive.precision[0]
             if rank[0] and (found is None or rank > highest):
-                found, highest = Messages(format, syntax), rank
+                found, highest = (format, asked), rank
     return found, highest[0]
 
 
-def _named(format: str, messages: str, ranges: Iterable[_Range]) -> Messages | None:
-    """What the parameters of the URL ask for, if it is messages."""
-    _, _, written = format.partition(";")
-    _, parameters = read_media_type(f"*/*;{written}") or ("", {})
-    if asks_for_messages(parameters):
+def _named(format: str, messages: str, ranges: Iterable[_Range], construct: bool) -> Messages | None:
+    """What the parameters of the URL ask for, if it is messages.
+
+    A media type counts as in a header of its own; a name may be that of a plain format.
+    """
+    name, _, parameters = format.partition(";")
+    range = _read_range(format if "/" in name else f"*/*;{parameters}")
+    if range.asks or (range.shared and construct and not messages):
         found, syntax = find_format(format)
         return None if syntax is None else Messages(found, syntax)
     if not messages:
         return None
-    syntax = find_syntax(messages)
+    asked = find_syntax(messages)
     if not format:
-        return Messages(_named_format(ranges), syntax)
+        found = _named_format(ranges, asked)
+        return Messages(found, found.syntax(asked))
     # so that a version beside it restricts what messages may hold
-    found, restricted = find_format(f"{format}; messages=rdfm" if syntax is RDFM else format)
-    return Messages(found, restricted or syntax)
+    found, restricted = find_format(f"{format}; messages=rdfm" if asked is RDFM else format)
+    return Messages(found, found.syntax(asked if found.own else restricted or asked))
 
 
-def _named_format(ranges: Iterable[_Range]) -> Format:
-    """The format that the header names with the highest weight, else the most preferred one."""
-    named = {format.media_type: format for format in FORMATS}
+def _named_format(ranges: Iterable[_Range], asked: Syntax) -> Format:
+    """The format that the header names with the highest weight, of those that can; else the most preferred one."""
+    named = {media_type: format for format in FORMATS if format.can(asked) for media_type in format.media_types}
     best = max(ranges, key=lambda r: r.weight if r.pattern and r.pattern.media_type in named else 0, default=None)
     if best is None or best.pattern is None or best.weight == 0:
         return _BY_PREFERENCE[0]
@@ -303,7 +355,7 @@ def _unmet(message: str, construct: bool) -> NotAcceptable:
         return NotAcceptable(
             f"{message}, and only CONSTRUCT queries give messages", hint="ask for a media type without messages"
         )
-    return NotAcceptable(message, hint=f"ask for one of {', '.join(OFFERED)}", offered=OFFERED)
+    return NotAcceptable(message, hint=_HOW_TO_ASK, offered=OFFERED)
 
 
 def _shown(header: str) -> str:

@@ -80,9 +80,9 @@ REFUSED = {
     'text/turtle; version="1.2': ("malformed", "messages=rdfm"),
     "text/turtle; version=1.2; version=1.1-messages": ("malformed", "messages=rdfm"),
     # Jelly has triple terms, so a log in it does not keep to a version that has none
-    "application/x-jelly-rdf; version=1.2-basic-messages": ("version=1.2-basic-messages", "application/n-quads"),
+    "application/x-jelly-rdf; version=1.2-basic-messages": ("than version=1.2-basic-messages", "application/n-quads"),
     "application/x-jelly-rdf; version=1.1": ("a Jelly log may hold more", "leave the version out"),
-    "application/x-jelly-rdf; messages=rdfm; version=1.1": ("messages=rdfm; version=1.1 in", "leave the version out"),
+    "application/x-jelly-rdf; messages=rdfm; version=1.1": ("than version=1.1 allows", "leave the version out"),
     "application/x-jelly-rdf; messages=foo": ("messages=foo in", "messages=rdfm"),
     "application/x-jelly-rdf; version=9-messages": ("version=9-messages", "version=1.2-messages"),
     "application/rdfm+xml; level=1": ("level in", "messages=rdfm"),

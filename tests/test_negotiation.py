@@ -10,11 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from construct_messages.errors import NotAcceptable, UsageError
-from construct_messages.formats import FORMATS, VARIANTS, Format, content_type, find_format
+from construct_messages.formats import FORMATS, LOGS, VARIANTS, Format, content_type, find_format
 from construct_messages.negotiation import OFFERED, Messages, Plain, negotiate, prefer
 
 NQ, NT = "application/n-quads; ", "application/n-triples; "
 TRIG, TTL = "application/trig; ", "text/turtle; "
+JELLY, NDJSON = "application/x-jelly-rdf", "application/x-ld+ndjson"
+XML, YAML = "application/rdfm+xml", "application/rdfm+yaml"
 RDFM = "version=1.2; messages=rdfm"
 
 # the header, and what is chosen: the media type of a log; or `(accept,)`, the header that goes on; or None for 406
@@ -101,6 +103,69 @@ ACCEPTS: dict[str | None, str | tuple[str | None] | None] = {
     "application/trig; messages=foo, text/turtle; messages=rdfm": TTL + RDFM,
     "application/trig; messages=foo, text/turtle;q=0.1": ("text/turtle;q=0.1",),
     "application/trig; messages=foo, text/turtle;q=0": None,
+    # types that only logs have
+    XML: XML,
+    YAML: YAML,
+    "application/rdfm+xml;q=0.9, text/turtle;q=0.9": XML,
+    "application/rdfm+xml;q=0.8, text/turtle;q=0.9": ("text/turtle;q=0.9",),
+    "application/rdfm+xml;version=1.1": XML,
+    "application/rdfm+yaml; version=1.2-messages": YAML,
+    "application/rdfm+xml, application/trig;messages=rdfm": XML,
+    "application/rdfm+xml;q=0.5, application/trig;messages=rdfm": TRIG + RDFM,
+    "application/rdfm+xml;q=0": None,
+    "application/rdfm+xml;q=0, */*": ("*/*",),
+    "application/rdfm+json": None,
+    "application/rdfm+json, text/turtle;q=0.1": ("text/turtle;q=0.1",),
+    # types that logs share with plain RDF, where they are all there is to answer with
+    JELLY: JELLY,
+    NDJSON: NDJSON,
+    "application/x-ndjson": NDJSON,
+    "Application/X-Jelly-RDF; charset=utf-8": JELLY,
+    f"{JELLY}, text/turtle;q=0.9": JELLY,
+    f"{JELLY}, */*;q=0.1": JELLY,
+    f"text/turtle;q=0.4, {NDJSON};q=0.5": NDJSON,
+    f"{JELLY}, {NDJSON}": JELLY,
+    f"{NDJSON};q=0.8, {JELLY};q=0.7": NDJSON,
+    # and where they are not: what a client of plain RDF sends goes on as it came
+    f"{JELLY}, text/turtle": (f"{JELLY}, text/turtle",),
+    f"{JELLY}, */*": (f"{JELLY}, */*",),
+    f"{JELLY};q=0.8, text/turtle;q=0.9": (f"{JELLY};q=0.8, text/turtle;q=0.9",),
+    "application/x-binary-rdf, text/x-nquads;q=0.9, application/n-quads;q=0.9, application/ld+json, application/trig, "
+    f"application/x-trig, application/x-trigstar, application/x-ld+ndjson, {JELLY};q=0.8": (
+        "application/x-binary-rdf, text/x-nquads;q=0.9, application/n-quads;q=0.9, application/ld+json, "
+        f"application/trig, application/x-trig, application/x-trigstar, application/x-ld+ndjson, {JELLY};q=0.8",
+    ),
+    f"{JELLY};q=0": (f"{JELLY};q=0",),
+    f"{JELLY};x=1": (f"{JELLY};x=1",),
+    f"{JELLY};version=1.1": (f"{JELLY};version=1.1",),  # no log in it keeps to that, and it asks for none
+    # who takes no messages, or not these, means plain RDF
+    f"{JELLY}, {JELLY};messages=rdfm;q=0": (JELLY,),
+    f"{JELLY}, */*;messages=rdfm;q=0": (JELLY,),
+    f"{NDJSON};messages=rdfm;q=0, application/x-ndjson": ("application/x-ndjson",),
+    f"{JELLY}, text/*;messages=rdfm;q=0": JELLY,
+    f"{JELLY}, */*;version=1.1-messages;q=0": JELLY,
+    f"{JELLY}, {JELLY};messages=foo;q=0": JELLY,
+    # beside ranges that ask
+    f"{JELLY}, application/trig;messages=rdfm": JELLY,
+    f"{JELLY};q=0.9, application/trig;messages=rdfm": TRIG + RDFM,
+    f"{JELLY}, text/turtle, application/trig;messages=rdfm": TRIG + RDFM,
+    f"{JELLY}, text/turtle, application/trig;messages=rdfm;q=0.9": (f"{JELLY}, text/turtle",),
+    f"{JELLY};q=0.5, text/turtle;q=0.5, application/trig;messages=foo": (f"{JELLY};q=0.5, text/turtle;q=0.5",),
+    # with parameters they ask as the others do
+    f"{JELLY};messages=rdfm": JELLY,
+    f"{JELLY};version=1.2-messages, text/turtle": JELLY,
+    f"{JELLY};messages=rdfm;q=0.9, text/turtle": ("text/turtle",),
+    f"{NDJSON};version=1.1-messages": NDJSON,
+    f"{JELLY};version=1.1-messages": None,
+    f"{JELLY};version=1.2-basic-messages, text/turtle;q=0.1": ("text/turtle;q=0.1",),
+    f"{JELLY};messages=rdfm;version=1.1": None,
+    f"{JELLY};messages=foo": None,
+    f"{JELLY};messages=rdfm, {JELLY};version=1.2-messages;q=0": JELLY,
+    f"{JELLY};messages=rdfm, {JELLY};messages=rdfm;version=1.2;q=0": None,
+    f"*/*;messages=rdfm, {JELLY};q=0.5": NQ + RDFM,
+    "*/*;messages=rdfm, application/n-quads;q=0, application/trig;q=0, application/n-triples;q=0, text/*;q=0": NDJSON,
+    "application/*;version=1.1-messages, application/n-quads;q=0, application/trig;q=0, application/n-triples;q=0, "
+    f"{NDJSON};q=0, {YAML};q=0": XML,
     # malformed ranges count for nothing, and go on
     "rubbish, application/trig; messages=rdfm": TRIG + RDFM,
     "text/turtle;q=2, application/trig; messages=rdfm;q=0.1": TRIG + RDFM,
@@ -132,11 +197,13 @@ def test_accept(accept: str | None) -> None:
         negotiate(accept)
     assert refused.value.status == 406
     assert refused.value.offered == OFFERED
-    assert all(offered in (refused.value.hint or "") for offered in OFFERED)
+    hint = refused.value.hint or ""
+    assert all(hint.count(format.media_type) == 1 for format in FORMATS)
+    assert all(parameter in hint for parameter in ("messages=rdfm", "version=1.2-messages", "version=1.1-messages"))
 
 
 def test_offered() -> None:
-    assert sorted(OFFERED) == sorted(content_type(format, syntax) for format in FORMATS for syntax in VARIANTS)
+    assert sorted(OFFERED) == sorted(content_type(*log) for log in LOGS)
     for offered in OFFERED:
         assert chosen(offered) == offered
         assert content_type(*find_format(offered)) == offered  # type: ignore[arg-type]
@@ -155,6 +222,13 @@ def test_offered() -> None:
         ("application/trig;messages=rdfm", None),
         ("*/*;messages=rdfm", None),
         ("application/trig;messages=rdfm, */*;q=0", None),
+        (XML, None),
+        (f"{XML}, application/sparql-results+json;q=0.1", ("application/sparql-results+json;q=0.1",)),
+        # shared with plain RDF, or with results of other queries
+        (JELLY, (JELLY,)),
+        (f"{JELLY}, text/turtle;q=0.1", (f"{JELLY}, text/turtle;q=0.1",)),
+        ("application/x-ndjson", ("application/x-ndjson",)),
+        (f"{JELLY};messages=rdfm", None),
     ],
     ids=str,
 )
@@ -170,7 +244,10 @@ def test_no_construct(accept: str | None, expected: tuple[str | None] | None) ->
 def test_no_construct_by_url() -> None:
     with pytest.raises(NotAcceptable, match="only CONSTRUCT"):
         negotiate("*/*", messages="rdfm", construct=False)
-    assert chosen("*/*", format="json", construct=False) == ("*/*",)
+    with pytest.raises(NotAcceptable, match="only CONSTRUCT"):
+        negotiate("*/*", format=XML, construct=False)
+    for format in ("json", "jelly", JELLY):
+        assert chosen("*/*", format=format, construct=False) == ("*/*",)
 
 
 @pytest.mark.parametrize(
@@ -195,6 +272,23 @@ def test_no_construct_by_url() -> None:
         ("application/ld json", None, "text/html", ("text/html",)),
         ("nt", None, "text/html", ("text/html",)),
         ("text/turtle; version=1.2", None, None, (None,)),
+        # formats that delimit by themselves: a media type counts as in a header of its own, a name may be plain
+        (JELLY, None, "text/turtle", JELLY),
+        ("application/x-ndjson", None, None, NDJSON),
+        (f"{JELLY}; version=1.2-messages", None, None, JELLY),
+        (XML, None, None, XML),
+        ("jelly", None, "text/turtle", ("text/turtle",)),
+        ("xml", None, "text/turtle", ("text/turtle",)),
+        ("jelly", "rdfm", "text/turtle", JELLY),
+        ("xml", "1.1-messages", None, XML),
+        (JELLY, "1.2-messages", None, JELLY),
+        (None, "rdfm", JELLY, JELLY),
+        (None, "1.2-messages", f"{NDJSON}, text/turtle;q=0.9", NDJSON),
+        (None, "1.1-messages", f"{JELLY}, text/turtle;q=0.9", TTL + "version=1.1-messages"),
+        ("jelly", None, "*/*;messages=rdfm", JELLY),
+        ("nt", None, f"{XML};version=1.1", NT + "version=1.1; messages=rdfm"),
+        ("nt", None, JELLY, (JELLY,)),
+        ("json", None, JELLY, (JELLY,)),
         # a format by name of a log that the header asks for
         ("nt", None, "*/*;messages=rdfm", NT + RDFM),
         ("nt", None, "text/html, */*;messages=rdfm;q=0.5", ("text/html",)),
@@ -218,6 +312,9 @@ def test_parameters(format: str | None, messages: str | None, accept: str | None
         ("application/trig; messages=foo", None, "version=1.2-messages"),
         ("application/trig; version=9-messages", "rdfm", "version=1.2-messages"),
         ("application/trig; version=9", "rdfm", "1.2-basic"),
+        ("jelly", "1.1-messages", "leave the version out"),
+        (f"{JELLY}; version=1.2-basic-messages", None, "leave the version out"),
+        (f"{XML}; level=1", None, "messages=rdfm"),
     ],
     ids=str,
 )
@@ -240,6 +337,8 @@ def test_unknown_parameters(format: str | None, messages: str | None, hint: str)
         '"",',
         "text/turtle;q=0,",
         "a/b;messages=a",
+        "application/x-jelly-rdf,",
+        "*/*;messages=rdfm;q=0,",
         ", ",
     ],
     ids=repr,
@@ -258,7 +357,10 @@ def test_linear_time(part: str) -> None:
 # --- what holds for every header ---
 
 TYPES = st.sampled_from(
-    ["*/*", "application/*", "text/*", "text/html", "image/*", *(format.media_type for format in FORMATS)]
+    [
+        *("*/*", "application/*", "text/*", "text/html", "image/*"),
+        *(media_type for format in FORMATS for media_type in format.media_types),
+    ]
 )
 PARAMETERS = st.sampled_from(
     [
@@ -266,7 +368,7 @@ PARAMETERS = st.sampled_from(
         *(";version=1.2", ";messages=foo", ";version=9-messages", ";charset=utf-8;messages=rdfm", ";x=1", "; ; "),
     ]
 )
-WEIGHTS = st.sampled_from(["", ";q=0", ";q=1", ";q=0.5", ";q=0.25", ";q=1.000", ";Q=0.001", ";q=0.000"])
+WEIGHTS = st.sampled_from(["", ";q=0", ";q=1", ";q=0.5", ";q=0.25", ";q=1.000", ";Q=0.002", ";q=0.000"])
 RANGES = st.builds("{}{}{}".format, TYPES, PARAMETERS, WEIGHTS)
 HEADERS = st.lists(RANGES, max_size=5).map(", ".join)
 RUBBISH = st.text(alphabet='text/urlq=*01."\\;, -\x00é') | st.text()
@@ -287,7 +389,7 @@ def test_any_header(accept: str, construct: bool) -> None:
         return
     if isinstance(choice, Plain):
         # a piece of what came, in which nothing asks for messages any more
-        assert isinstance(outcome(choice.accept), Plain)
+        assert negotiate(choice.accept, construct=False) == choice
         parts = [part.strip() for part in (choice.accept or "").split(",")]
         assert all(part in accept for part in parts)
     else:
@@ -305,8 +407,11 @@ def test_any_parameters(format: str, messages: str, accept: str) -> None:
 def test_what_weighs_nothing_is_not_chosen(accept: str) -> None:
     choice = outcome(accept)
     if isinstance(choice, Messages):
-        own = f"{choice.format.media_type};messages={choice.syntax.label};version={choice.syntax.version};q=0"
-        without = outcome(f"{own}, {accept}")
+        refused = ", ".join(
+            f"{choice.format.media_type};messages={syntax.label};version={syntax.version};q=0"
+            for syntax in (VARIANTS if choice.format.own else [choice.syntax])
+        )
+        without = outcome(f"{refused}, {accept}")
         assert not isinstance(without, Messages) or without.content_type != choice.content_type
 
 
@@ -327,7 +432,12 @@ def test_a_last_resort_changes_no_choice_of_messages(accept: str) -> None:
 )
 def test_the_log_that_weighs_most_is_chosen(format: Format, parameters: str, others: list[str]) -> None:
     wanted = f"{format.media_type}{parameters}"
-    assert outcome(", ".join([wanted, *others])) == outcome(wanted)
+    asked = find_format(f"ttl{parameters}")[1]
+    assert asked is not None
+    if format.can(asked):
+        assert outcome(", ".join([wanted, *others])) == Messages(format, format.syntax(asked))
+    else:
+        assert outcome(wanted) is None
 
 
 @given(HEADERS)
