@@ -18,7 +18,7 @@ import pyoxigraph as ox
 
 from construct_messages.assembly import DISTINCT_LIMIT, GROUP_LIMIT, Assembly, Options, Writing
 from construct_messages.errors import UsageError
-from construct_messages.formats import default_format, find_format, find_syntax
+from construct_messages.formats import default_format, find_log
 from construct_messages.logs import encoder_for
 from construct_messages.message import Message
 from construct_messages.output import atomic_file
@@ -214,16 +214,17 @@ class MessageStream:
 
     # --- logs ---
 
-    def serialize(self, format: str = "nq", messages: str = "rdfm") -> Generator[bytes]:
-        """The log, in chunks of bytes as they come; the fast path for N-Triples and N-Quads.
+    def serialize(self, format: str = "nq", messages: str | None = None) -> Generator[bytes]:
+        """The log, in chunks of bytes as they come; the fastest way, since no message needs to be an object.
 
         Args:
-            format: a name, extension or media type (`"nt"`, `"nq"`, `"ttl"`, `"trig"`); a media type's parameters
-                win over `messages`.
-            messages: `"rdfm"`, `"1.2-messages"`, `"1.2-basic-messages"` or `"1.1-messages"`.
+            format: a name, extension or media type (`"nt"`, `"nq"`, `"ttl"`, `"trig"`, `"ndjsonld"`, `"yamlld"`,
+                `"rdfxml"`, `"jelly"`); a media type's parameters win over `messages`.
+            messages: `"rdfm"` (the default), `"1.2-messages"`, `"1.2-basic-messages"` or `"1.1-messages"`; for the
+                first four formats, since the others delimit messages by themselves.
 
         Raises:
-            UsageError: an unknown format or syntax.
+            UsageError: an unknown format or syntax, or one that does not go with the other.
             CannotCarry: a quad that the format has no syntax for.
             SourceError: as iterating; the log is then not whole.
         """
@@ -232,7 +233,7 @@ class MessageStream:
         self._sync = chunks
         return chunks
 
-    def aserialize(self, format: str = "nq", messages: str = "rdfm") -> AsyncGenerator[bytes]:
+    def aserialize(self, format: str = "nq", messages: str | None = None) -> AsyncGenerator[bytes]:
         """`serialize` for asyncio."""
         self._begin()
         chunks = _aserialize(self._abatches(), self._writing(format, messages))
@@ -240,7 +241,7 @@ class MessageStream:
         return chunks
 
     def write(
-        self, target: str | os.PathLike[str] | IO[bytes], format: str | None = None, messages: str = "rdfm"
+        self, target: str | os.PathLike[str] | IO[bytes], format: str | None = None, messages: str | None = None
     ) -> int:
         """Writes the log and returns the number of messages.
 
@@ -299,9 +300,8 @@ class MessageStream:
         if self._closed or self._sync is not None or self._async is not None:
             raise UsageError("a stream can be read once", hint="call construct_messages again")
 
-    def _writing(self, format: str, messages: str) -> Writing:
-        found, syntax = find_format(format)
-        syntax = syntax or find_syntax(messages)
+    def _writing(self, format: str, messages: str | None) -> Writing:
+        found, syntax = find_log(format, messages)
         return Writing(self._assembly, self.query.template, lambda: encoder_for(found, syntax, self.query.prefixes))
 
     def _batches(self) -> Generator[Solutions]:

@@ -14,7 +14,7 @@ from typing import Final
 
 import pyoxigraph as ox
 
-from construct_messages.formats import FORMATS, VARIANTS, content_type
+from construct_messages.formats import LOGS, content_type
 from construct_messages.negotiation import prefer
 from construct_messages.terms import iri
 
@@ -117,12 +117,11 @@ def _own(
             yield ox.Triple(service, _RESULT_FORMAT, ox.NamedNode(known.iri))
         else:
             yield from _format(service, media_type, media_type)
-    for format in FORMATS:
-        for syntax in VARIANTS:
-            log = yield from _format(service, content_type(format, syntax), f"RDF Messages in {format.name}")
-            specification = ox.NamedNode(_SPECIFICATIONS[syntax.delimiter_first])
-            yield ox.Triple(log, ox.NamedNode(_DCT + "conformsTo"), specification)
-            yield ox.Triple(log, ox.NamedNode(_FORMATS + "preferred_suffix"), ox.Literal(f".{format.extension}"))
+    for format, syntax in LOGS:
+        log = yield from _format(service, content_type(format, syntax), f"RDF Messages in {format.name}")
+        specification = ox.NamedNode(_SPECIFICATIONS[syntax.delimiter_first])
+        yield ox.Triple(log, ox.NamedNode(_DCT + "conformsTo"), specification)
+        yield ox.Triple(log, ox.NamedNode(_FORMATS + "preferred_suffix"), ox.Literal(f".{format.extension}"))
 
 
 def _format(service: ox.NamedNode, media_type: str, label: str) -> Generator[ox.Triple, None, ox.BlankNode]:
