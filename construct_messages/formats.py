@@ -103,8 +103,8 @@ class Format:
         return self.own or asked
 
 
-def _own(*, triple_terms: bool) -> Syntax:
-    return Syntax("", "", "", "", False, triple_terms, False)
+def _own(*, triple_terms: bool, directions: bool = False) -> Syntax:
+    return Syntax("", "", "", "", False, triple_terms, directions)
 
 
 N_TRIPLES: Final = Format("N-Triples", ("application/n-triples",), ("nt",), ("ntriples",), graphs=False)
@@ -117,7 +117,7 @@ NDJSON_LD: Final = Format(
     ("ndjsonld", "ndjson", "jsonl"),
     (),
     graphs=True,
-    own=_own(triple_terms=False),
+    own=_own(triple_terms=False, directions=True),
 )
 YAML_LD: Final = Format(
     "YAML-LD",
@@ -125,7 +125,7 @@ YAML_LD: Final = Format(
     ("yamlld", "yaml", "yml"),
     (),
     graphs=True,
-    own=_own(triple_terms=False),
+    own=_own(triple_terms=False, directions=True),
 )
 RDF_XML: Final = Format(
     "RDF/XML",
