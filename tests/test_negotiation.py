@@ -155,7 +155,7 @@ ACCEPTS: dict[str | None, str | tuple[str | None] | None] = {
     f"{JELLY};messages=rdfm": JELLY,
     f"{JELLY};version=1.2-messages, text/turtle": JELLY,
     f"{JELLY};messages=rdfm;q=0.9, text/turtle": ("text/turtle",),
-    f"{NDJSON};version=1.1-messages": NDJSON,
+    f"{NDJSON};version=1.2-basic-messages": NDJSON,
     f"{JELLY};version=1.1-messages": None,
     f"{JELLY};version=1.2-basic-messages, text/turtle;q=0.1": ("text/turtle;q=0.1",),
     f"{JELLY};messages=rdfm;version=1.1": None,

@@ -14,7 +14,7 @@ from construct_messages.cli.arguments import Commands, pairs
 from construct_messages.cli.progress import progress
 from construct_messages.construct import MessageStream, construct_messages
 from construct_messages.errors import UsageError
-from construct_messages.formats import FORMATS, RDFM, SYNTAXES, default_format
+from construct_messages.formats import FORMATS, SYNTAXES, default_format
 from construct_messages.output import atomic_file
 from construct_messages.sources.open import VARIABLE
 from construct_messages.sources.patience import RETRIES
@@ -86,8 +86,7 @@ def add(commands: Commands) -> None:
     log.add_argument(
         "--messages",
         choices=[syntax.label for syntax in SYNTAXES],
-        default=RDFM.label,
-        help="how messages are delimited; default: %(default)s",
+        help="how messages are delimited, where the format does not; default: rdfm",
     )
     log.add_argument("--output", metavar="FILE", help="write FILE when the log is whole; .gz .bz2 .xz .zst are packed")
     log.add_argument("--quiet", action="store_true", help="no progress on a terminal")
