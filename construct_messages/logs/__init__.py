@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, Protocol
 
-from construct_messages.formats import N_QUADS, N_TRIPLES, RDF_XML, TRIG, TURTLE, Format, Syntax
+from construct_messages.formats import JELLY, N_QUADS, N_TRIPLES, RDF_XML, TRIG, TURTLE, Format, Syntax
+from construct_messages.logs.jelly.decoder import JellyDecoder
+from construct_messages.logs.jelly.encoder import JellyEncoder
 from construct_messages.logs.lines import LinesEncoder
 from construct_messages.logs.rdfxml import RdfXmlDecoder, RdfXmlEncoder
 from construct_messages.logs.turtle import TurtleEncoder
@@ -93,13 +95,16 @@ class Decoder(Protocol):
         ...
 
 
-def encoder_for(format: Format, syntax: Syntax, prefixes: Mapping[str, str] | None = None) -> Encoder:
+def encoder_for(
+    format: Format, syntax: Syntax, prefixes: Mapping[str, str] | None = None, *, graphs: bool = True
+) -> Encoder:
     """An encoder for a new log.
 
     Args:
         format: the RDF serialization.
         syntax: how messages are delimited.
         prefixes: for the formats that have them.
+        graphs: whether a message may have named graphs, which Jelly says at the start of the log.
     """
     if format in (N_TRIPLES, N_QUADS):
         return LinesEncoder(format, syntax)
@@ -107,6 +112,8 @@ def encoder_for(format: Format, syntax: Syntax, prefixes: Mapping[str, str] | No
         return TurtleEncoder(format, syntax, prefixes)
     if format is RDF_XML:
         return RdfXmlEncoder(prefixes)
+    if format is JELLY:
+        return JellyEncoder(graphs=graphs)
     raise NotImplementedError(format.name)
 
 
@@ -130,4 +137,6 @@ def decoder_for(
     """
     if format is RDF_XML:
         return RdfXmlDecoder(base=base, message_bytes=message_bytes)
+    if format is JELLY:
+        return JellyDecoder(message_bytes=message_bytes)
     raise NotImplementedError(format.name)

@@ -1,0 +1,150 @@
+"""Reads Jelly logs: finds the frames in chunks of bytes, however these are split, and says where an error is.
+
+Jelly 1.1, "Delimited variant of Jelly" and how it is told from a single frame; RDF Messages section 3: a frame is a
+message, and its blank nodes are its own. What is in a frame is read by `rows.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from construct_messages.errors import LimitExceeded, LogError
+from construct_messages.formats import JELLY, Syntax
+from construct_messages.logs.jelly.options import StreamOptions
+from construct_messages.logs.jelly.rows import Rows
+from construct_messages.logs.jelly.wire import Malformed, read_varint
+from construct_messages.message import Message
+
+_ROW = 0x0A
+"""How a frame that is not delimited begins: with the tag of a row. It is also a length, of ten bytes."""
+_LONGEST_LENGTH = 10
+
+
+class JellyDecoder:
+    """Reads a Jelly log, delimited or of one frame.
+
+    Args:
+        message_bytes: how large a frame may be.
+        generalized: whether terms may stand where RDF has no place for them, quoted triples as subjects among them;
+            they cannot be made objects of pyoxigraph.
+        scoped: whether blank node labels mean the nodes of one frame, and are made unique in the log; if not, they
+            are kept.
+
+    >>> from construct_messages.logs.jelly.encoder import JellyEncoder
+    >>> log = JellyEncoder().encode(Message())
+    >>> decoder = JellyDecoder(message_bytes=1000)
+    >>> [*decoder.feed(log), *decoder.close()], decoder.options.logical.name
+    ([<Message, empty>], 'DATASETS')
+    """
+
+    def __init__(self, *, message_bytes: int, generalized: bool = False, scoped: bool = True) -> None:
+        self._limit = message_bytes
+        self._rows = Rows(generalized=generalized, scoped=scoped)
+        self._buffer = bytearray()
+        self._offset = 0  # of the buffer in the log
+        self._messages = 0
+        self._delimited: bool | None = None
+
+    @property
+    def syntax(self) -> Syntax | None:
+        """How the log delimits its messages: as the format does."""
+        return JELLY.own
+
+    @property
+    def prefixes(self) -> Mapping[str, str]:
+        """The namespaces that the log has declared so far."""
+        return self._rows.prefixes
+
+    @property
+    def options(self) -> StreamOptions | None:
+        """The options of the stream, once they came."""
+        return self._rows.options
+
+    def feed(self, data: bytes) -> Iterator[Message]:
+        """The messages that are complete now.
+
+        Raises:
+            LogError: malformed bytes, with their offset and the number of the message.
+            LimitExceeded: a frame that is too large.
+        """
+        buffer = self._buffer
+        buffer += data
+        if self._delimited is None:
+            self._delimited = _is_delimited(buffer)
+        if not self._delimited:
+            self._check(len(buffer))
+            return
+        while buffer:
+            if buffer[-1] > 0x7F and len(buffer) < _LONGEST_LENGTH and min(buffer) > 0x7F:
+                return  # within the length
+            size, start = self._length()
+            self._check(size)
+            if len(buffer) < start + size:
+                return
+            frame = bytes(buffer[start : start + size])
+            del buffer[: start + size]
+            self._offset += start
+            yield self._message(frame)
+            self._offset += size
+
+    def close(self) -> Iterator[Message]:
+        """The messages that only the end completes: the one of a log that is not delimited.
+
+        Raises:
+            LogError: the log ends within a frame.
+        """
+        buffer = self._buffer
+        if not buffer:
+            return
+        if self._delimited is False:
+            frame = bytes(buffer)
+            buffer.clear()
+            yield self._message(frame)
+            self._offset += len(frame)
+            return
+        raise self._error("the log ends within a frame", self._offset, hint="the file is not whole")
+
+    def _length(self) -> tuple[int, int]:
+        try:
+            return read_varint(self._buffer, 0)
+        except Malformed as error:
+            raise self._error(f"the length of a frame is {error.message}", self._offset) from None
+
+    def _check(self, size: int) -> None:
+        if size > self._limit:
+            raise LimitExceeded(
+                f"message {self._messages + 1}: a frame of {size} bytes at byte {self._offset}, "
+                f"where {self._limit} are allowed",
+                hint="raise the limit for messages",
+            )
+
+    def _message(self, frame: bytes) -> Message:
+        try:
+            message = self._rows.message(frame)
+        except Malformed as error:
+            raise self._error(error.message, self._offset + self._rows.place, error.hint) from None
+        self._messages += 1
+        return message
+
+    def _error(self, what: str, offset: int, hint: str | None = None) -> LogError:
+        return LogError(f"byte {offset}: {what}", number=self._messages + 1, hint=hint)
+
+
+def _is_delimited(head: bytes | bytearray) -> bool | None:
+    """Whether a log that begins so is delimited; None: too short to tell.
+
+    A single frame begins with a row, whose first field is of options: 0A, their row's length, 0A. A length of ten is
+    0A as well, and then comes the row.
+
+    >>> [_is_delimited(bytes.fromhex(head)) for head in ("22", "0a22", "0a0a08", "0a0a0a", "0a")]
+    [True, False, True, False, None]
+    """
+    if not head:
+        return None
+    if head[0] != _ROW:
+        return True
+    if len(head) < 2:
+        return None
+    if head[1] != _ROW:
+        return False
+    return None if len(head) < 3 else head[2] != _ROW

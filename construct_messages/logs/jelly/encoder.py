@@ -1,0 +1,398 @@
+"""Writes Jelly logs: a frame is a message, behind its length.
+
+Terms are canonical N-Triples strings, so a row is spliced of their bytes: an IRI is two table ids, most of which the
+one before makes unnecessary, and what a literal has behind its closing quote is looked up. Every stream starts by
+naming its ids and terms in full, so that logs with the same options can be joined end to end. Which row a term
+stands in is decided here alone; `template.py` only spares what a template makes known beforehand.
+
+Jelly 1.1, serialization (rdf.proto); RDF Messages section 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from construct_messages.errors import CannotCarry
+from construct_messages.logs.jelly.options import Logical, Physical, StreamOptions
+from construct_messages.logs.jelly.tables import Table
+from construct_messages.logs.jelly.wire import DEEPEST, delimited, varint
+from construct_messages.message import Message, Quad
+from construct_messages.terms import Term, iri, is_triple, triple_parts, unescape
+
+if TYPE_CHECKING:
+    from construct_messages.logs.jelly.template import TemplateFrames
+    from construct_messages.template import Template
+
+
+class Position(NamedTuple):
+    """The tags of the fields that a term may go to in one position of a statement, by the kind of the term."""
+
+    iri: bytes
+    blank: bytes
+    literal: bytes
+    triple: bytes
+
+
+SUBJECT: Final = Position(b"\x0a", b"\x12", b"\x1a", b"\x22")
+PREDICATE: Final = Position(b"\x2a", b"\x32", b"\x3a", b"\x42")
+OBJECT: Final = Position(b"\x4a", b"\x52", b"\x5a", b"\x62")
+# graphs are named by no triple: neither RDF nor rdf.proto has a place for that
+GRAPH: Final = Position(b"\x6a", b"\x72", b"\x82\x01", b"")
+_STARTED: Final = Position(b"\x0a", b"\x12", b"\x22", b"")
+_DEFAULT_GRAPH: Final = b"\x7a\x00"
+_DEFAULT_STARTED: Final = b"\x1a\x00"
+
+_TRIPLE, _QUAD, _GRAPH_START, _GRAPH_END, _NAMESPACE = b"\x12", b"\x1a", b"\x22", b"\x2a", b"\x32"
+_NO_TERM: Final = Term("")
+_NOWHERE: Final = -2  # an id that no id is, or follows
+# a prefix table for less than one quad could lose a prefix between the row that enters it and the row that needs it
+_FEWEST_PREFIXES: Final = 4
+# literals to remember, and the length of those worth it
+_MOST: Final = 1 << 12
+_LONGEST: Final = 64
+_MOST_IRIS: Final = 1 << 14
+
+_OF_TRIPLES: Final = StreamOptions(Physical.TRIPLES, Logical.GRAPHS)
+_OF_QUADS: Final = StreamOptions(Physical.QUADS, Logical.DATASETS)
+
+
+class Iri(NamedTuple):
+    """An IRI whose prefix and name are in the tables: its ids, and an RdfIri for each way to leave them out."""
+
+    prefix: int
+    name: int
+    full: bytes
+    same_prefix: bytes
+    next_name: bytes
+
+
+NEITHER: Final = b"\x00"
+"""The RdfIri that has the prefix of the last one and the name after its name."""
+
+
+def row(kind: bytes, body: bytes) -> bytes:
+    """A row of a frame.
+
+    >>> row(b"\\x2a", b"").hex()
+    '0a022a00'
+    """
+    size = len(body)
+    if size < 126:
+        return _HEADS[kind][size] + body
+    return b"\x0a" + delimited(kind + varint(size) + body)
+
+
+_HEADS: Final = {
+    kind: tuple(bytes((0x0A, size + 2, kind[0], size)) for size in range(126))
+    for kind in (_TRIPLE, _QUAD, _GRAPH_START, _GRAPH_END, _NAMESPACE)
+}
+
+
+class JellyEncoder:
+    """Writes messages as Jelly.
+
+    A log without messages is empty: options stand in the first frame, and each frame is a message.
+
+    Args:
+        graphs: whether a message may have named graphs; if not, the stream is one of triples.
+        options: of the stream; overrides `graphs`. With `generalized`, terms may stand anywhere.
+        prefixes: written as namespace declarations, which makes the stream one of version 2; empty: none.
+
+    >>> from construct_messages.message import Quad
+    >>> encoder = JellyEncoder(graphs=False)
+    >>> s, p = iri("urn:s"), iri("urn:p")
+    >>> first = encoder.encode(Message([Quad(s, p, s)]))
+    >>> encoder.encode(Message([Quad(s, p, Term('"o"'))])).hex()
+    '090a0712055a030a016f'
+    >>> encoder.encode(Message())
+    b'\\x00'
+    """
+
+    def __init__(
+        self,
+        *,
+        graphs: bool = True,
+        options: StreamOptions | None = None,
+        prefixes: Mapping[str, str] | None = None,
+    ) -> None:
+        options = options or (_OF_QUADS if graphs else _OF_TRIPLES)
+        if options.prefixes < _FEWEST_PREFIXES:
+            options = replace(options, prefixes=0)
+        if prefixes:
+            options = replace(options, version=2)
+        self.options = options
+        self.kind = _QUAD if options.physical is Physical.QUADS else _TRIPLE
+        self._namespaces = {prefix: iri(value) for prefix, value in (prefixes or {}).items()}
+        self._opened = False
+        self.messages = 0
+        self._restart()
+
+    def _restart(self) -> None:
+        """Forgets what stands in the log: whatever comes next names its ids and terms in full."""
+        options = self.options
+        self._names = Table("names", 0x4A, options.names)
+        self._prefixes = Table("prefixes", 0x52, options.prefixes)
+        self._datatypes = Table("datatypes", 0x5A, options.datatypes)
+        self.iris: dict[Term, Iri] = {}
+        self._named: dict[str, list[Term]] = {}  # the keys of `iris`, by name
+        self._suffixes: dict[str, bytes] = {"": b""}
+        self._literals: dict[Term, bytes] = {}
+        # where no prefix is ever written, the last one is that of no id
+        self.prefix, self.name = _NOWHERE if options.prefixes else 0, _NOWHERE
+        self.last: Quad = Quad(_NO_TERM, _NO_TERM, _NO_TERM, _NO_TERM)
+
+    def start(self) -> bytes:
+        """What stands before the first message: nothing, as options stand in its frame."""
+        return b""
+
+    def encode(self, message: Message) -> bytes:
+        """One message as a frame, behind its length.
+
+        Raises:
+            CannotCarry: a base direction, a named graph in a stream of triples, a term where the options allow
+                none, quoted triples of more than 98 in each other, or a statement that outgrows a table.
+        """
+        self.messages += 1
+        rows = [] if self._opened else self._opening()
+        try:
+            if self.options.physical is Physical.GRAPHS:
+                self._graphs(message, rows)
+            else:
+                self._statements(message, rows)
+        except CannotCarry as error:
+            self._restart()
+            raise CannotCarry(f"message {self.messages}: {error.message}", hint=error.hint) from None
+        self._opened = True
+        return delimited(b"".join(rows))
+
+    def finish(self) -> bytes:
+        """What stands after the last message."""
+        return b""
+
+    def for_template(self, template: Template) -> TemplateFrames:
+        """The encoder specialised for a template: a batch of solutions in, bytes out."""
+        from construct_messages.logs.jelly.template import TemplateFrames  # which is built upon this module
+
+        return TemplateFrames(self, template)
+
+    def _opening(self) -> list[bytes]:
+        rows = [row_of_options(self.options)]
+        for prefix, value in self._namespaces.items():
+            declared = self.field(b"\x12", self._entered(value, (), rows))
+            rows.append(row(_NAMESPACE, (b"\x0a" + delimited(prefix.encode()) if prefix else b"") + declared))
+        return rows
+
+    def _statements(self, message: Iterable[Quad], rows: list[bytes]) -> None:
+        term, kind, last = self.term, self.kind, self.last
+        for quad in message:
+            subject, predicate, object, graph = quad
+            body = b"" if subject == last[0] else term(SUBJECT, subject, quad, rows)
+            if predicate != last[1]:
+                body += term(PREDICATE, predicate, quad, rows)
+            if object != last[2]:
+                body += term(OBJECT, object, quad, rows)
+            if graph != last[3]:
+                body += self.graph(graph, quad, rows)
+            last = quad
+            size = len(body)
+            rows.append(_HEADS[kind][size] + body if size < 126 else row(kind, body))
+        self.last = last
+
+    def _graphs(self, message: Iterable[Quad], rows: list[bytes]) -> None:
+        last = self.last
+        for name, quads in groupby(message, key=lambda quad: quad.graph):
+            for number, quad in enumerate(quads):
+                if number == 0:
+                    started = _DEFAULT_STARTED if name is None else self.term(_STARTED, name, quad, rows)
+                    rows.append(row(_GRAPH_START, started))
+                body = b""
+                for position, term, previous in zip(_TRIPLE_POSITIONS, quad[:3], last[:3], strict=True):
+                    if term != previous:
+                        body += self.term(position, term, quad, rows)
+                last = quad
+                rows.append(row(_TRIPLE, body))
+            rows.append(row(_GRAPH_END, b""))
+        self.last = last
+
+    def term(self, position: Position, term: Term, quad: Sequence[Term | None], rows: list[bytes]) -> bytes:
+        """The field of a term in a position of a statement; what it needs in the tables is entered by `rows`.
+
+        Args:
+            quad: the whole statement, whose entries must not make room for each other.
+        """
+        start = term[0]
+        if start == '"':
+            if position is not OBJECT and not self.options.generalized:
+                raise _no_place("a literal", quad)
+            return position.literal + (self._literals.get(term) or self._literal(term, quad, rows))
+        if start == "_":
+            if position is PREDICATE and not self.options.generalized:
+                raise _no_place("a blank node as predicate", quad)
+            return position.blank + delimited(term[2:].encode())
+        if term.startswith("<<("):
+            return self._quoted(position, term, quad, rows)
+        return self.field(position.iri, self.iris.get(term) or self._entered(term, quad, rows))
+
+    def graph(self, name: Term | None, quad: Sequence[Term | None], rows: list[bytes]) -> bytes:
+        """The field of a quad's graph, which is another than the last quad's."""
+        if self.kind is _TRIPLE:
+            if name is None:
+                return b""
+            raise CannotCarry(
+                f"a stream of triples has no named graphs: {_shown(quad)}", hint="write a stream of quads: graphs=True"
+            )
+        return _DEFAULT_GRAPH if name is None else self.term(GRAPH, name, quad, rows)
+
+    def field(self, tag: bytes, found: Iri) -> bytes:
+        """The field of an IRI, without the ids that the one before it makes unnecessary."""
+        prefix, name, full, same_prefix, next_name = found
+        follows = name == self.name + 1
+        self.name = name
+        if prefix == self.prefix:
+            return tag + (NEITHER if follows else same_prefix)
+        self.prefix = prefix
+        return tag + (next_name if follows else full)
+
+    def _quoted(self, position: Position, term: Term, quad: Sequence[Term | None], rows: list[bytes]) -> bytes:
+        if not self.options.rdf_star:
+            raise CannotCarry(f"the stream's options allow no triple terms: {_shown(quad)}")
+        if not position.triple or (position is PREDICATE and not self.options.generalized):
+            raise _no_place("a triple term", quad)
+        if _is_too_deep(term):
+            raise CannotCarry(f"triple terms of more than {DEEPEST} in each other, where no reader goes deeper")
+        body = b"".join(
+            self.term(inner, part, quad, rows)
+            for inner, part in zip(_TRIPLE_POSITIONS, triple_parts(term), strict=True)
+        )
+        return position.triple + delimited(body)
+
+    def _entered(self, term: Term, quad: Sequence[Term | None], rows: list[bytes]) -> Iri:
+        """An IRI, once its prefix and its name are in the tables."""
+        start, rest = self._split(term)
+        prefix = 0
+        if self.options.prefixes:
+            known = self._prefixes.ids.get(start)
+            if known is None:
+                prefix, old, entry = self._prefixes.enter(start, lambda: self._kept(self._prefixes, quad, 0))
+                rows.append(entry)
+                if old is not None:
+                    self._forget()
+            else:
+                prefix = known
+        name = self._names.ids.get(rest)
+        if name is None:
+            name, old, entry = self._names.enter(rest, lambda: self._kept(self._names, quad, 1))
+            rows.append(entry)
+            if old is not None:
+                for stale in self._named.pop(old, ()):
+                    del self.iris[stale]
+        if len(self.iris) >= _MOST_IRIS:
+            self._forget()
+        prefix_id, name_id = b"\x08" + varint(prefix), b"\x10" + varint(name)
+        found = Iri(prefix, name, delimited(prefix_id + name_id), delimited(name_id), delimited(prefix_id))
+        self.iris[term] = found
+        self._named.setdefault(rest, []).append(term)
+        return found
+
+    def _forget(self) -> None:
+        self.iris.clear()
+        self._named.clear()
+
+    def _split(self, term: Term) -> tuple[str, str]:
+        """Prefix and name of an IRI: what most IRIs of one vocabulary share, and the rest."""
+        at = term.rfind("#")
+        if at < 0:
+            at = term.rfind("/")
+        if at < 0 or not self.options.prefixes:
+            return "", term[1:-1]
+        return term[1 : at + 1], term[at + 1 : -1]
+
+    def _kept(self, table: Table, quad: Sequence[Term | None], part: int) -> set[int]:
+        """The ids that the IRIs of a statement have in the table of prefixes (part 0) or of names (part 1)."""
+        parts = (self._split(term)[part] for term in _leaves(quad) if term.startswith("<"))
+        return {table.ids[string] for string in parts if string in table.ids}
+
+    def _literal(self, term: Term, quad: Sequence[Term | None], rows: list[bytes]) -> bytes:
+        end = term.rindex('"')
+        suffix = term[end + 1 :]
+        kind = self._suffixes.get(suffix)
+        if kind is None:
+            kind = self._kind(suffix, quad, rows)
+        lexical = unescape(term[1:end]).encode()
+        written = delimited(b"\x0a" + delimited(lexical) + kind)
+        if len(term) <= _LONGEST:
+            if len(self._literals) >= _MOST:
+                self._literals.clear()
+            self._literals[term] = written
+        return written
+
+    def _kind(self, suffix: str, quad: Sequence[Term | None], rows: list[bytes]) -> bytes:
+        """What stands in an RdfLiteral for the language or the datatype behind the closing quote."""
+        if suffix.startswith("@"):
+            if "--" in suffix:
+                raise CannotCarry(f"Jelly has no base directions: {_shown(quad)}", hint="write N-Quads or TriG")
+            kind = b"\x12" + delimited(suffix[1:].encode())
+            if len(self._suffixes) >= _MOST:
+                self._suffixes = {"": b""}
+        else:
+            if not self.options.datatypes:
+                raise CannotCarry(f"the stream's options allow no datatypes: {_shown(quad)}")
+            datatype = suffix[3:-1]
+            number = self._datatypes.ids.get(datatype)
+            if number is None:
+                number, old, entry = self._datatypes.enter(datatype, lambda: self._kept_datatypes(quad))
+                rows.append(entry)
+                if old is not None:
+                    self._suffixes.pop(f"^^<{old}>", None)
+                    self._literals.clear()
+            kind = b"\x18" + varint(number)
+        self._suffixes[suffix] = kind
+        return kind
+
+    def _kept_datatypes(self, quad: Sequence[Term | None]) -> set[int]:
+        ids = self._datatypes.ids
+        datatypes = (term[term.rindex('"') + 4 : -1] for term in _leaves(quad) if term.startswith('"'))
+        return {ids[datatype] for datatype in datatypes if datatype in ids}
+
+
+_TRIPLE_POSITIONS: Final = (SUBJECT, PREDICATE, OBJECT)
+
+
+def row_of_options(options: StreamOptions) -> bytes:
+    """The row that opens a stream."""
+    return b"\x0a" + delimited(b"\x0a" + delimited(options.encode()))
+
+
+def _leaves(quad: Sequence[Term | None]) -> Iterator[Term]:
+    """The terms of a statement, and those in its triple terms instead of these."""
+    pending = [(term, 0) for term in quad if term is not None]
+    while pending:
+        term, depth = pending.pop()
+        if not is_triple(term):
+            yield term
+        elif depth < DEEPEST:  # what is deeper is refused anyway
+            pending += ((part, depth + 1) for part in triple_parts(term))
+
+
+def _is_too_deep(term: Term) -> bool:
+    if term.count("<<(") <= DEEPEST:  # some may stand in a literal
+        return False
+    pending = [(term, 1)]
+    while pending:
+        part, depth = pending.pop()
+        if is_triple(part):
+            if depth > DEEPEST:
+                return True
+            pending += ((inner, depth + 1) for inner in triple_parts(part))
+    return False
+
+
+def _no_place(what: str, quad: Sequence[Term | None]) -> CannotCarry:
+    return CannotCarry(f"RDF has no place for {what}: {_shown(quad)}", hint="write a generalized stream")
+
+
+def _shown(quad: Sequence[Term | None]) -> str:
+    return " ".join((*(term for term in quad if term is not None), "."))

@@ -1,0 +1,140 @@
+"""The wire format of Protocol Buffers, as far as Jelly needs it: varints and fields, written and read.
+
+https://protobuf.dev/programming-guides/encoding/. Nothing here knows what a field means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+DEEPEST: Final = 98
+"""How deep quoted triples may be nested: as deep as libraries of Protocol Buffers read, which is 100 messages."""
+
+VARINT: Final = 0
+LENGTH_DELIMITED: Final = 2
+_FIXED: Final = {1: 8, 5: 4}  # bytes by wire type
+
+
+class Malformed(Exception):
+    """Bytes that are no such message; the decoder makes a `LogError` of it, which knows where."""
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message, self.hint = message, hint
+
+
+def _varint(number: int) -> bytes:
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+_SMALL: Final = tuple(map(_varint, range(4097)))
+
+
+def varint(number: int) -> bytes:
+    """A number that is not negative, seven bits a byte, the lowest first.
+
+    >>> varint(300).hex()
+    'ac02'
+    """
+    return _SMALL[number] if number <= 4096 else _varint(number)
+
+
+def delimited(data: bytes) -> bytes:
+    """Bytes behind their length.
+
+    >>> delimited(b"abc")
+    b'\\x03abc'
+    """
+    return varint(len(data)) + data
+
+
+def read_varint(data: bytes | bytearray, start: int) -> tuple[int, int]:
+    """The number that begins at `start`, and where it ends.
+
+    Raises:
+        Malformed: the data end within it, or it has more than 64 bits.
+
+    >>> read_varint(bytes.fromhex("ac02"), 0)
+    (300, 2)
+    """
+    number = shift = 0
+    for place in range(start, min(start + 10, len(data))):
+        byte = data[place]
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            if number >> 64:
+                break
+            return number, place + 1
+        shift += 7
+    raise Malformed("a varint that ends too late" if len(data) - start >= 10 else "the end within a varint")
+
+
+def read_field(data: bytes, start: int) -> tuple[int, int | bytes, int]:
+    """The field that begins at `start`: its number, its value (an integer of a varint, else bytes), and where it ends.
+
+    Raises:
+        Malformed: the data end within the field, or it has a wire type that does not exist.
+    """
+    tag, place = read_varint(data, start)
+    number, kind = tag >> 3, tag & 7
+    if not 0 < number < 1 << 29:
+        raise Malformed(f"a field with the number {number}")
+    if kind == VARINT:
+        value, place = read_varint(data, place)
+        return number, value, place
+    if kind == LENGTH_DELIMITED:
+        length, place = read_varint(data, place)
+    elif kind in _FIXED:
+        length = _FIXED[kind]
+    else:
+        raise Malformed(f"field {number} of wire type {kind}")
+    end = place + length
+    if end > len(data):
+        raise Malformed(f"field {number} of {length} bytes, where {len(data) - place} are left")
+    return number, data[place:end], end
+
+
+def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """The fields of a message as they come: numbers and values.
+
+    Raises:
+        Malformed: as `read_field`.
+
+    >>> list(fields(bytes.fromhex("08ac02 1a0161")))
+    [(1, 300), (3, b'a')]
+    """
+    place = 0
+    while place < len(data):
+        number, value, place = read_field(data, place)
+        yield number, value
+
+
+def text(data: int | bytes, what: str) -> str:
+    """The UTF-8 of a field.
+
+    Raises:
+        Malformed: no bytes, or not UTF-8; `what` names the field.
+    """
+    if isinstance(data, int):
+        raise Malformed(f"{what} is a number, where text is due")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise Malformed(f"{what} is not UTF-8: byte {error.start} is 0x{data[error.start]:02X}") from None
+
+
+def integer(data: int | bytes, what: str) -> int:
+    """The number of a field.
+
+    Raises:
+        Malformed: it is bytes; `what` names the field.
+    """
+    if not isinstance(data, int):
+        raise Malformed(f"{what} is bytes, where a number is due")
+    return data
