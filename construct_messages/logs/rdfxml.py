@@ -338,7 +338,7 @@ class _Examination:
             raise self._error(f"the encoding is {encoding}", 0, "write UTF-8, and say so or nothing")
 
     def _doctype(self, *_: object) -> None:
-        place = self._parser.CurrentByteIndex
+        place = self._line.rfind(b"<!DOCTYPE", 0, self._parser.CurrentByteIndex)
         raise self._error("a DOCTYPE has no place in a message", place, "write what its entities stand for")
 
     def _start(self, _: str, attributes: Mapping[str, str]) -> None:
