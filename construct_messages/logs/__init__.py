@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, Protocol
 
-from construct_messages.formats import JELLY, N_QUADS, N_TRIPLES, RDF_XML, TRIG, TURTLE, Format, Syntax
+from construct_messages.formats import JELLY, NDJSON_LD, N_QUADS, N_TRIPLES, RDF_XML, TRIG, TURTLE, Format, Syntax
 from construct_messages.logs.jelly.decoder import JellyDecoder
 from construct_messages.logs.jelly.encoder import JellyEncoder
+from construct_messages.logs.jsonld import JsonLdDecoder, JsonLdEncoder
 from construct_messages.logs.lines import LinesEncoder
+from construct_messages.logs.lines_decoder import LinesDecoder
 from construct_messages.logs.rdfxml import RdfXmlDecoder, RdfXmlEncoder
 from construct_messages.logs.turtle import TurtleEncoder
 from construct_messages.message import Message
@@ -114,6 +116,8 @@ def encoder_for(
         return RdfXmlEncoder(prefixes)
     if format is JELLY:
         return JellyEncoder(graphs=graphs)
+    if format is NDJSON_LD:
+        return JsonLdEncoder(prefixes)
     raise NotImplementedError(format.name)
 
 
@@ -135,8 +139,12 @@ def decoder_for(
         contexts: JSON-LD contexts by their IRI, as parsed JSON (`{"@context": …}` or what stands in there).
         message_bytes: how large a message may be, as it stands in the log.
     """
+    if format in (N_TRIPLES, N_QUADS):
+        return LinesDecoder(format, syntax, message_bytes=message_bytes)
     if format is RDF_XML:
         return RdfXmlDecoder(base=base, message_bytes=message_bytes)
     if format is JELLY:
         return JellyDecoder(message_bytes=message_bytes)
+    if format is NDJSON_LD:
+        return JsonLdDecoder(base=base, contexts=contexts, message_bytes=message_bytes)
     raise NotImplementedError(format.name)

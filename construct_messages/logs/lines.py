@@ -5,7 +5,7 @@ batch of solutions by column instead: every slot of the template is a constant o
 is these, interleaved and joined. It reads SPARQL's rules from `template.FORBIDDEN` and gives the same bytes as
 instantiating each solution; what it cannot do by column it leaves to the plain encoder.
 
-RDF 1.2 N-Triples/N-Quads; RDF Messages section 3 for the delimiters. Decoders come with their own issue.
+RDF 1.2 N-Triples/N-Quads; RDF Messages section 3 for the delimiters. `lines_decoder.py` reads what is written here.
 """
 
 from __future__ import annotations

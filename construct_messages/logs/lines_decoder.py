@@ -1,0 +1,273 @@
+r"""N-Triples and N-Quads logs, read: bytes in any pieces go in, messages come out.
+
+Here lines are found, announcements and delimiters obeyed, messages put together; `lines_statements.py` reads the
+statements, and `lines.py` writes. A line end is LF, CR or CRLF. Each byte is looked at once, however large the message.
+
+RDF Messages, section 3 (`VERSION "…-messages"` and `MESSAGE`, each on a line of its own), and the first draft, section
+3.1 (comments that match `/^\s*@message/`, those behind a statement on its line included).
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from types import MappingProxyType
+from typing import Final
+
+from construct_messages.errors import LimitExceeded, LogError, Position, TermError
+from construct_messages.formats import RDFM, SYNTAXES, Format, Syntax
+from construct_messages.logs.carry import lacks
+from construct_messages.logs.lines_statements import Statements, make_quad
+from construct_messages.logs.parsed import Labels, log_error
+from construct_messages.message import Message, Quad
+from construct_messages.terms import Term, has_blank, map_blanks
+
+_BLOCK: Final = 1 << 14
+"""How many bytes of lines are taken apart at a time: large enough to be quick, and small against a message's bound."""
+
+_DIRECTIVE: Final = re.compile(
+    r'[ \t]*+(?:(?P<message>MESSAGE)[ \t]*+|(?P<version>VERSION)[ \t]*+"(?P<label>[^"\\]*+)"[ \t]*+)?'
+    r"(?:#(?P<comment>.*))?"
+)
+"""All that a line can be besides a statement; also a blank one."""
+
+_COMMENT: Final = re.compile(r'(?:[^<"#]|<[^>]*+>|"(?:[^"\\]|\\.)*+")*+#(?P<comment>.*)')
+"""A statement with a comment behind it."""
+
+_DELIMITS: Final = re.compile(r"\s*@message")
+_LIKE_A_DIRECTIVE: Final = re.compile(r"[ \t]*(?:message|version)\b", re.IGNORECASE)
+_OBJECT: Final = re.compile(r'"|<<\(')
+
+_ALONE: Final = "write MESSAGE and VERSION in upper case, each on a line of its own, a label in double quotes"
+_ANNOUNCE: Final = 'begin the log with VERSION "1.2-messages", or say version=1.2-messages in its media type'
+
+
+class LinesDecoder:
+    r"""Reads an N-Triples or N-Quads log; see `Decoder`.
+
+    Args:
+        format: N-Triples or N-Quads.
+        syntax: what the media type announces; None: the log tells.
+        message_bytes: how many bytes the lines of a message may have, its delimiter among them; line ends do not count.
+
+    >>> from construct_messages.formats import N_TRIPLES
+    >>> decoder = LinesDecoder(N_TRIPLES, None, message_bytes=1 << 20)
+    >>> list(decoder.feed(b'VERSION "1.2-messages"\n_:b <urn:p> <urn:o> .\nMESS'))
+    []
+    >>> list(decoder.feed(b"AGE\n")), decoder.syntax.label, list(decoder.close())
+    ([<Message of 1 quad: _:m1b0 <urn:p> <urn:o> .>], '1.2-messages', [])
+    """
+
+    def __init__(self, format: Format, syntax: Syntax | None, *, message_bytes: int) -> None:
+        self._format, self._message_bytes = format, message_bytes
+        self._statements = Statements(format)
+        self._syntax = syntax
+        # bytes not read yet: of a line without an end, and of a line end or a byte order mark that may go on
+        self._rest, self._undecided, self._begun = bytearray(), b"", False
+        self._lines = 0  # that have been read
+        self._delimiter = 0  # the line of the last delimiter, from 1; 0: there was none
+        # the message that is open: its number, its quads, at least its blank nodes, the bytes of its lines
+        self._number, self._size = 1, 0
+        self._quads: list[Quad] = []
+        self._blanks: set[Term] = set()
+
+    @property
+    def syntax(self) -> Syntax | None:
+        """How the log delimits its messages, as far as it is known yet; see `Decoder.syntax`."""
+        return self._syntax
+
+    @property
+    def prefixes(self) -> Mapping[str, str]:
+        """None: these formats have no prefixes."""
+        return MappingProxyType({})
+
+    @property
+    def _scoped(self) -> bool:
+        """Whether MESSAGE delimits, and blank nodes are those of their message."""
+        return self._syntax is not None and self._syntax.label != RDFM.label
+
+    # --- bytes to lines ---------------------------------------------------------------------------------------------
+
+    def feed(self, data: bytes) -> Iterator[Message]:
+        """The messages that are complete now.
+
+        Raises:
+            LogError: a line that is no statement, delimiter or announcement, or comes where it may not.
+            LimitExceeded: a message that is too large.
+        """
+        data, self._undecided = self._undecided + data, b""
+        if not self._begun:
+            if len(data) < len(codecs.BOM_UTF8) and codecs.BOM_UTF8.startswith(data):
+                self._undecided = data
+                return
+            data, self._begun = data.removeprefix(codecs.BOM_UTF8), True
+        if data.endswith(b"\r"):
+            data, self._undecided = data[:-1], b"\r"
+        if b"\r" in data:
+            data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        start, last = 0, data.rfind(b"\n") + 1
+        while start < last:
+            end = data.find(b"\n", min(start + _BLOCK, last - 1)) + 1
+            block = data[start:end]
+            if self._rest:
+                block = bytes(self._rest) + block
+                self._rest.clear()
+            yield from self._read(block)
+            start = end
+        self._rest += data[last:]
+        if self._size + len(self._rest) > self._message_bytes:
+            raise self._too_large()
+
+    def close(self) -> Iterator[Message]:
+        """The messages that only the end completes.
+
+        Raises:
+            LogError: as `feed`, of a last line without an end.
+            LimitExceeded: likewise.
+        """
+        self._begun = True
+        yield from self.feed(b"\n")
+        if self._quads or (self._delimiter and not self._scoped):
+            yield self._finish()
+
+    def _read(self, block: bytes) -> Iterator[Message]:
+        """Reads whole lines, each with LF at its end."""
+        if self._size + len(block) - block.count(b"\n") > self._message_bytes:
+            # a delimiter among them may still keep each message small
+            lines = block.splitlines(keepends=True)
+            if len(lines) == 1:
+                raise self._too_large()
+            for line in lines:
+                yield from self._read(line)
+            return
+        try:
+            text = block.decode()
+        except UnicodeDecodeError as error:
+            start = block.rfind(b"\n", 0, error.start) + 1
+            if start:
+                yield from self._read(block[:start])
+            column = len(block[start : error.start].decode()) + 1
+            raise self._error(
+                f"the byte 0x{block[error.start]:02X} is not UTF-8",
+                self._lines + 1,
+                column,
+                "logs are written in UTF-8",
+            ) from error
+        before = self._lines
+        yield from self._read_lines(text)
+        if self._delimiter > before:
+            lines_behind = block.rsplit(b"\n", self._lines - self._delimiter + 1)[1:]
+            self._size = sum(map(len, lines_behind))
+        else:
+            self._size += len(block) - (self._lines - before)
+
+    # --- lines to messages ------------------------------------------------------------------------------------------
+
+    def _read_lines(self, text: str) -> Iterator[Message]:
+        quads, others, blanks = self._statements.read(text)
+        if self._quads:
+            self._blanks |= blanks
+        else:
+            self._blanks = blanks
+        start = 0
+        for index, other in enumerate(others):
+            if other:
+                self._quads += quads[start:index]
+                start = index + 1
+                message = self._read_other(other, self._lines + start)
+                if message is not None:
+                    yield message
+        self._quads += quads[start:]
+        self._lines += len(others)
+
+    def _read_other(self, text: str, line: int) -> Message | None:
+        """Does what a line says that is no canonical statement; the message that it ends, if it ends one."""
+        if self._syntax is not None and text == self._syntax.delimiter:
+            return self._delimit(line)
+        text = text[:-1]
+        match = _DIRECTIVE.fullmatch(text)
+        if match is None:
+            self._state(text, line)
+            match = _COMMENT.match(text) if "@message" in text else None
+        elif match["message"]:
+            self._expect_delimiter(line, match.start("message") + 1)
+            return self._delimit(line)
+        elif match["version"]:
+            self._announce(match["label"], line, match.start("version") + 1)
+        if match is None or match["comment"] is None or not _DELIMITS.match(match["comment"]):
+            return None
+        if self._syntax is None:
+            self._syntax = RDFM
+        return None if self._scoped else self._delimit(line)
+
+    def _state(self, text: str, line: int) -> None:
+        """Takes the statement of a line into the message."""
+        try:
+            statement = self._statements.parse(text)
+        except SyntaxError as error:
+            hint = _ALONE if _LIKE_A_DIRECTIVE.match(text) else None
+            raise log_error(error, self._number, line, hint=hint) from error
+        except TermError as error:
+            raise self._error(error.message, line) from error
+        except LimitExceeded as error:
+            message = f"message {self._number}: {error.message}"
+            raise LimitExceeded(message, position=Position(line, 1), hint=error.hint) from error
+        for quad in statement:
+            if self._syntax is not None and (lack := lacks(self._syntax, quad.object)):
+                place = _OBJECT.search(text)
+                assert place is not None
+                raise self._error(f"{self._syntax.version} has no {lack}", line, place.start() + 1)
+            self._blanks.update(term for term in quad if term is not None and has_blank(term))
+            self._quads.append(quad)
+
+    def _announce(self, label: str, line: int, column: int) -> None:
+        if not label.endswith("-messages"):
+            return  # a version of RDF, which every statement here is of
+        syntax = next((syntax for syntax in SYNTAXES if syntax.label == label), None)
+        if syntax is None:
+            known = ", ".join(syntax.label for syntax in SYNTAXES if syntax is not RDFM)
+            raise self._error(f'VERSION "{label}" is not known', line, column, f"choose one of {known}")
+        if self._syntax is None:
+            if self._quads:
+                raise self._error(f'VERSION "{label}" behind a statement', line, column, "begin the log with it")
+            self._syntax = syntax
+        elif self._syntax.label != label:
+            raise self._error(
+                f'VERSION "{label}" in a log of {self._syntax.label}', line, column, "give logs of their own to each"
+            )
+
+    def _expect_delimiter(self, line: int, column: int) -> None:
+        if self._syntax is None:
+            raise self._error("MESSAGE without an announcement", line, column, _ANNOUNCE)
+        if not self._scoped:
+            raise self._error("MESSAGE is no delimiter of rdfm", line, column, "write # @message")
+
+    def _delimit(self, line: int) -> Message | None:
+        first, self._delimiter = not self._delimiter, line
+        if first and not self._scoped and not self._quads:
+            return None  # it opens the first message
+        return self._finish()
+
+    def _finish(self) -> Message:
+        quads, self._quads = self._quads, []
+        if self._scoped and not self._blanks.isdisjoint(chain.from_iterable(quads)):
+            rename = Labels(self._number).__getitem__
+
+            def renamed(term: Term | None) -> Term | None:
+                return map_blanks(term, rename) if term in self._blanks else term
+
+            quads = [make_quad(map(renamed, quad)) for quad in quads]
+        self._number += 1
+        return Message(quads)
+
+    def _error(self, message: str, line: int, column: int = 1, hint: str | None = None) -> LogError:
+        return LogError(message, number=self._number, position=Position(line, column), hint=hint)
+
+    def _too_large(self) -> LimitExceeded:
+        return LimitExceeded(
+            f"message {self._number} is longer than {self._message_bytes} bytes",
+            position=Position(self._lines + 1, 1),
+            hint="allow larger messages",
+        )

@@ -1,0 +1,181 @@
+r"""Lines of N-Triples and N-Quads as quads: canonical ones by a regular expression, any other by pyoxigraph.
+
+Nearly every line of a log is a statement in canonical form, whose terms are already what `terms.py` calls a term. Such
+lines are taken apart a block at a time, by column; each term that was not met lately is checked by a second, strict
+expression, which knows less than pyoxigraph does and nothing that it refuses. Whatever is not recognised so is left for
+pyoxigraph, which alone says what an error is (docs/decisions/013-lines-by-regular-expression.md). Delimiters, messages
+and bytes are `lines_decoder.py`'s.
+
+RDF 1.2 N-Triples and N-Quads, section 2 (the languages) and N-Triples section 4 (the canonical form).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Final, NamedTuple, cast
+
+import pyoxigraph as ox
+
+from construct_messages.errors import LimitExceeded
+from construct_messages.formats import N_QUADS, N_TRIPLES, Format
+from construct_messages.logs.parsed import to_message
+from construct_messages.message import Message, Quad
+from construct_messages.terms import RDF, XSD, Term, escape, unescape
+
+# --- canonical lines ------------------------------------------------------------------------------------------------
+
+# To be quick these run to the next `>` or blank; what they take is a term only once _CANONICAL says so.
+_IRI: Final = "<[^>]*+>"
+_NODE: Final = f"{_IRI}|_:[^ ]*+"
+_TEXT: Final = r'[^"\\\x00-\x1f\x7f]*+'
+_STRING: Final = rf'"{_TEXT}(?:\\[tbnrf"\\]{_TEXT})*+"'
+
+
+def _line(graph: str) -> re.Pattern[str]:
+    """Subject, predicate, object, what follows the object's string, graph; else the line as it is, with its end."""
+    return re.compile(rf"({_NODE}) ({_IRI}) ({_NODE}|{_STRING}((?:@|\^\^)[^ ]*+)?){graph} \.\n|(.*\n)")
+
+
+_LINES: Final = {N_TRIPLES: _line("()"), N_QUADS: _line(f"(?: ({_NODE}))?")}
+
+# The characters of RFC 3987 (section 2.2) beyond ASCII that stand anywhere in an IRI; of the planes, the first two.
+_CHAR: Final = r"A-Za-z0-9\-._~!$&'()*+,;=:@/\u00a0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U00010000-\U0001fffd"
+_PATH: Final = rf"[{_CHAR}]*+(?:%[0-9A-Fa-f]{{2}}[{_CHAR}]*+)*+"
+_QUERY: Final = _PATH.replace(_CHAR, f"{_CHAR}?")
+_AUTHORITY: Final = r"//[A-Za-z0-9\-._~]*+(?::[0-9]*+)?+(?=[/?#>])"
+_ABSOLUTE: Final = rf"<[A-Za-z][A-Za-z0-9+.\-]*+:(?:{_AUTHORITY}|(?!//)){_PATH}(?:\?{_QUERY})?+(?:\#{_QUERY})?+>"
+_NOT_A_DATATYPE: Final = "|".join((f"{XSD}string", f"{RDF}langString", f"{RDF}dirLangString"))
+_CANONICAL: Final = re.compile(
+    rf"{_ABSOLUTE}"
+    r"|_:[A-Za-z0-9_](?:[A-Za-z0-9_\-.]*[A-Za-z0-9_\-])?"
+    r"|@[a-z]{2,3}(?:-[a-z]{4})?(?:-(?:[a-z]{2}|[0-9]{3}))?"
+    rf"|\^\^(?!<(?:{_NOT_A_DATATYPE})>){_ABSOLUTE}"
+)
+
+_REMEMBERED: Final = 1 << 22
+"""How many characters are read before the terms that were met are forgotten, which bounds what they take."""
+
+make_quad = cast("Callable[[Iterable[str | None]], Quad]", partial(tuple.__new__, Quad))
+"""A quad of its four parts in a row; what `Quad._make` is, without its check of their number."""
+
+
+class Lines(NamedTuple):
+    """What some whole lines hold.
+
+    Args:
+        quads: one for each line, of no meaning where the line is among the others.
+        others: one for each line: "" where it was a canonical statement, else the line with its end.
+        blanks: the blank nodes of the quads.
+    """
+
+    quads: list[Quad]
+    others: list[str]
+    blanks: set[Term]
+
+
+class Statements:
+    """Reads lines of one format.
+
+    Args:
+        format: N-Triples or N-Quads.
+
+    >>> lines = Statements(N_TRIPLES).read('<urn:s> <urn:p> "o"@en .\\n_:b <urn:p>  <urn:o> .\\n')
+    >>> print(lines.quads[0], lines.others)
+    <urn:s> <urn:p> "o"@en . ['', '_:b <urn:p>  <urn:o> .\\n']
+    """
+
+    def __init__(self, format: Format) -> None:
+        self._line = _LINES[format]
+        self._parser = ox.RdfFormat.N_QUADS if format.graphs else ox.RdfFormat.N_TRIPLES
+        self._known = {""}
+        self._read = 0
+
+    def read(self, text: str) -> Lines:
+        """The canonical statements of some lines.
+
+        Args:
+            text: whole lines, each with LF at its end.
+        """
+        subjects, predicates, objects, suffixes, graphs, others = zip(*self._line.findall(text), strict=True)
+        nodes = {*subjects, *graphs, *(term for term in objects if not term.startswith('"'))}
+        if not self._are_canonical(nodes.union(predicates, suffixes)):
+            return self._one_by_one(text)
+        self._read += len(text)
+        if self._read > _REMEMBERED:
+            self._known, self._read = {""}, 0
+        quads = list(
+            map(make_quad, zip(subjects, predicates, objects, [graph or None for graph in graphs], strict=True))
+        )
+        return Lines(quads, list(others), {Term(term) for term in nodes if term.startswith("_:")})
+
+    def _are_canonical(self, terms: set[str]) -> bool:
+        terms -= self._known
+        if not all(map(_CANONICAL.fullmatch, terms)):
+            return False
+        self._known |= terms
+        return True
+
+    def _one_by_one(self, text: str) -> Lines:
+        # splitlines() would know more line ends
+        lines = text.split("\n")[:-1]
+        if len(lines) == 1:
+            return Lines([Quad(*[Term("")] * 3)], [text], set())
+        together = Lines([], [], set())
+        for line in lines:
+            quads, others, blanks = self.read(f"{line}\n")
+            together.quads.extend(quads)
+            together.others.extend(others)
+            together.blanks.update(blanks)
+        return together
+
+    def parse(self, line: str) -> Message:
+        """The statement of a line, whatever its form, with its blank node labels kept.
+
+        Args:
+            line: without its end.
+
+        Raises:
+            SyntaxError: of pyoxigraph; at the line's beginning where the line is very long.
+            TermError: an escape in a very long string that stands for no character.
+            LimitExceeded: more than two million characters outside of strings.
+        """
+        if len(line) <= _LONG:
+            return to_message(ox.parse(line, format=self._parser))
+        return self._parse_long(line)
+
+    def _parse_long(self, line: str) -> Message:
+        # The parser holds 16 MiB and no more: of a longer line it gets numbers in place of the strings.
+        strings: list[str] = []
+
+        def number(match: re.Match[str]) -> str:
+            strings.append(match[1])
+            return f'"{len(strings) - 1}"'
+
+        short = _ANY_STRING.sub(number, line)
+        if len(short) > _LONG:
+            raise LimitExceeded(
+                f"{len(short)} characters of one line outside of its strings are more than {_LONG}",
+                hint="shorten its IRIs, and look for an unknown escape",
+            )
+
+        def string(match: re.Match[str]) -> str:
+            return f'"{escape(unescape(strings[int(match[1])]))}"'
+
+        try:
+            statement = to_message(ox.parse(short, format=self._parser))
+        except SyntaxError as error:
+            raise SyntaxError(error.msg, (None, 1, 1, None)) from error
+        return Message(
+            make_quad(None if term is None else _NUMBER.sub(string, term) for term in quad) for quad in statement
+        )
+
+
+# --- other lines ----------------------------------------------------------------------------------------------------
+
+_LONG: Final = 1 << 21
+"""How many characters of a line are left to pyoxigraph as they are."""
+
+_ANY_STRING: Final = re.compile(r'"([^"\\\n\r]*+(?:\\(?:[tbnrf"\'\\]|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8})[^"\\\n\r]*+)*+)"')
+_NUMBER: Final = re.compile('"([0-9]+)"')
