@@ -1,0 +1,114 @@
+"""JSON as a log may hold it: one value, each key once in its object, numbers and characters that RDF can have.
+
+RFC 8259 leaves to its reader what two equal keys, half a surrogate pair and a number without bound are; JSON-LD 1.1
+(section 9, and section 8.6 of its API) does not, and what it cannot mean is an error here rather than something else.
+Nothing is known of JSON-LD's keywords.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from math import isinf
+from typing import Any, Final
+
+from construct_messages.errors import LogError, Position
+
+DEPTH: Final = 128
+"""How deep objects and arrays may be nested: what follows goes down by recursion, and Python's stack is short."""
+
+_BRACKETS: Final = re.compile(r'"(?:[^"\\]|\\.)*+"|([\[{])|([\]}])', re.DOTALL)
+_MAYBE_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
+_ESCAPE: Final = re.compile(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.", re.DOTALL
+)
+_DOUBLE_DIGITS: Final = 309  # the largest xsd:double has as many before its point
+
+
+class JsonReader:
+    """Reads the JSON values of one log.
+
+    >>> JsonReader().read('{"a": [1, 2.50]}', number=1, line=1)
+    {'a': [1, 2.5]}
+    >>> JsonReader().read('{"a": 1, "a": 2}', number=3, line=7)
+    Traceback (most recent call last):
+    ...
+    construct_messages.errors.LogError: line 7, column 1: message 3: the key "a" stands twice in one object
+      hint: write the values of one key as an array
+    """
+
+    def __init__(self) -> None:
+        self._number = self._line = 1
+        self._decoder = json.JSONDecoder(
+            object_pairs_hook=self._object, parse_float=self._float, parse_int=self._int, parse_constant=self._constant
+        )
+
+    def read(self, text: str, number: int, line: int) -> Any:
+        """The value that a text is.
+
+        Args:
+            text: without a line break.
+            number: of the message, from 1.
+            line: of the log, from 1.
+
+        Raises:
+            LogError: no JSON, or JSON that JSON-LD has no meaning for.
+        """
+        self._number, self._line = number, line
+        self._check_depth(text)
+        if _MAYBE_SURROGATE.search(text):
+            self._check_surrogates(text)
+        try:
+            return self._decoder.decode(text)
+        except json.JSONDecodeError as error:
+            raise self._error(f"no JSON: {error.msg}", error.pos) from error
+
+    def _error(self, message: str, offset: int = 0, hint: str | None = None) -> LogError:
+        return LogError(message, number=self._number, position=Position(self._line, offset + 1), hint=hint)
+
+    def _check_depth(self, text: str) -> None:
+        if text.count("[") + text.count("{") <= DEPTH:
+            return
+        depth = 0
+        for match in _BRACKETS.finditer(text):
+            if match[1]:
+                depth += 1
+                if depth > DEPTH:
+                    raise self._error(
+                        f"nested more than {DEPTH} levels deep", match.start(), "give nodes an @id and write them apart"
+                    )
+            elif match[2]:
+                depth -= 1
+
+    def _check_surrogates(self, text: str) -> None:
+        for match in _ESCAPE.finditer(text):
+            if match[1]:
+                raise self._error(f"{match[1]} is half a character", match.start(), "write both halves, or neither")
+
+    def _object(self, pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+        pairs = list(pairs)
+        read = dict(pairs)
+        if len(read) < len(pairs):
+            keys = [key for key, _ in pairs]
+            twice = next(key for key in keys if keys.count(key) > 1)
+            raise self._error(
+                f'the key "{twice}" stands twice in one object', hint="write the values of one key as an array"
+            )
+        return read
+
+    def _float(self, text: str) -> float:
+        value = float(text)
+        if isinf(value):
+            raise self._error(f"the number {text[:40]} is past the range of xsd:double", hint="write it as a string")
+        return value
+
+    def _int(self, text: str) -> int | float:
+        # from here on a number is a double to JSON-LD (API, section 8.6, step 10)
+        if len(text) > 21:
+            return self._float(text if len(text) <= _DOUBLE_DIGITS + 1 else text[: _DOUBLE_DIGITS + 2])
+        value = int(text)
+        return float(value) if abs(value) >= 10**21 else value
+
+    def _constant(self, text: str) -> Any:
+        raise self._error(f"{text} is no JSON number", hint='write it as {"@value": …, "@type": "xsd:double"}')

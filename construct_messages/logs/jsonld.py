@@ -1,0 +1,162 @@
+"""NDJSON-LD logs: one JSON-LD document a line, a line whose only key is `@context` for the active context.
+
+RDF Messages for NDJSON-LD (https://w3c-cg.github.io/rsp/messages/). Here are the lines; what a document means is
+`jsonld_documents.py`'s, what a message looks like `jsonld_nodes.py`'s, and the encoder for templates is in
+`jsonld_template.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from construct_messages.errors import LimitExceeded, LogError, Position
+from construct_messages.formats import NDJSON_LD, Syntax
+from construct_messages.logs.carry import Carrier
+from construct_messages.logs.json_text import JsonReader
+from construct_messages.logs.jsonld_documents import Documents
+from construct_messages.logs.jsonld_nodes import MessageDocuments
+from construct_messages.logs.jsonld_template import JsonLdTemplate
+from construct_messages.message import Message
+from construct_messages.template import Template
+
+assert NDJSON_LD.own is not None
+_SYNTAX: Final[Syntax] = NDJSON_LD.own
+_BOM: Final = b"\xef\xbb\xbf"
+
+
+class JsonLdEncoder:
+    """Writes messages as NDJSON-LD: a line each, which any reader of JSON-LD 1.1 reads by itself.
+
+    Args:
+        prefixes: namespace IRIs by prefix, for the context that the log begins with; see `context_of`.
+
+    >>> from construct_messages.message import Quad
+    >>> from construct_messages.terms import iri, literal
+    >>> encoder = JsonLdEncoder({"ex": "http://example.org/"})
+    >>> message = Message([Quad(iri("http://example.org/s"), iri("http://example.org/p"), literal("a", language="en"))])
+    >>> log = encoder.start() + encoder.encode(message) + encoder.encode(Message()) + encoder.finish()
+    >>> print(log.decode(), end="")
+    {"@context":{"ex":"http://example.org/"}}
+    {"@id":"ex:s","ex:p":{"@value":"a","@language":"en"}}
+    {}
+    """
+
+    def __init__(self, prefixes: Mapping[str, str] | None = None) -> None:
+        self._carrier = Carrier(NDJSON_LD, _SYNTAX)
+        self._documents = MessageDocuments(prefixes)
+
+    def start(self) -> bytes:
+        """What stands before the first message: the context, where there is one."""
+        context = self._documents.context
+        return msgspec.json.encode({"@context": context}) + b"\n" if context else b""
+
+    def encode(self, message: Message) -> bytes:
+        """One message and the end of its line.
+
+        Raises:
+            CannotCarry: a triple term, or a term that readers of JSON-LD would drop.
+        """
+        self._carrier.check(message)
+        return msgspec.json.encode(self._documents.write(message)) + b"\n"
+
+    def finish(self) -> bytes:
+        """What stands after the last message: nothing."""
+        return b""
+
+    def for_template(self, template: Template) -> JsonLdTemplate:
+        """The encoder specialised for a template: a batch of solutions in, bytes out."""
+        return JsonLdTemplate(self.encode, self._carrier, self._documents, template)
+
+
+class JsonLdDecoder:
+    """Reads an NDJSON-LD log; see `Decoder`.
+
+    Args:
+        base: the IRI that relative IRIs resolve against.
+        contexts: JSON-LD contexts by their IRI, as parsed JSON; no other is loaded.
+        message_bytes: how long a line may be.
+
+    >>> decoder = JsonLdDecoder(message_bytes=1 << 20)
+    >>> list(decoder.feed(b'{"@context": {"ex": "http://example.org/"}}\\n{"@id": "ex:a", "ex:b": ["c"]}'))
+    []
+    >>> list(decoder.feed(b"\\n{}\\n")), decoder.prefixes
+    ([<Message of 1 quad: <http://example.org/a> <http://example.org/b> "c" .>, <Message, empty>], \
+{'ex': 'http://example.org/'})
+    """
+
+    syntax: Final[Syntax] = _SYNTAX
+
+    def __init__(
+        self, *, base: str | None = None, contexts: Mapping[str, Any] | None = None, message_bytes: int
+    ) -> None:
+        self._message_bytes = message_bytes
+        self._documents, self._json = Documents(base, contexts), JsonReader()
+        self._messages = 0
+        self._line_number = 1
+        self._line = bytearray()
+
+    @property
+    def prefixes(self) -> Mapping[str, str]:
+        """The prefixes of the active contexts so far."""
+        return self._documents.prefixes
+
+    def feed(self, data: bytes) -> Iterator[Message]:
+        """The messages whose lines are whole now; see `Decoder.feed`."""
+        start = 0
+        while (end := data.find(b"\n", start)) >= 0:
+            self._hold(data[start:end])
+            yield from self._read()
+            start = end + 1
+        self._hold(data[start:])
+
+    def close(self) -> Iterator[Message]:
+        """The message of a last line that has no end; see `Decoder.close`."""
+        if self._line and not (self._line_number == 1 and self._line == _BOM):
+            yield from self._read()
+
+    def _hold(self, piece: bytes) -> None:
+        if len(self._line) + len(piece) > self._message_bytes:
+            raise LimitExceeded(
+                f"message {self._messages + 1} is longer than {self._message_bytes} bytes",
+                hint="allow larger messages",
+            )
+        self._line += piece
+
+    def _read(self) -> Iterator[Message]:
+        number, position = self._messages + 1, Position(self._line_number, 1)
+        text = self._text()
+        if not text.strip(" \t\r"):
+            hint = "leave blank lines out, and write an empty message as {}"
+            raise LogError("the line is blank", number=number, position=position, hint=hint)
+        document = self._json.read(text, number, self._line_number)
+        if not isinstance(document, dict):
+            raise LogError(
+                f"the line is no JSON object: {text[:40]}",
+                number=number,
+                position=position,
+                hint='write several nodes as {"@included": […]}',
+            )
+        message = self._documents.read(document, number, position)
+        self._line_number += 1
+        self._line.clear()
+        if message is not None:
+            self._messages += 1
+            yield message
+
+    def _text(self) -> str:
+        line = bytes(self._line)
+        if self._line_number == 1:
+            line = line.removeprefix(_BOM)
+        try:
+            return line.decode()
+        except UnicodeDecodeError as error:
+            column = len(line[: error.start].decode()) + 1
+            raise LogError(
+                f"the byte 0x{line[error.start]:02X} is not UTF-8",
+                number=self._messages + 1,
+                position=Position(self._line_number, column),
+                hint="logs are UTF-8: recode it",
+            ) from error

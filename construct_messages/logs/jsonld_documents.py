@@ -1,0 +1,108 @@
+"""JSON-LD documents of a log, as messages: which context is active, and what a document says in RDF.
+
+The rule of the active context is that of RDF Messages for NDJSON-LD (https://w3c-cg.github.io/rsp/messages/); a
+YAML-LD log keeps to it too. RDF is made by pyoxigraph, which implements JSON-LD 1.1 with the base directions of
+RDF 1.2; PyLD stands before it wherever contexts take more than prefixes. No text is read here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+import pyoxigraph as ox
+
+from construct_messages.errors import LogError, Position, UsageError
+from construct_messages.logs.contexts import Contexts
+from construct_messages.logs.parsed import Labels, to_message
+from construct_messages.message import Message
+
+# what a term is to end with to be a prefix without further ado (JSON-LD 1.1 API, section 4.2.2, step 14.2.5)
+_GEN_DELIMS: Final = (":", "/", "?", "#", "[", "]", "@")
+_NAME: Final = re.compile(r"(?!_$)[^@:/][^:/]*")
+_ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
+_UNSET: Final = object()
+
+
+class Documents:
+    """Makes the documents of one log to messages, in order.
+
+    Args:
+        base: the IRI that relative IRIs resolve against.
+        contexts: see `Contexts`.
+
+    Attributes:
+        prefixes: what the active contexts so far have declared.
+
+    >>> documents, start = Documents(None, None), Position(1, 1)
+    >>> documents.read({"@context": {"ex": "http://example.org/"}}, 1, start)
+    >>> documents.read({"@id": "ex:s", "ex:p": "o"}, 1, start)
+    <Message of 1 quad: <http://example.org/s> <http://example.org/p> "o" .>
+    >>> documents.read({}, 2, start)
+    <Message, empty>
+    """
+
+    def __init__(self, base: str | None, contexts: Mapping[str, Any] | None) -> None:
+        self._base, self._contexts = base, Contexts(contexts, base)
+        self._active: Any = _UNSET
+        self._only_prefixes = True  # in the active context, so that pyoxigraph understands it as PyLD does
+        self.prefixes: dict[str, str] = {}
+
+    def read(self, document: Any, number: int, position: Position) -> Message | None:
+        """The message that a document is; None: it sets the active context.
+
+        Args:
+            document: parsed JSON.
+            number: of the message, from 1.
+            position: of the document in the log.
+
+        Raises:
+            LogError: no JSON-LD, or a context that is not known.
+        """
+        try:
+            if isinstance(document, dict) and document.keys() == {"@context"}:
+                self._set_context(document["@context"])
+                return None
+            if document == {}:
+                return Message()
+            return to_message(self._quads(document), Labels(number).__getitem__)
+        except UsageError as error:
+            raise LogError(error.message, number=number, position=position, hint=error.hint) from error
+
+    def _set_context(self, context: Any) -> None:
+        self._contexts.expand({"@context": context})  # so that an error is one of this document
+        self._active = context
+        declared, self._only_prefixes = _declared(context)
+        self.prefixes.update(declared)
+
+    def _quads(self, document: Any) -> list[ox.Quad]:
+        if self._active is not _UNSET:
+            document = {"@context": self._active, "@graph": document}
+        encoded = msgspec.json.encode(document)
+        # relative IRIs and contexts are PyLD's: pyoxigraph keeps dot segments of a base, and loads no context
+        contexts = 0 if self._active is _UNSET or not self._only_prefixes else 1
+        if self._base is not None or not self._only_prefixes or encoded.count(b'"@context"') > contexts:
+            encoded = msgspec.json.encode(self._contexts.expand(document))
+        try:
+            return list(ox.parse(encoded, format=ox.RdfFormat.JSON_LD))
+        except SyntaxError as error:
+            raise UsageError(f"malformed JSON-LD: {error.msg}") from error
+
+
+def _declared(context: Any) -> tuple[dict[str, str], bool]:
+    """The prefixes that a context declares, and whether it does nothing but that."""
+    if not isinstance(context, dict):
+        return {}, False
+    prefixes: dict[str, str] = {}
+    for name, value in context.items():
+        if isinstance(value, dict) and value.keys() == {"@id", "@prefix"} and value["@prefix"] is True:
+            value = value["@id"]
+        elif not isinstance(value, str) or not value.endswith(_GEN_DELIMS):
+            continue
+        if _NAME.fullmatch(name) and isinstance(value, str) and _ABSOLUTE.match(value):
+            prefixes[name] = value
+    # a namespace that begins like a name is a compact IRI itself
+    plain = all(value.partition(":")[0] not in context for value in prefixes.values())
+    return prefixes, plain and len(prefixes) == len(context)
