@@ -15,14 +15,15 @@ PACKAGE = Path(construct_messages.__file__).parent
 FLOORS = [
     floor.split(" / ")
     for floor in (
-        "errors / compression",
+        "errors / compression / unpacking",
         "terms",
         "message / solutions / formats",
         "template / negotiation",
         "query",
         "results",
         "sources / logs / output / grouping",
-        "assembly",
+        "assembly / reading",
+        "writing",
         "construct",
         "server",
         "cli",
@@ -33,6 +34,7 @@ LEVEL = {room: level for level, floor in enumerate(FLOORS) for room in floor}
 
 PURE = {
     "errors",
+    "unpacking",
     "terms",
     "message",
     "solutions",

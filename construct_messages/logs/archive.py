@@ -1,0 +1,225 @@
+"""A tar archive of one RDF document a message, as RiverBench distributes streams; reading only.
+
+Each file is one message, in the order of the archive, also where it holds no statement. Folders hold none; links,
+devices and the like are refused. The end marker is due: an archive that was cut must not pass for a whole one.
+POSIX.1-2017, "pax Interchange Format", and GNU's long names; what the fields of a header mean is tarfile's business.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+import tarfile
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import pyoxigraph as ox
+
+from construct_messages.errors import LimitExceeded, LogError
+from construct_messages.formats import FORMATS, Format, Syntax, format_of_file
+from construct_messages.logs import MESSAGE_BYTES, decoder_for
+from construct_messages.logs.parsed import Labels, Rename, log_error, to_message
+from construct_messages.message import Message, Quad
+from construct_messages.terms import map_blanks
+
+_BLOCK: Final = 512
+_MOST_EXTENSION: Final = 1 << 16
+_RECORD: Final = re.compile(rb"([1-9][0-9]{0,5}) ([^=\n]++)=")
+# what stands before a header for what it has no room for: of pax for one file and for all, of GNU
+_PAX, _PAX_GLOBAL, _GNU_NAME, _GNU_LINK = (
+    tarfile.XHDTYPE,
+    tarfile.XGLTYPE,
+    tarfile.GNUTYPE_LONGNAME,
+    tarfile.GNUTYPE_LONGLINK,
+)
+_REFUSED: Final = {
+    tarfile.SYMTYPE: "a symbolic link",
+    tarfile.LNKTYPE: "a link",
+    tarfile.CHRTYPE: "a device",
+    tarfile.BLKTYPE: "a device",
+    tarfile.FIFOTYPE: "a pipe",
+}
+
+
+class ArchiveDecoder:
+    """Reads the files of an archive as messages: a `Decoder` whose `syntax` is always None.
+
+    Args:
+        format: of all files; None: what the extension of each says.
+        base: the IRI that relative IRIs resolve against.
+        contexts: see `decoder_for`.
+        message_bytes: how large a file may be.
+
+    Attributes:
+        format: of the last file, or as given.
+
+    >>> header = tarfile.TarInfo("0000000000.ttl")
+    >>> header.size = 23
+    >>> archive = header.tobuf() + b"<urn:s> a <urn:Thing> .".ljust(512, bytes(1)) + bytes(1024)
+    >>> decoder = ArchiveDecoder()
+    >>> list(decoder.feed(archive)), list(decoder.close())
+    ([<Message of 1 quad: <urn:s> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <urn:Thing> .>], [])
+    """
+
+    def __init__(
+        self,
+        format: Format | None = None,
+        *,
+        base: str | None = None,
+        contexts: Mapping[str, Any] | None = None,
+        message_bytes: int = MESSAGE_BYTES,
+    ) -> None:
+        self.format = format
+        self._format, self._base, self._contexts, self._message_bytes = format, base, contexts, message_bytes
+        self._buffer, self._place = bytearray(), 0  # what is not used yet, and where it begins
+        self._header: tarfile.TarInfo | None = None  # at the buffer's start, where its content is not whole yet
+        self._extended: dict[str, str] = {}  # what the next header has no room for
+        self._ended = False
+        self._messages = 0
+        self._prefixes: dict[str, str] = {}
+
+    @property
+    def syntax(self) -> Syntax | None:
+        """None: files have no delimiters."""
+        return None
+
+    @property
+    def prefixes(self) -> Mapping[str, str]:
+        """The prefixes that the files have declared so far, the last declaration of each."""
+        return self._prefixes
+
+    def feed(self, data: bytes) -> Iterator[Message]:
+        """The messages that are complete now; see `Decoder.feed`.
+
+        Raises:
+            LogError: what is no archive, or a file that is no RDF document.
+            LimitExceeded: a file that is too large.
+        """
+        self._buffer += data
+        while len(self._buffer) >= _BLOCK and not self._ended:
+            header = self._header = self._header or self._read_header(self._buffer[:_BLOCK])
+            if header is None:
+                self._ended = True
+                break
+            end = _BLOCK + -(-header.size // _BLOCK) * _BLOCK
+            if len(self._buffer) < end:
+                return
+            content = bytes(self._buffer[_BLOCK : _BLOCK + header.size])
+            self._header = None
+            if header.type == _PAX:
+                self._extended |= self._read_records(content)
+            elif header.type == _GNU_NAME:
+                self._extended["path"] = content.rstrip(b"\0").decode(errors="surrogateescape")
+            elif header.type not in (_PAX_GLOBAL, _GNU_LINK):
+                self._extended = {}
+                if header.isreg():
+                    yield self._message(header.name, content)
+            del self._buffer[:end]
+            self._place += end
+        if self._ended and any(self._buffer):
+            raise self._error("something stands behind the end of the archive", "give one archive at a time")
+
+    def close(self) -> Iterator[Message]:
+        """Nothing: the end completes no file.
+
+        Raises:
+            LogError: the archive has no end.
+        """
+        if not self._ended:
+            raise self._error("the archive ends early", "get it anew")
+        return iter(())
+
+    def _error(self, message: str, hint: str | None = None) -> LogError:
+        return LogError(f"byte {self._place}: {message}", number=self._messages + 1, hint=hint)
+
+    def _read_header(self, block: bytearray) -> tarfile.TarInfo | None:
+        """A header with what stands before it for it; None: the end marker."""
+        if not any(block):
+            return None
+        try:
+            header = tarfile.TarInfo.frombuf(bytes(block), "utf-8", "surrogateescape")
+            header.name = self._extended.get("path", header.name)
+            header.size = int(self._extended.get("size", header.size))
+        except (tarfile.HeaderError, ValueError) as error:
+            raise self._error(f"no header of a tar archive: {error}") from error
+        if header.isdir():
+            header.size = 0
+        elif header.type in (_PAX, _PAX_GLOBAL, _GNU_NAME, _GNU_LINK):
+            if not 0 <= header.size <= _MOST_EXTENSION:
+                raise self._error(f"a header of {header.size} bytes, where {_MOST_EXTENSION} are allowed")
+        elif header.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or any("sparse" in name for name in self._extended):
+            kind = _REFUSED.get(header.type, "no ordinary file")
+            raise self._error(f"{header.name!r} is {kind}", "pack ordinary files: each is a message")
+        elif header.size < 0:
+            raise self._error(f"{header.name!r} has {header.size} bytes")
+        elif header.size > self._message_bytes:
+            raise LimitExceeded(
+                f"message {self._messages + 1}: {header.name!r} has {header.size} bytes, where {self._message_bytes} "
+                "are allowed",
+                hint="allow larger messages",
+            )
+        return header
+
+    def _read_records(self, content: bytes) -> dict[str, str]:
+        """The records of a pax header, `length key=value` each, where the length is that of the whole line."""
+        records, place = {}, 0
+        while place < len(content):
+            record = _RECORD.match(content, place)
+            end = place + int(record[1]) if record else 0
+            if record is None or end <= record.end() or content[end - 1 : end] != b"\n":
+                raise self._error("a malformed pax header")
+            records[record[2].decode(errors="replace")] = content[record.end() : end - 1].decode(
+                errors="surrogateescape"
+            )
+            place = end
+        return records
+
+    def _message(self, name: str, document: bytes) -> Message:
+        """A file's document as one message."""
+        number = self._messages + 1
+        self.format = format = self._format or format_of_file(name)
+        if format is None:
+            raise self._error(
+                f"the extension of {name!r} is that of no format",
+                f"name files {', '.join(f'.{format.extension}' for format in FORMATS)}, or say the format",
+            )
+        labels = Labels(number).__getitem__
+        if format.own is None:
+            message = self._parse(name, document, format, labels)
+        else:
+            message = self._decode(name, document, format, labels)
+        self._messages = number
+        return message
+
+    def _parse(self, name: str, document: bytes, format: Format, labels: Rename) -> Message:
+        parser = ox.parse(
+            document.removeprefix(codecs.BOM_UTF8),
+            format=ox.RdfFormat.from_extension(format.extension),
+            base_iri=self._base,
+        )
+        try:
+            message = to_message(parser, labels)
+        except SyntaxError as error:
+            raise self._in_file(name, log_error(error, self._messages + 1)) from error
+        self._prefixes |= parser.prefixes
+        return message
+
+    def _decode(self, name: str, document: bytes, format: Format, labels: Rename) -> Message:
+        """The one message of a document in a format that delimits messages by itself."""
+        decoder = decoder_for(format, base=self._base, contexts=self._contexts, message_bytes=self._message_bytes)
+        try:
+            messages = [*decoder.feed(document), *decoder.close()]
+        except LogError as error:
+            raise self._in_file(name, error) from error
+        if len(messages) > 1:
+            raise self._error(f"{name!r} holds {len(messages)} messages, where each file is one", "read it by itself")
+        self._prefixes |= decoder.prefixes
+        return Message(
+            Quad(*(None if term is None else map_blanks(term, labels) for term in quad))  # type: ignore[arg-type] # only the graph is None
+            for message in messages
+            for quad in message
+        )
+
+    def _in_file(self, name: str, error: LogError) -> LogError:
+        message = f"in {name!r}: {error.message}"
+        return LogError(message, number=self._messages + 1, position=error.position, hint=error.hint)

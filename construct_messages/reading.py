@@ -1,0 +1,326 @@
+"""Reading logs: `read_log`, from wherever bytes come, blocking or not.
+
+Only bytes are brought here; what they mean is said in `logs/`. RDF Messages, section 3.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+)
+from contextlib import aclosing, closing
+from functools import partial
+from pathlib import PurePath
+from types import TracebackType
+from typing import IO, Any, Final, Self, TypeAlias
+
+from construct_messages.compression import COMPRESSIONS
+from construct_messages.errors import ConstructMessagesError, IncompleteResult, UsageError
+from construct_messages.formats import Format, Syntax, find_format, find_log, find_syntax, format_of_file
+from construct_messages.logs import MESSAGE_BYTES
+from construct_messages.logs.detecting import DetectingDecoder, Known
+from construct_messages.message import Message
+
+Chunk: TypeAlias = bytes | bytearray | memoryview
+LogSource: TypeAlias = str | os.PathLike[str] | Chunk | IO[bytes] | Iterable[Chunk] | AsyncIterable[Chunk]
+
+_CHUNK_BYTES: Final = 1 << 16
+_ARCHIVES: Final = {".tgz": ".gz", ".tbz2": ".bz2", ".txz": ".xz", ".tzst": ".zst"}
+
+
+def read_log(
+    source: LogSource,
+    format: str | None = None,
+    *,
+    messages: str | None = None,
+    base: str | None = None,
+    contexts: Mapping[str, Any] | None = None,
+    message_bytes: int = MESSAGE_BYTES,
+) -> LogReader:
+    """The messages of a log, in order.
+
+    Nothing is opened before the first message is asked for. A log that is malformed or ends early raises behind the
+    messages that stand before; it never just ends.
+
+    Args:
+        source: a path; the bytes themselves; a binary file, which stays open; or an iterable or async iterable of
+            bytes. Packed logs are unpacked: by the name's extension (`.gz`, `.bz2`, `.xz`, `.zst`) or first bytes.
+            A tar archive is a log whose messages are its files, in their order.
+        format: a name, extension or media type, whose parameters say the syntax; None: what the file's extension says,
+            else what the first bytes look like, for which up to 4 KiB are waited for.
+        messages: the syntax that is announced from outside, as a media type does: `"rdfm"`, `"1.2-messages"`,
+            `"1.2-basic-messages"` or `"1.1-messages"`; None: the log tells.
+        base: the IRI that relative IRIs resolve against, until the log says otherwise.
+        contexts: JSON-LD contexts by their IRI, as parsed JSON; no context is fetched.
+        message_bytes: how large a message may be, as it stands in the log.
+
+    Returns:
+        An iterator, to read once (`for` or `async for`).
+
+    Raises:
+        UsageError: an unknown format or syntax, here and now; a file that cannot be opened, when it is.
+        LogError: malformed bytes, with position and number of the message.
+        LimitExceeded: a message that is too large.
+
+    >>> log = b"<urn:a> <urn:p> <urn:o> .\\n# @message\\n<urn:b> <urn:p> <urn:o> .\\n"
+    >>> for message in read_log(log):
+    ...     print(message)
+    <Message of 1 quad: <urn:a> <urn:p> <urn:o> .>
+    <Message of 1 quad: <urn:b> <urn:p> <urn:o> .>
+    """
+    if message_bytes <= 0:
+        raise UsageError(f"message_bytes={message_bytes} must be more than 0")
+    if hasattr(source, "encoding"):  # as text files have
+        raise UsageError("a log is bytes, and the file is open for text", hint='open it with mode "rb"')
+    if messages is not None:
+        find_syntax(messages)
+    if isinstance(source, (str, os.PathLike)):
+        name = os.fspath(source)
+        packing, archive = _of_name(name)
+    else:
+        name = getattr(source, "name", "")
+        name = name if isinstance(name, str) else ""  # it may be a descriptor
+        packing, archive = None, _of_name(name)[1]  # an open file may unpack by itself
+    known = Known(
+        packing=packing,
+        archive=archive,
+        format=format_of_file(name) if format is None else find_format(format)[0],
+        syntax=None if format is None else _announced(format, messages),
+        label=messages,
+    )
+    decoder = DetectingDecoder(known, base=base, contexts=contexts, message_bytes=message_bytes)
+    return LogReader(source, name, decoder)
+
+
+def _announced(format: str, label: str | None) -> Syntax | None:
+    """What is announced for a log by its format's name or media type, and by a label."""
+    syntax = find_format(format)[1]
+    if label is None:
+        return syntax
+    asked = find_log(format, label)[1]
+    if asked.label != find_syntax(label).label:
+        raise UsageError(f"messages={label} contradicts {format!r}", hint="leave one of them out")
+    return asked
+
+
+def _of_name(name: str) -> tuple[str | None, bool]:
+    """The packing that a file's name says, and whether it is that of an archive."""
+    path = PurePath(name)
+    suffix = path.suffix.lower()
+    if suffix in _ARCHIVES:
+        return _ARCHIVES[suffix], True
+    if suffix in COMPRESSIONS:
+        return suffix, PurePath(path.stem).suffix.lower() == ".tar"
+    return None, suffix == ".tar"
+
+
+class LogReader:
+    """The messages of one log, lazily, once: to iterate with `for` or `async for`.
+
+    It lets go of its file when it is exhausted, closed, left (as a context manager) or garbage.
+    """
+
+    def __init__(self, source: LogSource, name: str, decoder: DetectingDecoder) -> None:
+        self._source, self._name, self._decoder = source, name, decoder
+        self._sync: Generator[Message] | None = None
+        self._async: AsyncGenerator[Message] | None = None
+        self._closed = False
+
+    @property
+    def format(self) -> Format | None:
+        """The log's format, or that of the archive's last file; None: not told yet."""
+        return self._decoder.format
+
+    @property
+    def syntax(self) -> Syntax | None:
+        """How the log delimits messages, as far as it is read; None: it has no delimiter so far."""
+        return self._decoder.syntax
+
+    @property
+    def prefixes(self) -> Mapping[str, str]:
+        """The prefixes that the log has declared so far, the last declaration of each."""
+        return self._decoder.prefixes
+
+    @property
+    def packing(self) -> str | None:
+        """The extension of files packed like this one, such as `".gz"`; empty: it is not packed; None: not told yet."""
+        return self._decoder.packing
+
+    @property
+    def archive(self) -> bool:
+        """Whether it is a tar archive, as far as is known."""
+        return self._decoder.archive
+
+    @property
+    def bytes_read(self) -> int:
+        """How many bytes were read so far, packed as they are."""
+        return self._decoder.bytes_read
+
+    @property
+    def messages(self) -> int:
+        """How many messages came so far."""
+        return self._decoder.messages
+
+    def __iter__(self) -> Iterator[Message]:
+        return self
+
+    def __next__(self) -> Message:
+        if self._closed:
+            raise StopIteration
+        if self._sync is None:
+            self._begin()
+            self._sync = _iterate(_chunks(self._source), self._decoder, self._name)
+        return next(self._sync)
+
+    def __aiter__(self) -> AsyncIterator[Message]:
+        self._begin()
+        self._async = _aiterate(_achunks(self._source), self._decoder, self._name)
+        return self._async
+
+    def close(self) -> None:
+        """Lets go of the log's file, if it was opened here."""
+        self._closed = True
+        if self._sync is not None:
+            self._sync.close()
+
+    async def aclose(self) -> None:
+        """`close` for asyncio."""
+        if self._async is not None:
+            await self._async.aclose()
+        self.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def _begin(self) -> None:
+        if self._closed or self._sync is not None or self._async is not None:
+            raise UsageError("a log can be read once", hint="call read_log again")
+
+
+# The generators know nothing of the reader that holds them: so a reader that is dropped is garbage at once, and its
+# generators' `finally` run.
+
+
+def _iterate(chunks: Generator[bytes], decoder: DetectingDecoder, name: str) -> Generator[Message]:
+    try:
+        with closing(chunks):
+            for chunk in chunks:
+                yield from decoder.feed(chunk)
+            yield from decoder.close()
+    except ConstructMessagesError as error:
+        _note(error, name)
+        raise
+
+
+async def _aiterate(chunks: AsyncGenerator[bytes], decoder: DetectingDecoder, name: str) -> AsyncGenerator[Message]:
+    try:
+        async with aclosing(chunks):
+            async for chunk in chunks:
+                for message in decoder.feed(chunk):
+                    yield message
+            for message in decoder.close():
+                yield message
+    except ConstructMessagesError as error:
+        _note(error, name)
+        raise
+
+
+def _note(error: ConstructMessagesError, name: str) -> None:
+    if name:
+        error.add_note(f"in {name}")
+
+
+def _chunks(source: LogSource) -> Generator[bytes]:
+    if isinstance(source, (str, os.PathLike)):
+        yield from _of_path(source)
+    elif isinstance(source, (bytes, bytearray, memoryview)):
+        yield from _slices(source)
+    elif isinstance(source, AsyncIterable):
+        raise UsageError("the log comes asynchronously", hint="read it with `async for`")
+    elif (read := getattr(source, "read", None)) is not None:
+        # rather what is there already than as much as was asked for
+        yield from _pull(getattr(source, "read1", read))
+    elif isinstance(source, Iterable):
+        yield from map(_checked, source)
+    else:
+        raise UsageError(f"{source!r} is no log", hint="give a path, bytes, a binary file or an iterable of bytes")
+
+
+async def _achunks(source: LogSource) -> AsyncGenerator[bytes]:
+    """`_chunks`, where whatever may block does so in a thread."""
+    if isinstance(source, AsyncIterable):
+        async for part in source:
+            yield _checked(part)
+        return
+    chunks = _chunks(source)
+    loop = asyncio.get_running_loop()
+    reading: asyncio.Future[bytes | None] | None = None
+    try:
+        while True:
+            reading = loop.run_in_executor(None, next, chunks, None)
+            # shielded, as a thread cannot be cancelled: it must be known when it is done
+            if (chunk := await asyncio.shield(reading)) is None:
+                return
+            yield chunk
+    finally:
+        if reading is None or reading.done():
+            chunks.close()
+        else:
+            reading.add_done_callback(partial(_let_go, chunks))
+
+
+def _let_go(chunks: Generator[bytes], read: asyncio.Future[bytes | None]) -> None:
+    read.exception()  # else asyncio complains that nobody asked
+    chunks.close()
+
+
+def _of_path(path: str | os.PathLike[str]) -> Generator[bytes]:
+    try:
+        file = open(path, "rb")  # noqa: SIM115 - closed below; only what opening raises is caught here
+    except OSError as error:
+        raise UsageError(f"cannot read {os.fspath(path)}: {error.strerror}") from error
+    with file:
+        try:
+            yield from _pull(file.read1)
+        except OSError as error:
+            raise IncompleteResult(f"cannot read on in {os.fspath(path)}: {error.strerror}") from error
+
+
+def _pull(read: Callable[[int], object]) -> Generator[bytes]:
+    while chunk := _checked(read(_CHUNK_BYTES)):
+        yield chunk
+
+
+def _slices(data: Chunk) -> Generator[bytes]:
+    for start in range(0, len(view := memoryview(data).cast("B")), _CHUNK_BYTES):
+        yield bytes(view[start : start + _CHUNK_BYTES])
+
+
+def _checked(chunk: object) -> bytes:
+    if isinstance(chunk, bytes):
+        return chunk
+    if isinstance(chunk, (bytearray, memoryview)):
+        return bytes(chunk)
+    raise UsageError(f"a log is bytes, and {type(chunk).__name__} came", hint='open the file with mode "rb"')

@@ -1,0 +1,166 @@
+"""Packed bytes in, unpacked bytes out, as they come: the reading side of `compression.py` without files.
+
+Several members, streams or frames one after the other are one content; zeros may follow (RFC 1952, section 2.2; the
+.xz format, section 2.2; RFC 8878, section 3.1). What comes out at once is bounded, however well it was packed, and data
+that end early are an error, never a shorter content.
+"""
+
+from __future__ import annotations
+
+import bz2
+import lzma
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, Protocol
+
+import zstandard
+
+PIECE_BYTES: Final = 1 << 16
+"""About how many bytes come out at once."""
+
+UNPACK_ERRORS: Final = (zlib.error, OSError, lzma.LZMAError, zstandard.ZstdError, EOFError)
+"""What the libraries raise for data that are damaged or end early."""
+
+MAGIC: Final[Mapping[bytes, str]] = {
+    b"\x1f\x8b": ".gz",
+    b"BZh": ".bz2",
+    b"\xfd7zXZ\x00": ".xz",
+    b"\x28\xb5\x2f\xfd": ".zst",
+}
+"""What packed data begin with, and the extension of such files; no log begins so."""
+
+
+def packing_of(head: bytes) -> str | None:
+    """The extension of files that begin like `head`: `""` where they are not packed, None where `head` is too short.
+
+    >>> packing_of(b"\\x1f\\x8b\\x08"), packing_of(b"BASE <urn:x>"), packing_of(b"B")
+    ('.gz', '', None)
+    """
+    for magic, extension in MAGIC.items():
+        if head.startswith(magic):
+            return extension
+    return None if any(magic.startswith(head) for magic in MAGIC) else ""
+
+
+class _Member(Protocol):
+    """What bz2 and lzma call a decompressor: of one member."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def needs_input(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes: ...
+
+
+class _GzipMember:
+    """zlib's decompressor with the face of the others."""
+
+    def __init__(self) -> None:
+        self._zlib = zlib.decompressobj(wbits=31)
+        self.needs_input = True
+
+    @property
+    def eof(self) -> bool:
+        return self._zlib.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._zlib.unused_data
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+        piece = self._zlib.decompress(self._zlib.unconsumed_tail + data, max_length)
+        # a full piece may leave output behind although all input is taken
+        self.needs_input = len(piece) < max_length
+        return piece
+
+
+_ZSTD_STEP: Final = 1 << 10
+
+
+class _ZstdMember:
+    """zstandard's decompressor with the face of the others; a block of at most 128 KiB takes at least 4 bytes."""
+
+    def __init__(self) -> None:
+        self._zstd = zstandard.ZstdDecompressor().decompressobj()
+        self._rest = b""
+
+    @property
+    def eof(self) -> bool:
+        return self._zstd.eof
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._rest
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._zstd.unused_data + self._rest
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+        data, pieces, size = self._rest + data, [], 0
+        for start in range(0, len(data), _ZSTD_STEP):
+            pieces.append(self._zstd.decompress(data[start : start + _ZSTD_STEP]))
+            size += len(pieces[-1])
+            if size >= max_length or self._zstd.eof:
+                self._rest = data[start + _ZSTD_STEP :]
+                break
+        else:
+            self._rest = b""
+        return b"".join(pieces)
+
+
+_MEMBERS: Final[Mapping[str, Callable[[], _Member]]] = {
+    ".gz": _GzipMember,
+    ".bz2": bz2.BZ2Decompressor,
+    ".xz": lzma.LZMADecompressor,
+    ".zst": _ZstdMember,
+}
+
+
+class Unpacker:
+    """Unpacks one content: `feed(data)` for each chunk, then `close()`.
+
+    Args:
+        extension: one of `COMPRESSIONS`.
+
+    >>> import gzip
+    >>> unpacker = Unpacker(".gz")
+    >>> b"".join(unpacker.feed(gzip.compress(b"a") + gzip.compress(b"b"))), unpacker.close()
+    (b'ab', None)
+    """
+
+    def __init__(self, extension: str) -> None:
+        self._new = _MEMBERS[extension]
+        self._member = self._new()
+        self._between = False
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """What can be unpacked now, in pieces; to be exhausted before the next call.
+
+        Raises:
+            one of `UNPACK_ERRORS`: damaged data.
+        """
+        while True:
+            if self._between:
+                data = data.lstrip(b"\0")
+                if not data:
+                    return
+                self._member, self._between = self._new(), False
+            if piece := self._member.decompress(data, PIECE_BYTES):
+                yield piece
+            data = b""
+            if self._member.eof:
+                self._between, data = True, self._member.unused_data
+            elif self._member.needs_input:
+                return
+
+    def close(self) -> None:
+        """Says that no more data come.
+
+        Raises:
+            EOFError: the data end within a member, or there are none.
+        """
+        if not self._between:
+            raise EOFError("the data end early")
