@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, Protocol
 
-from construct_messages.formats import JELLY, NDJSON_LD, N_QUADS, N_TRIPLES, RDF_XML, TRIG, TURTLE, Format, Syntax
+from construct_messages.formats import JELLY, N_QUADS, N_TRIPLES, NDJSON_LD, RDF_XML, TRIG, TURTLE, Format, Syntax
 from construct_messages.logs.jelly.decoder import JellyDecoder
 from construct_messages.logs.jelly.encoder import JellyEncoder
 from construct_messages.logs.jsonld import JsonLdDecoder, JsonLdEncoder

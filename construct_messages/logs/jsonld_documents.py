@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import pyoxigraph as ox
 
 from construct_messages.errors import LogError, Position, UsageError
-from construct_messages.logs.contexts import Contexts
 from construct_messages.logs.parsed import Labels, to_message
 from construct_messages.message import Message
+
+if TYPE_CHECKING:
+    from construct_messages.logs.contexts import Contexts
 
 # what a term is to end with to be a prefix without further ado (JSON-LD 1.1 API, section 4.2.2, step 14.2.5)
 _GEN_DELIMS: Final = (":", "/", "?", "#", "[", "]", "@")
@@ -45,7 +48,7 @@ class Documents:
     """
 
     def __init__(self, base: str | None, contexts: Mapping[str, Any] | None) -> None:
-        self._base, self._contexts = base, Contexts(contexts, base)
+        self._base, self._given = base, contexts
         self._active: Any = _UNSET
         self._only_prefixes = True  # in the active context, so that pyoxigraph understands it as PyLD does
         self.prefixes: dict[str, str] = {}
@@ -71,10 +74,18 @@ class Documents:
         except UsageError as error:
             raise LogError(error.message, number=number, position=position, hint=error.hint) from error
 
+    @cached_property
+    def _contexts(self) -> Contexts:
+        # loading PyLD takes a third of a second, and logs of this package do without
+        from construct_messages.logs.contexts import Contexts
+
+        return Contexts(self._given, self._base)
+
     def _set_context(self, context: Any) -> None:
-        self._contexts.expand({"@context": context})  # so that an error is one of this document
-        self._active = context
         declared, self._only_prefixes = _declared(context)
+        if not self._only_prefixes:
+            self._contexts.expand({"@context": context})  # so that an error is one of this document
+        self._active = context
         self.prefixes.update(declared)
 
     def _quads(self, document: Any) -> list[ox.Quad]:
