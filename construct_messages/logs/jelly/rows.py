@@ -28,7 +28,7 @@ from construct_messages.logs.jelly.wire import (
 )
 from construct_messages.logs.parsed import Labels
 from construct_messages.message import Message, Quad
-from construct_messages.terms import Term, blank, escape, has_blank, iri, literal, map_blanks, triple
+from construct_messages.terms import Term, blank, escape, has_blank, iri, literal, map_blanks, to_pyoxigraph, triple
 
 _Reader: TypeAlias = Callable[[bytes], Term | None]
 _Readers: TypeAlias = Mapping[int, tuple[int, _Reader]]  # position and reader of a term, by the number of its field
@@ -444,6 +444,10 @@ class Rows:
 
 def _legal(make: Callable[[], Term]) -> Term:
     try:
-        return make()
+        term = make()
+        to_pyoxigraph(term)  # knows all of what IRIs and language tags may be, and reads them in the other formats
     except TermError as error:
         raise Malformed(error.message) from None
+    except ValueError as error:
+        raise Malformed(f"a term that is none: {error}") from None
+    return term
