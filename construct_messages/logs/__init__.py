@@ -13,6 +13,7 @@ from construct_messages.logs.lines import LinesEncoder
 from construct_messages.logs.lines_decoder import LinesDecoder
 from construct_messages.logs.rdfxml import RdfXmlDecoder, RdfXmlEncoder
 from construct_messages.logs.turtle import TurtleEncoder
+from construct_messages.logs.turtle_decoder import TurtleDecoder
 from construct_messages.message import Message
 from construct_messages.solutions import Solutions
 from construct_messages.template import Template
@@ -141,6 +142,8 @@ def decoder_for(
     """
     if format in (N_TRIPLES, N_QUADS):
         return LinesDecoder(format, syntax, message_bytes=message_bytes)
+    if format in (TURTLE, TRIG):
+        return TurtleDecoder(format, syntax, base=base, message_bytes=message_bytes)
     if format is RDF_XML:
         return RdfXmlDecoder(base=base, message_bytes=message_bytes)
     if format is JELLY:

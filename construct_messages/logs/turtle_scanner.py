@@ -1,0 +1,292 @@
+"""Where the messages of a Turtle or TriG log end, found in chunks of bytes that may be split anywhere.
+
+It knows only what keeps a delimiter apart from its look-alikes: strings, IRIs, names, language tags and comments
+(RDF 1.2 Turtle, section 6.5; RDF Messages, section 3). Whether a delimiter may stand where it stands, and whether the
+statements are any good, is the parser's to say: nothing here counts brackets, and nothing here is an error.
+
+A token that the end of a chunk cuts is not read again from its beginning: each mode goes on where it was.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from enum import Enum, auto
+from typing import Final, NamedTuple
+
+from construct_messages.errors import Position
+
+
+class Kind(Enum):
+    """What there is to find."""
+
+    MESSAGE = auto()  # MESSAGE, or @message with its dot
+    COMMENT = auto()  # `# @message`, to the end of its line
+    VERSION = auto()  # VERSION with its string; of @version the dot is not looked at
+    DOTLESS = auto()  # @message without a dot
+
+
+class Mark(NamedTuple):
+    """Something found, at bytes `start` to `end` of the scanner's text; a version has its label."""
+
+    kind: Kind
+    start: int
+    end: int
+    label: str = ""
+
+
+class _Mode(Enum):
+    BETWEEN = auto()  # between two tokens
+    WORD = auto()  # in a name, keyword or number
+    DOTS = auto()  # behind one, which goes on if another of its characters follows
+    TAG = auto()  # in a language tag, or in @prefix and the like
+    IRI = auto()
+    COMMENT = auto()
+    SHORT = auto()  # in a string between single characters
+    LONG = auto()
+
+
+class _Last(Enum):
+    """The last token, where it gives the next one its meaning."""
+
+    OTHER = auto()
+    STRING = auto()  # so @message is a language tag
+    MESSAGE = auto()  # @message, which wants its dot
+    VERSION = auto()  # wants its string
+
+
+_NAME: Final = r"A-Za-z0-9_:%\-\x80-\xff"  # characters of names, beside dots and escapes
+_DELIMITS: Final = re.compile(r"#\s*@message")
+
+
+def _regex(pattern: str) -> re.Pattern[bytes]:
+    return re.compile(pattern.encode("ascii"), re.DOTALL | re.VERBOSE)
+
+
+def _short(quote: str) -> str:
+    return rf"(?: [^\\\r\n{quote}]++ | \\. )*+"
+
+
+def _long(quote: str) -> str:
+    return rf"(?: [^\\{quote}]++ | \\. | {quote}{{1,2}}+ (?=[^{quote}]) )*+"
+
+
+_COMMENT: Final = r"\# (?! [^A-Za-z@]*+ @message) [^\r\n]*+ [\r\n]"
+_WORD: Final = rf"(?: [{_NAME}]++ | \\. | \.++ (?=[{_NAME}\\]) )*+"
+_IRI: Final = r"""[^<>"{}|^`\x00-\x20]*+"""
+_TAG: Final = r"[A-Za-z0-9\-]*+"
+
+# Whole tokens that are no marks, as many as there are: a quick way through what the modes read one by one. So each
+# alternative has to see what follows its token.
+_TOKENS: Final = _regex(
+    rf"""(?:
+        [^\\"'<\#@{_NAME}]++
+      | (?: [A-Za-z0-9_%\-\x80-\xff] [A-Za-z0-9_%\-\x80-\xff.]*+ )?+ : {_WORD} (?= \.*+ [^.\\{_NAME}] )
+      | (?: [A-Za-z]{{1,6}}+ | [0-9\-]++ (?: \.[0-9]++ )?+ ) (?= [ \t\r\n,;)\]}}] )
+      | < (?: < | {_IRI} > )
+      | @ (?! message | version ) {_TAG} (?= [^A-Za-z0-9\-] )
+      | (?: \"\"\" {_long('"')} \"\"\" | ''' {_long("'")} ''' | " (?!"") {_short('"')} " | ' (?!'') {_short("'")} ' )
+        (?: [ \t\r\n]++ | {_COMMENT} )*+ (?: @ {_TAG} (?= [^A-Za-z0-9\-] ) | (?= [^@\# \t\r\n] ) )
+      | {_COMMENT}
+    )*+"""
+)
+# how far each mode reaches at once, by the string's quote where it is one
+_REACH: Final = {
+    (_Mode.BETWEEN, ""): _regex(r"[ \t\r\n]*+"),
+    (_Mode.WORD, ""): _regex(rf"(?: [{_NAME}]++ | \\. )*+"),
+    (_Mode.DOTS, ""): _regex(r"\.*+"),
+    (_Mode.TAG, ""): _regex(_TAG),
+    (_Mode.IRI, ""): _regex(_IRI),
+    (_Mode.COMMENT, ""): _regex(r"[^\r\n]*+"),
+    (_Mode.SHORT, '"'): _regex(_short('"')),
+    (_Mode.SHORT, "'"): _regex(_short("'")),
+    (_Mode.LONG, '"'): _regex(_long('"')),
+    (_Mode.LONG, "'"): _regex(_long("'")),
+}
+_BEGINS_WORD: Final = _regex(rf"[{_NAME}\\]")
+_KEYWORD: Final = re.compile(rb"(?:[^:\\]*\.)?(message|version)", re.IGNORECASE | re.DOTALL)
+_DOT, _BACKSLASH, _AT, _OPENS_COMMENT, _OPENS_IRI, _CLOSES_IRI, *_QUOTES = b".\\@#<>\"'"
+
+
+def place_behind(place: Position, text: str) -> Position:
+    """Where a text ends that begins at `place`.
+
+    >>> place_behind(Position(7, 3), "ab"), place_behind(Position(7, 3), "ab\\ncd")
+    (Position(line=7, column=5), Position(line=8, column=3))
+    """
+    end = Position.at(text, len(text))
+    return Position(place.line + end.line - 1, end.column + (place.column - 1 if end.line == 1 else 0))
+
+
+class TurtleScanner:
+    """Finds the marks of one log; the text between them stays until it is cut off.
+
+    Attributes:
+        text: what came and was not cut off.
+        place: where in the log it begins.
+        comments: whether comments are marks.
+
+    >>> scanner = TurtleScanner()
+    >>> for mark in scanner.feed(b'<urn:s> <urn:p> "MESSAGE" . MESSAGE <urn:t>'):
+    ...     print(mark.kind, bytes(scanner.text[mark.start : mark.end]))
+    ...     scanner.cut(mark.end)
+    Kind.MESSAGE b'MESSAGE'
+    >>> scanner.place, bytes(scanner.text)
+    (Position(line=1, column=36), b' <urn:t>')
+    """
+
+    def __init__(self) -> None:
+        self.text = bytearray()
+        self.place = Position(1, 1)
+        self.comments = True
+        self._mode, self._quote = _Mode.BETWEEN, ""
+        # how far it is read, and where the token begins that is being read
+        self._at = self._start = self._word_end = 0
+        self._last, self._last_start = _Last.OTHER, 0
+
+    def feed(self, data: bytes) -> Iterator[Mark]:
+        """The marks that are complete now; `cut` may be called after each."""
+        self.text += data
+        while (mark := self._next()) is not None:
+            yield mark
+
+    def close(self) -> Iterator[Mark]:
+        """The marks that only the end completes."""
+        # what ends any token but a string
+        yield from self.feed(b"\n")
+        del self.text[-1:]
+        if self._last is _Last.MESSAGE:
+            yield Mark(Kind.DOTLESS, self._last_start, len(self.text))
+
+    def cut(self, end: int) -> None:
+        """Takes the first `end` bytes off the text."""
+        self.place = self.place_of(end)
+        del self.text[:end]
+        self._at -= end
+
+    def place_of(self, offset: int) -> Position:
+        """Where in the log the byte at `offset` of the text stands; a column is a character."""
+        return place_behind(self.place, self.text[:offset].decode(errors="replace"))
+
+    def _next(self) -> Mark | None:
+        """Goes on to the next mark; None where there is none yet."""
+        text = self.text
+        while True:
+            quick = self._mode is _Mode.BETWEEN and self._last is _Last.OTHER
+            self._at = _end(_TOKENS if quick else _REACH[self._mode, self._quote], text, self._at)
+            if self._at == len(text):
+                return None
+            mark, byte = None, text[self._at]
+            match self._mode:
+                case _Mode.BETWEEN:
+                    mark = self._expected(byte)
+                    if mark is None and not self._begin(byte):
+                        return None
+                case _Mode.WORD if byte == _DOT:
+                    self._mode, self._word_end = _Mode.DOTS, self._at
+                case _Mode.WORD | _Mode.SHORT | _Mode.LONG if byte == _BACKSLASH:
+                    return None  # of a pair, of which the second is not there yet
+                case _Mode.WORD:
+                    mark = self._word(self._at)
+                case _Mode.DOTS if _BEGINS_WORD.match(text, self._at):
+                    self._mode = _Mode.WORD
+                case _Mode.DOTS:
+                    mark = self._word(self._word_end)
+                case _Mode.TAG:
+                    self._tag()
+                case _Mode.IRI:
+                    self._leave(_Last.OTHER, self._at + (byte == _CLOSES_IRI))
+                case _Mode.COMMENT:
+                    if self.comments and _DELIMITS.match(text[self._start : self._at].decode(errors="replace")):
+                        mark = Mark(Kind.COMMENT, self._start, self._at)
+                    self._leave(self._last, self._at)
+                case _Mode.SHORT:
+                    mark = self._short_string(byte)
+                case _Mode.LONG:
+                    if text[self._at : self._at + 3] != self._quote.encode() * 3:
+                        return None  # one or two quotes, of which a third may follow
+                    self._leave(_Last.STRING, self._at + 3)
+            if mark is not None:
+                self._last = _Last.OTHER
+                return mark
+
+    def _enter(self, mode: _Mode, width: int, quote: str = "") -> None:
+        self._mode, self._quote = mode, quote
+        self._start, self._at = self._at, self._at + width
+
+    def _leave(self, last: _Last, at: int) -> None:
+        self._mode, self._quote = _Mode.BETWEEN, ""
+        self._last, self._at = last, at
+
+    def _expected(self, byte: int) -> Mark | None:
+        """What the last token makes of the next one, which begins with `byte`."""
+        if byte == _OPENS_COMMENT:
+            return None
+        if self._last is _Last.MESSAGE:
+            self._at += byte == _DOT
+            return Mark(Kind.MESSAGE if byte == _DOT else Kind.DOTLESS, self._last_start, self._at)
+        goes_on = (self._last is _Last.STRING and byte == _AT) or (self._last is _Last.VERSION and byte in _QUOTES)
+        self._last = self._last if goes_on else _Last.OTHER
+        return None
+
+    def _begin(self, byte: int) -> bool:
+        """Enters a token; says whether enough of it is there to tell which it is."""
+        if byte in _QUOTES:
+            quote = chr(byte)
+            first = self.text[self._at : self._at + 3].decode("latin-1")
+            if first in (quote, quote * 2):
+                return False
+            if first == quote * 3:
+                self._enter(_Mode.LONG, 3, quote)
+            else:
+                self._enter(_Mode.SHORT, 1, quote)
+        elif byte == _OPENS_IRI:
+            if self._at + 1 == len(self.text):
+                return False
+            if self.text[self._at + 1] == _OPENS_IRI:
+                self._at += 2
+            else:
+                self._enter(_Mode.IRI, 1)
+        elif byte == _OPENS_COMMENT:
+            self._enter(_Mode.COMMENT, 1)
+        elif byte == _AT:
+            self._enter(_Mode.TAG, 1)
+        elif _BEGINS_WORD.match(self.text, self._at):
+            self._enter(_Mode.WORD, 0)
+        else:
+            self._at += 1
+        return True
+
+    def _word(self, end: int) -> Mark | None:
+        self._leave(_Last.OTHER, end)
+        # ahead of a dot may stand what is no name: a number, true or false
+        keyword = _KEYWORD.fullmatch(self.text, self._start, end)
+        if keyword is None:
+            return None
+        if keyword[1].lower() == b"message":
+            return Mark(Kind.MESSAGE, keyword.start(1), end)
+        self._last, self._last_start = _Last.VERSION, keyword.start(1)
+        return None
+
+    def _tag(self) -> None:
+        tag = self.text[self._start : self._at]
+        directives = {b"@message": _Last.MESSAGE, b"@version": _Last.VERSION}
+        last = _Last.OTHER if self._last is _Last.STRING else directives.get(bytes(tag), _Last.OTHER)
+        self._leave(last, self._at)
+        self._last_start = self._start
+
+    def _short_string(self, byte: int) -> Mark | None:
+        if byte != ord(self._quote):  # a line end, where none may be
+            self._leave(_Last.OTHER, self._at)
+            return None
+        label, of_version = self.text[self._start + 1 : self._at], self._last is _Last.VERSION
+        self._leave(_Last.STRING, self._at + 1)
+        if of_version:
+            return Mark(Kind.VERSION, self._last_start, self._at, label.decode(errors="replace"))
+        return None
+
+
+def _end(pattern: re.Pattern[bytes], text: bytearray, start: int) -> int:
+    match = pattern.match(text, start)
+    assert match is not None  # every pattern here matches nothing, too
+    return match.end()
