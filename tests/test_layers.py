@@ -21,7 +21,7 @@ FLOORS = [
         "template / negotiation",
         "query",
         "results",
-        "sources / logs / output / grouping",
+        "sources / logs / output / grouping / spaces",
         "assembly / reading",
         "writing",
         "construct",
@@ -45,6 +45,7 @@ PURE = {
     "results",
     "logs",
     "grouping",
+    "spaces",
 }
 IO_MODULES = {
     *("aiohttp", "http", "os", "requests", "select", "shutil", "socket", "SPARQLWrapper", "ssl", "subprocess", "sys"),

@@ -1,0 +1,220 @@
+"""RDF spaces: named graphs said in triples, and back (RDF Spaces and Datasets, "Folding").
+
+https://dvcs.w3.org/hg/rdf/raw-file/default/rdf-spaces/index.html; a *quadset* there, triples and quads together, is
+what a `Message` is. Each quad becomes five triples about a blank node of its own, in which IRIs are strings, so that
+nothing follows from what else is known about them. No serialization here, and nothing about logs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from construct_messages.errors import CannotFold, TermError
+from construct_messages.message import Message, Quad
+from construct_messages.terms import (
+    RDF,
+    Term,
+    has_blank,
+    iri,
+    is_blank,
+    is_literal,
+    is_triple,
+    literal,
+    literal_parts,
+    triple_parts,
+)
+
+_TYPE: Final = iri(f"{RDF}type")
+_TRIPLE: Final = iri(f"{RDF}Triple")
+_CONTAINS: Final = iri(f"{RDF}containsTriple")
+_SUBJECT_IRI: Final = iri(f"{RDF}subjectIRI")
+_SUBJECT_NODE: Final = iri(f"{RDF}subjectNode")
+_PREDICATE_IRI: Final = iri(f"{RDF}predicateIRI")
+_OBJECT_IRI: Final = iri(f"{RDF}objectIRI")
+_OBJECT_NODE: Final = iri(f"{RDF}objectNode")
+_OBJECT_VALUE: Final = iri(f"{RDF}objectValue")
+
+_PARTS: Final[Mapping[Term, str]] = {
+    _SUBJECT_IRI: "subject",
+    _SUBJECT_NODE: "subject",
+    _PREDICATE_IRI: "predicate",
+    _OBJECT_IRI: "object",
+    _OBJECT_NODE: "object",
+    _OBJECT_VALUE: "object",
+}
+"""The part of the template that a property stands in for, beside `rdf:containsTriple` and the type."""
+
+
+def fold(message: Message, *, number: int = 1) -> Message:
+    """The dataset as one graph: its default graph, and five triples for each quad of a named one.
+
+    Args:
+        message: a dataset. Its blank nodes keep their labels, also as the names of graphs.
+        number: of the message in its log, from 1: the new blank nodes are `_:f7b0`, `_:f7b1` … in message 7.
+
+    Raises:
+        CannotFold: the default graph holds a folded triple already, which unfolding would take for a quad of the
+            dataset; or a quad of a named graph has a part that the vocabulary has no property for: a triple term.
+
+    >>> s, p, g = iri("urn:s"), iri("urn:p"), iri("urn:g")
+    >>> for quad in fold(Message([Quad(s, p, literal("o"), g)])):
+    ...     print(str(quad).replace(RDF, "rdf:"))
+    <urn:g> <rdf:containsTriple> _:f1b0 .
+    _:f1b0 <rdf:type> <rdf:Triple> .
+    _:f1b0 <rdf:subjectIRI> "urn:s" .
+    _:f1b0 <rdf:predicateIRI> "urn:p" .
+    _:f1b0 <rdf:objectValue> "o" .
+    """
+    if node := next(_occurrences(message), None):
+        raise CannotFold(
+            f"the default graph holds a folded triple already, {node}",
+            hint="unfold the message first, or leave it as it is",
+        )
+    stem = f"f{number}b"
+    while any(term is not None and has_blank(term, stem) for quad in message for term in quad):
+        stem += "b"
+    folded: list[Quad] = []
+    for quad in message:
+        if quad.graph is None:
+            folded.append(quad)
+            continue
+        node = Term(f"_:{stem}{len(folded)}")
+        folded += _template(quad, quad.graph, node)
+    return Message(folded)
+
+
+def _template(quad: Quad, space: Term, node: Term) -> tuple[Quad, ...]:
+    subject, predicate, object, _ = quad
+    return (
+        Quad(space, _CONTAINS, node),
+        Quad(node, _TYPE, _TRIPLE),
+        _part(quad, node, subject, _SUBJECT_IRI, _SUBJECT_NODE),
+        _part(quad, node, predicate, _PREDICATE_IRI),
+        _part(quad, node, object, _OBJECT_IRI, _OBJECT_NODE, _OBJECT_VALUE),
+    )
+
+
+def _part(
+    quad: Quad, node: Term, term: Term, as_iri: Term, as_node: Term | None = None, as_value: Term | None = None
+) -> Quad:
+    if is_blank(term) and as_node:
+        return Quad(node, as_node, term)
+    if is_literal(term) and as_value:
+        return Quad(node, as_value, term)
+    if is_blank(term) or is_literal(term) or is_triple(term):
+        raise CannotFold(f"{term} has no fold: {quad}", hint="only IRIs, blank nodes and literals have one")
+    return Quad(node, as_iri, literal(term[1:-1]))
+
+
+def _occurrences(message: Message) -> Iterator[Term]:
+    """The nodes that match the template in the default graph as SPARQL would: whatever else is said about them."""
+    parts: defaultdict[Term, set[str]] = defaultdict(set)
+    contained = []
+    for subject, predicate, object, graph in message:
+        if graph is not None:
+            continue
+        if predicate in _PARTS:
+            parts[subject].add(_PARTS[predicate])
+        elif predicate == _TYPE and object == _TRIPLE:
+            parts[subject].add("type")
+        elif predicate == _CONTAINS:
+            contained.append(object)
+    return (node for node in contained if node in parts and len(parts[node]) == 4)
+
+
+def unfold(graph: Message, *, strict: bool = False) -> Message:
+    """The dataset that a graph folds: each folded triple as a quad, and all other triples as they are.
+
+    A folded triple is a blank node that the graph mentions in the five triples of the template and nowhere else, with a
+    string that is an absolute IRI, a blank node, or a literal where the template has it. For every dataset that has a
+    fold, `unfold(fold(d)) == d`.
+
+    Args:
+        graph: a message; the named graphs that it may have already stay, and hold nothing folded.
+        strict: whether to refuse a graph that is no fold of a dataset, so that `fold(unfold(g, strict=True))` is
+            isomorphic to `g`.
+
+    Raises:
+        CannotFold: with `strict`, a named graph, a use of the vocabulary outside of a folded triple, or a quad that is
+            folded twice.
+
+    >>> quads = Message([Quad(iri("urn:s"), iri("urn:p"), Term("_:o"), Term("_:g"))])
+    >>> unfold(fold(quads)) == quads
+    True
+    """
+    about: defaultdict[Term, list[Quad]] = defaultdict(list)
+    mentions: Counter[Term] = Counter()
+    for quad in graph:
+        if strict and quad.graph is not None:
+            raise CannotFold(f"the message has a named graph already: {quad}", hint="unfold without strict to keep it")
+        if quad.graph is None:
+            about[quad.subject].append(quad)
+        mentions.update(node for term in quad if term is not None for node in _blanks(term))
+
+    found: dict[Quad, Quad] = {}  # by each of their triples
+    for quad in graph:
+        node = quad.object
+        if quad.graph is None and quad.predicate == _CONTAINS and is_blank(node) and mentions[node] == 5:
+            unfolded = _read(quad.subject, about[node])
+            if unfolded is not None:
+                found |= dict.fromkeys((quad, *about[node]), unfolded)
+    if strict:
+        _check_strictly(graph, found)
+    return Message(found.get(quad, quad) for quad in graph)
+
+
+def _read(space: Term, quads: list[Quad]) -> Quad | None:
+    """The quad that the four triples about a node fold; None: they are not these four."""
+    values = {quad.predicate: quad.object for quad in quads}
+    if not len(quads) == len(values) == 4 or values.get(_TYPE) != _TRIPLE or is_literal(space) or is_triple(space):
+        return None
+    subject = _iri(values.get(_SUBJECT_IRI)) or _blank(values.get(_SUBJECT_NODE))
+    predicate = _iri(values.get(_PREDICATE_IRI))
+    object = _iri(values.get(_OBJECT_IRI)) or _blank(values.get(_OBJECT_NODE)) or _literal(values.get(_OBJECT_VALUE))
+    return Quad(subject, predicate, object, space) if subject and predicate and object else None
+
+
+def _iri(term: Term | None) -> Term | None:
+    if term is None or not is_literal(term):
+        return None
+    value, datatype, language, _ = literal_parts(term)
+    try:
+        return None if datatype or language else iri(value)
+    except TermError:
+        return None  # a relative IRI, or none: nothing folds to it
+
+
+def _blank(term: Term | None) -> Term | None:
+    return term if term and is_blank(term) else None
+
+
+def _literal(term: Term | None) -> Term | None:
+    return term if term and is_literal(term) else None
+
+
+def _blanks(term: Term) -> Iterator[Term]:
+    if is_blank(term):
+        yield term
+    elif is_triple(term):
+        for part in triple_parts(term):
+            yield from _blanks(part)
+
+
+def _check_strictly(graph: Message, found: Mapping[Quad, Quad]) -> None:
+    spaces: dict[Quad, Term] = {}
+    for quad in graph:
+        subject, predicate, object, _ = quad
+        if quad not in found:
+            if predicate in _PARTS or predicate == _CONTAINS or (predicate, object) == (_TYPE, _TRIPLE):
+                raise CannotFold(
+                    f"{object if predicate == _CONTAINS else subject} is no folded triple, but the graph says: {quad}",
+                    hint="a folded triple is a blank node in five triples: one space contains it, and it has the type"
+                    " rdf:Triple, one subject, one predicate and one object; unfold without strict to keep the rest",
+                )
+        elif predicate == _CONTAINS and spaces.setdefault(found[quad], object) != object:
+            raise CannotFold(
+                f"{spaces[found[quad]]} and {object} fold the same quad: {found[quad]}",
+                hint="unfold without strict to take it once",
+            )
