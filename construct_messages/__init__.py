@@ -6,10 +6,12 @@
 from construct_messages.construct import MessageStream, construct_messages
 from construct_messages.errors import (
     CannotCarry,
+    CannotFold,
     ConstructMessagesError,
     GroupError,
     IncompleteResult,
     LimitExceeded,
+    LogError,
     NotConstruct,
     QueryError,
     SourceError,
@@ -19,17 +21,22 @@ from construct_messages.errors import (
 )
 from construct_messages.message import Message, Quad
 from construct_messages.query.rewrite import ConstructQuery, query_form
+from construct_messages.reading import LogReader, read_log
 from construct_messages.sources import Source
 from construct_messages.sources.open import open_source
 from construct_messages.terms import Term
+from construct_messages.writing import awrite_log, write_log
 
 __all__ = [
     "CannotCarry",
+    "CannotFold",
     "ConstructMessagesError",
     "ConstructQuery",
     "GroupError",
     "IncompleteResult",
     "LimitExceeded",
+    "LogError",
+    "LogReader",
     "Message",
     "MessageStream",
     "NotConstruct",
@@ -41,7 +48,10 @@ __all__ = [
     "Term",
     "TermError",
     "UsageError",
+    "awrite_log",
     "construct_messages",
     "open_source",
     "query_form",
+    "read_log",
+    "write_log",
 ]

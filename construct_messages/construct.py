@@ -7,27 +7,25 @@ in `template.py`, how it is written in `logs/`, where solutions come from in `so
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import pyoxigraph as ox
 
 from construct_messages.assembly import DISTINCT_LIMIT, GROUP_LIMIT, Assembly, Options, Writing
 from construct_messages.errors import UsageError
-from construct_messages.formats import default_format, find_log
-from construct_messages.logs import encoder_for
+from construct_messages.formats import NDJSON_LD, default_format, find_log
 from construct_messages.message import Message
-from construct_messages.output import atomic_file
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.solutions import Solutions
 from construct_messages.sources import Request, Source
 from construct_messages.sources.open import open_source
 from construct_messages.sources.patience import RETRIES
 from construct_messages.terms import Term, from_pyoxigraph, from_rdflib, iri, parse_term
+from construct_messages.writing import LogTarget, format_of_target, log_file
 
 if TYPE_CHECKING:
     from construct_messages.sources.open import SourceLike
@@ -240,9 +238,7 @@ class MessageStream:
         self._async = chunks
         return chunks
 
-    def write(
-        self, target: str | os.PathLike[str] | IO[bytes], format: str | None = None, messages: str | None = None
-    ) -> int:
+    def write(self, target: LogTarget, format: str | None = None, messages: str | None = None) -> int:
         """Writes the log and returns the number of messages.
 
         Args:
@@ -251,17 +247,9 @@ class MessageStream:
             format: see `serialize`; None: what the path's extension says, else N-Quads.
             messages: see `serialize`.
         """
-        by_name = os.fspath(target) if isinstance(target, (str, os.PathLike)) else None
-        if format is None:
-            format = default_format(by_name)
-        if isinstance(target, (str, os.PathLike)):
-            chunks = self.serialize(format, messages)
-            with atomic_file(target) as file:
-                _write(chunks, file)
-        elif hasattr(target, "encoding"):  # as text files have
-            raise UsageError("a log is bytes, and the file is open for text", hint='open it with mode "wb"')
-        else:
-            _write(self.serialize(format, messages), target)
+        with log_file(target) as write:
+            for chunk in self.serialize(format_of_target(target, format), messages):
+                write(chunk)
         return self.messages
 
     # --- the end ---
@@ -302,7 +290,9 @@ class MessageStream:
 
     def _writing(self, format: str, messages: str | None) -> Writing:
         found, syntax = find_log(format, messages)
-        return Writing(self._assembly, self.query.template, lambda: encoder_for(found, syntax, self.query.prefixes))
+        # ordinary readers of NDJSON-LD take each line by itself: a context on a line of its own would be lost on them
+        prefixes = {} if found is NDJSON_LD else self.query.prefixes
+        return Writing(self._assembly, self.query.template, found, syntax, prefixes)
 
     def _batches(self) -> Generator[Solutions]:
         return _pull(self._source, self._request, self._assembly, self._owns_source)
@@ -374,12 +364,3 @@ async def _aserialize(batches: AsyncGenerator[Solutions], writing: Writing) -> A
                 yield chunk
         for chunk in filter(None, writing.finish()):
             yield chunk
-
-
-def _write(chunks: Iterable[bytes], file: IO[bytes]) -> None:
-    for chunk in chunks:
-        written = file.write(chunk)
-        if isinstance(written, int) and written < len(chunk):  # a raw file may take less
-            rest = memoryview(chunk)[written:]
-            while rest:
-                rest = rest[file.write(rest) :]

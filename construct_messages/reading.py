@@ -112,6 +112,15 @@ def _announced(format: str, label: str | None) -> Syntax | None:
     return asked
 
 
+def is_archive_name(name: str) -> bool:
+    """Whether a file's name is that of a tar archive.
+
+    >>> is_archive_name("stream.tar.zst"), is_archive_name("stream.ttl.gz")
+    (True, False)
+    """
+    return _of_name(name)[1]
+
+
 def _of_name(name: str) -> tuple[str | None, bool]:
     """The packing that a file's name says, and whether it is that of an archive."""
     path = PurePath(name)

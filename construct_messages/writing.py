@@ -1,0 +1,189 @@
+"""Writing logs: `write_log` and `awrite_log`, from any iterable of messages to a file.
+
+How a message is written is said in `logs/`, what a file on its way is in `output.py`. RDF Messages, section 3.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import IO, Any, Final, TypeAlias
+
+from construct_messages.errors import UsageError
+from construct_messages.formats import default_format, find_log
+from construct_messages.logs import Encoder, encoder_for
+from construct_messages.message import Message
+from construct_messages.output import atomic_file
+from construct_messages.reading import LogReader, is_archive_name
+
+LogTarget: TypeAlias = str | os.PathLike[str] | IO[bytes]
+
+_CHUNK_BYTES: Final = 1 << 16
+
+
+def write_log(
+    stream: Iterable[Message],
+    target: LogTarget,
+    format: str | None = None,
+    *,
+    messages: str | None = None,
+    prefixes: Mapping[str, str] | None = None,
+) -> int:
+    """Writes messages as a log and returns their number.
+
+    Args:
+        stream: the messages; that it fails or holds what the format cannot carry leaves no file.
+        target: a path, written beside and renamed at the end, so that no half log has its name (`.gz`, `.bz2`, `.xz`
+            and `.zst` are packed); or a binary file, which stays open.
+        format: a name, extension or media type, whose parameters say the syntax; None: what the path's extension says,
+            else N-Quads.
+        messages: the syntax: `"rdfm"`, `"1.2-messages"`, `"1.2-basic-messages"` or `"1.1-messages"`; None: `rdfm`, or
+            what the format delimits messages with by itself.
+        prefixes: for the formats that have them; None: where `stream` is a log that is read, those that it has declared
+            up to its first message.
+
+    Raises:
+        UsageError: an unknown format or syntax, or a place that cannot be written.
+        CannotCarry: a quad that the format has no syntax for.
+
+    >>> import io
+    >>> from construct_messages.reading import read_log
+    >>> log = io.BytesIO()
+    >>> write_log(read_log(b"PREFIX : <urn:> :s :p :o ."), log, "ttl", messages="1.2-messages")
+    1
+    >>> print(log.getvalue().decode(), end="")
+    VERSION "1.2-messages"
+    PREFIX : <urn:>
+    <BLANKLINE>
+    :s :p :o .
+    MESSAGE
+    """
+    log = _Log(stream, target, format, messages, prefixes)
+    with log_file(target) as write:
+        for message in stream:
+            write(log.encode(message))
+        write(log.finish())
+    return log.messages
+
+
+async def awrite_log(
+    stream: Iterable[Message] | AsyncIterable[Message],
+    target: LogTarget,
+    format: str | None = None,
+    *,
+    messages: str | None = None,
+    prefixes: Mapping[str, str] | None = None,
+) -> int:
+    """`write_log` for asyncio: also of an async iterable, and the file is written in a thread."""
+    log = _Log(stream, target, format, messages, prefixes)
+    with log_file(target) as write:
+        held, size = [], 0
+        async for message in _each(stream):
+            held.append(log.encode(message))
+            size += len(held[-1])
+            if size >= _CHUNK_BYTES:
+                await _in_thread(write, b"".join(held))
+                held, size = [], 0
+        await _in_thread(write, b"".join([*held, log.finish()]))
+    return log.messages
+
+
+def format_of_target(target: LogTarget, format: str | None = None) -> str:
+    """The format of a log that goes to a target: as given, else as the name says, else N-Quads.
+
+    Raises:
+        UsageError: the name is that of an archive.
+
+    >>> format_of_target("log.trig.gz"), format_of_target("log.trig.gz", "nt")
+    ('trig', 'nt')
+    """
+    name = os.fspath(target) if isinstance(target, (str, os.PathLike)) else None
+    if name is not None and is_archive_name(name):
+        raise UsageError(f"{name}: archives are read, not written", hint="name it .nq.gz, .trig.zst or the like")
+    return default_format(name) if format is None else format
+
+
+@contextmanager
+def log_file(target: LogTarget) -> Iterator[Callable[[bytes], object]]:
+    """What writes all it is called with to a path, which appears when the block ends, or to a binary file.
+
+    Raises:
+        UsageError: a place that cannot be written, or a file that is open for text.
+    """
+    if isinstance(target, (str, os.PathLike)):
+        with atomic_file(target) as file:
+            yield file.write
+    elif hasattr(target, "encoding"):  # as text files have
+        raise UsageError("a log is bytes, and the file is open for text", hint='open it with mode "wb"')
+    else:
+        yield lambda data: _write_all(target, data)
+
+
+def _write_all(file: IO[bytes], data: bytes) -> None:
+    written = file.write(data)
+    if isinstance(written, int) and written < len(data):  # a raw file may take less
+        rest = memoryview(data)[written:]
+        while rest:
+            rest = rest[file.write(rest) :]
+
+
+class _Log:
+    """The bytes of a log, message by message; nothing before the first, so that an early error comes before them."""
+
+    def __init__(
+        self,
+        stream: object,
+        target: LogTarget,
+        format: str | None,
+        messages: str | None,
+        prefixes: Mapping[str, str] | None,
+    ) -> None:
+        name = os.fspath(target) if isinstance(target, (str, os.PathLike)) else None
+        if name is not None and is_archive_name(name):
+            raise UsageError(
+                f"{name}: archives are read, and not written", hint="name it .nq.gz, .trig.zst or the like"
+            )
+        self._format, self._syntax = find_log(default_format(name) if format is None else format, messages)
+        self._stream, self._prefixes = stream, prefixes
+        self._encoder: Encoder | None = None
+        self.messages = 0
+
+    def encode(self, message: Message) -> bytes:
+        self.messages += 1
+        if self._encoder is None:
+            encoder = self._start()
+            return encoder.start() + encoder.encode(message)
+        return self._encoder.encode(message)
+
+    def finish(self) -> bytes:
+        if self._encoder is None:
+            encoder = self._start()
+            return encoder.start() + encoder.finish()
+        return self._encoder.finish()
+
+    def _start(self) -> Encoder:
+        prefixes = self._prefixes
+        if prefixes is None and isinstance(self._stream, LogReader):
+            prefixes = dict(self._stream.prefixes)
+        self._encoder = encoder_for(self._format, self._syntax, prefixes)
+        return self._encoder
+
+
+async def _each(stream: Iterable[Message] | AsyncIterable[Message]) -> Any:
+    if isinstance(stream, AsyncIterable):
+        async for message in stream:
+            yield message
+    else:
+        for message in stream:
+            yield message
+
+
+async def _in_thread(write: Callable[[bytes], object], data: bytes) -> None:
+    writing = asyncio.ensure_future(asyncio.to_thread(write, data))
+    try:
+        await asyncio.shield(writing)
+    finally:
+        # a thread cannot be cancelled, and the file must not be closed under it
+        await asyncio.wait([writing])
