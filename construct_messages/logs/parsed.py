@@ -50,8 +50,11 @@ def to_message(quads: Iterable[ox.Quad], rename: Rename | None = None) -> Messag
     <Message of 1 quad: _:m1b0 <urn:p> "o" .>
     """
 
+    # JSON-LD takes any text for a label; in a scope each has one that N-Triples can write
+    scope = "" if rename is None else "x"
+
     def term(parsed: ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple) -> Term:
-        read = from_pyoxigraph(parsed)
+        read = from_pyoxigraph(parsed, scope)
         return map_blanks(read, rename) if rename is not None and has_blank(read) else read
 
     return Message(
