@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from construct_messages.errors import LimitExceeded
+from construct_messages.formats import Format, Syntax
 from construct_messages.grouping import ByAppearance, EachSolution, Group, Grouping, Sorted, digest
-from construct_messages.logs import Encoder, TemplateEncoder
+from construct_messages.logs import TemplateEncoder, encoder_for
+from construct_messages.logs.sizes import sizes
 from construct_messages.message import Message, Quad
 from construct_messages.solutions import Solutions
 from construct_messages.template import Template
@@ -162,13 +164,17 @@ class Writing:
     Args:
         assembly: what makes messages of solutions.
         template: the assembly's.
-        new_encoder: gives an encoder for the log.
+        format, syntax: what the log is written in.
+        prefixes: those that it may use.
     """
 
-    def __init__(self, assembly: Assembly, template: Template, new_encoder: Callable[[], Encoder]) -> None:
-        self._assembly, self._template, self._new_encoder = assembly, template, new_encoder
+    def __init__(
+        self, assembly: Assembly, template: Template, format: Format, syntax: Syntax, prefixes: Mapping[str, str]
+    ) -> None:
+        self._assembly, self._format, self._syntax = assembly, format, syntax
         self._message_bytes = assembly.message_bytes
-        self._encoder = new_encoder()
+        graphs = any(pattern.graph is not None for pattern in template.live)
+        self._encoder = encoder_for(format, syntax, prefixes, graphs=graphs)
         self._batches = self._encoder.for_template(template) if assembly.is_plain else None
         # held back until the source has answered: an error must not come after a byte where none was due
         self._start = self._encoder.start()
@@ -176,12 +182,9 @@ class Writing:
     def feed(self, solutions: Solutions) -> bytes:
         """What a batch adds to the log."""
         if self._batches is not None:
-            number = self._assembly.messages
             chunk = self._assembly.encode(self._batches, solutions)
-            if self._message_bytes is not None and len(chunk) > self._message_bytes:
-                encoder = self._new_encoder()  # the log's own may remember what it wrote
-                for place, solution in enumerate(solutions):  # only then may one of them be too large
-                    self._bounded(encoder.encode(Message(self._template.instantiate(solution, number + place))))
+            if self._message_bytes is not None and len(chunk) > self._message_bytes:  # so one of them may be, too
+                self._bound(max(sizes(self._format, self._syntax, chunk)))
         else:
             chunk = b"".join(map(self._encode, self._assembly.feed(solutions)))
         if chunk:
@@ -196,12 +199,13 @@ class Writing:
         yield self._encoder.finish()
 
     def _encode(self, message: Message) -> bytes:
-        return self._bounded(self._encoder.encode(message))
+        encoded = self._encoder.encode(message)
+        self._bound(len(encoded))
+        return encoded
 
-    def _bounded(self, encoded: bytes) -> bytes:
-        if self._message_bytes is not None and len(encoded) > self._message_bytes:
+    def _bound(self, size: int) -> None:
+        if self._message_bytes is not None and size > self._message_bytes:
             raise LimitExceeded(
-                f"a message of {len(encoded)} bytes, where {self._message_bytes} are allowed",
+                f"a message of {size} bytes, where {self._message_bytes} are allowed",
                 hint="group less, or ask for smaller values",
             )
-        return encoded

@@ -17,7 +17,7 @@ import pyoxigraph as ox
 
 from construct_messages.assembly import DISTINCT_LIMIT, GROUP_LIMIT, Assembly, Options, Writing
 from construct_messages.errors import UsageError
-from construct_messages.formats import NDJSON_LD, default_format, find_log
+from construct_messages.formats import NDJSON_LD, find_log
 from construct_messages.message import Message
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.solutions import Solutions
