@@ -37,10 +37,11 @@ _COMMENT: Final = re.compile(r'(?:[^<"#]|<[^>]*+>|"(?:[^"\\]|\\.)*+")*+#(?P<comm
 """A statement with a comment behind it."""
 
 _DELIMITS: Final = re.compile(r"\s*@message")
-_LIKE_A_DIRECTIVE: Final = re.compile(r"[ \t]*(?:message|version)\b", re.IGNORECASE)
+_LIKE_A_DIRECTIVE: Final = re.compile(r"(?:message|version)\b", re.IGNORECASE)
 _OBJECT: Final = re.compile(r'"|<<\(')
 
 _ALONE: Final = "write MESSAGE and VERSION in upper case, each on a line of its own, a label in double quotes"
+_ONE_LINE: Final = "write a statement on one line, with a dot at its end"
 _ANNOUNCE: Final = 'begin the log with VERSION "1.2-messages", or say version=1.2-messages in its media type'
 
 
@@ -207,8 +208,7 @@ class LinesDecoder:
         try:
             statement = self._statements.parse(text)
         except SyntaxError as error:
-            hint = _ALONE if _LIKE_A_DIRECTIVE.match(text) else None
-            raise log_error(error, self._number, line, hint=hint) from error
+            raise log_error(error, self._number, line, hint=_hint(text, error.offset or 1)) from error
         except TermError as error:
             raise self._error(error.message, line) from error
         except LimitExceeded as error:
@@ -271,3 +271,10 @@ class LinesDecoder:
             position=Position(self._lines + 1, 1),
             hint="allow larger messages",
         )
+
+
+def _hint(text: str, column: int) -> str | None:
+    """How to mend what pyoxigraph does not take."""
+    if _LIKE_A_DIRECTIVE.match(text, column - 1):
+        return _ALONE
+    return _ONE_LINE if column > len(text) else None
