@@ -1,6 +1,6 @@
-"""Turtle and TriG logs: exact bytes, what is refused, and what other parsers read back."""
+"""Turtle and TriG logs: exact bytes both ways, what is refused, and what other parsers read back."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pyoxigraph as ox
 import pytest
@@ -16,6 +16,7 @@ from construct_messages.logs import turtle
 from construct_messages.logs.turtle import TurtleEncoder
 from construct_messages.message import Message, Quad
 from construct_messages.terms import RDF, XSD, Term, from_pyoxigraph, iri, literal, parse_term, triple
+from tests.log_kinds import Kind, isomorphic, read, single_bytes
 
 TURTLE, TRIG = FORMATS[2:4]
 PREFIXES = {
@@ -117,6 +118,17 @@ LOGS = {
 def test_bytes(case: str) -> None:
     messages, format, label, expected = LOGS[case]
     assert log(messages, format, find_syntax(label)) == expected
+
+
+@pytest.mark.parametrize("announced", [True, False])
+@pytest.mark.parametrize("pieces", [lambda data: [data], single_bytes], ids=["whole", "byte by byte"])
+@pytest.mark.parametrize("case", LOGS)
+def test_bytes_read(case: str, pieces: Callable[[bytes], list[bytes]], announced: bool) -> None:
+    expected, format, label, text = LOGS[case]
+    kind = Kind(format, find_syntax(label))
+    reading = read(pieces(text.encode()), kind, announced=announced)
+    assert reading.error is None
+    assert reading.messages == expected if kind.keeps_labels else isomorphic(reading.messages, expected)
 
 
 def test_without_prefixes() -> None:

@@ -285,19 +285,21 @@ class TurtleDecoder:
 
     def _syntax_error(self, error: SyntaxError, piece: _Piece, text: str, start: int) -> LogError:
         """The error of a piece that begins at character `start` of the text that was parsed."""
-        number = self._number + 1
         first = Position.at(text, start).line
-        end = Position.at(text, start + len(piece.text) + 1).line
-        if error.lineno is not None and error.lineno >= end:
+        behind = Position.at(text, start + len(piece.text) + 1).line
+        assert error.lineno is not None
+        assert error.end_lineno is not None
+        if error.lineno >= behind:
             return LogError(
                 f"{piece.behind} within a statement or an open graph block",
-                number=number,
+                number=self._number + 1,
                 position=place_behind(piece.start, piece.text),
                 hint="end the statement with a dot, the graph block with a brace",
             )
-        if error.lineno is not None:
-            error.lineno -= first - 1
-        return log_error(error, number, *piece.start)
+        if error.end_lineno >= behind:
+            error.msg = "a string or an IRI that does not end"
+        error.lineno -= first - 1
+        return log_error(error, self._number + 1, *piece.start)
 
     def _message(self, lines: Iterable[str], piece: _Piece) -> Message:
         syntax = self._syntax or RDFM
