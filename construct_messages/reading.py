@@ -24,7 +24,7 @@ from types import TracebackType
 from typing import IO, Any, Final, Self, TypeAlias
 
 from construct_messages.compression import COMPRESSIONS
-from construct_messages.errors import ConstructMessagesError, IncompleteResult, UsageError
+from construct_messages.errors import ConstructMessagesError, IncompleteResult, LimitExceeded, LogError, UsageError
 from construct_messages.formats import Format, Syntax, find_format, find_log, find_syntax, format_of_file
 from construct_messages.logs import MESSAGE_BYTES
 from construct_messages.logs.detecting import DetectingDecoder, Known
@@ -238,7 +238,7 @@ def _iterate(chunks: Generator[bytes], decoder: DetectingDecoder, name: str) -> 
             for chunk in chunks:
                 yield from decoder.feed(chunk)
             yield from decoder.close()
-    except ConstructMessagesError as error:
+    except (LogError, LimitExceeded) as error:
         _note(error, name)
         raise
 
@@ -251,7 +251,7 @@ async def _aiterate(chunks: AsyncGenerator[bytes], decoder: DetectingDecoder, na
                     yield message
             for message in decoder.close():
                 yield message
-    except ConstructMessagesError as error:
+    except (LogError, LimitExceeded) as error:
         _note(error, name)
         raise
 

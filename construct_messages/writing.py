@@ -30,6 +30,7 @@ def write_log(
     *,
     messages: str | None = None,
     prefixes: Mapping[str, str] | None = None,
+    graphs: bool | None = None,
 ) -> int:
     """Writes messages as a log and returns their number.
 
@@ -43,6 +44,8 @@ def write_log(
             what the format delimits messages with by itself.
         prefixes: for the formats that have them; None: where `stream` is a log that is read, those that it has declared
             up to its first message.
+        graphs: whether messages may have named graphs, which Jelly says at the start; None: they may, unless `stream`
+            is a log that is read, in a format without them.
 
     Raises:
         UsageError: an unknown format or syntax, or a place that cannot be written.
@@ -60,7 +63,7 @@ def write_log(
     :s :p :o .
     MESSAGE
     """
-    log = _Log(stream, target, format, messages, prefixes)
+    log = _Log(stream, target, format, messages, prefixes, graphs)
     with log_file(target) as write:
         for message in stream:
             write(log.encode(message))
@@ -75,9 +78,10 @@ async def awrite_log(
     *,
     messages: str | None = None,
     prefixes: Mapping[str, str] | None = None,
+    graphs: bool | None = None,
 ) -> int:
     """`write_log` for asyncio: also of an async iterable, and the file is written in a thread."""
-    log = _Log(stream, target, format, messages, prefixes)
+    log = _Log(stream, target, format, messages, prefixes, graphs)
     with log_file(target) as write:
         held, size = [], 0
         async for message in _each(stream):
@@ -139,6 +143,7 @@ class _Log:
         format: str | None,
         messages: str | None,
         prefixes: Mapping[str, str] | None,
+        graphs: bool | None,
     ) -> None:
         name = os.fspath(target) if isinstance(target, (str, os.PathLike)) else None
         if name is not None and is_archive_name(name):
@@ -146,7 +151,7 @@ class _Log:
                 f"{name}: archives are read, and not written", hint="name it .nq.gz, .trig.zst or the like"
             )
         self._format, self._syntax = find_log(default_format(name) if format is None else format, messages)
-        self._stream, self._prefixes = stream, prefixes
+        self._stream, self._prefixes, self._graphs = stream, prefixes, graphs
         self._encoder: Encoder | None = None
         self.messages = 0
 
@@ -164,11 +169,16 @@ class _Log:
         return self._encoder.finish()
 
     def _start(self) -> Encoder:
-        prefixes = self._prefixes
-        if prefixes is None and isinstance(self._stream, LogReader):
-            prefixes = dict(self._stream.prefixes)
-        self._encoder = encoder_for(self._format, self._syntax, prefixes)
+        prefixes, graphs = self._prefixes, self._graphs
+        if isinstance(self._stream, LogReader):
+            prefixes = dict(self._stream.prefixes) if prefixes is None else prefixes
+            graphs = _names_graphs(self._stream) if graphs is None else graphs
+        self._encoder = encoder_for(self._format, self._syntax, prefixes, graphs=graphs is not False)
         return self._encoder
+
+
+def _names_graphs(reader: LogReader) -> bool:
+    return reader.format is None or reader.format.graphs
 
 
 async def _each(stream: Iterable[Message] | AsyncIterable[Message]) -> Any:

@@ -10,17 +10,19 @@ import argparse
 import os
 import signal
 import sys
-import traceback
 from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Final
 
-from construct_messages.cli import run, serve
+from construct_messages.cli import convert, examine, run, serve
 from construct_messages.cli.arguments import Parser
+from construct_messages.cli.report import report
 from construct_messages.errors import (
     CannotCarry,
+    CannotFold,
     ConstructMessagesError,
     IncompleteResult,
+    LogError,
     QueryError,
     SourceError,
     TermError,
@@ -33,6 +35,8 @@ _EXIT_STATUS: Final[tuple[tuple[type[ConstructMessagesError], int], ...]] = (
     (QueryError, 2),
     (TermError, 2),
     (CannotCarry, 2),
+    (CannotFold, 2),
+    (LogError, 3),
     (IncompleteResult, 4),
     (SourceError, 3),
     (ConstructMessagesError, 4),
@@ -55,14 +59,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return int(options.command(options))
     except ConstructMessagesError as error:
-        _report(error, debug=options.debug)
+        report(error, debug=options.debug)
         return next(status for kind, status in _EXIT_STATUS if isinstance(error, kind))
     except OSError as error:
         # what is still buffered for standard output would fail again at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             return 0  # the reader has seen enough
-        _report(error, debug=options.debug)
+        report(error, debug=options.debug)
         return _CANNOT_WRITE
     except KeyboardInterrupt:
         return _INTERRUPTED
@@ -79,15 +83,6 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     run.add(commands)
     serve.add(commands)
+    convert.add(commands)
+    examine.add(commands)
     return parser
-
-
-def _report(error: Exception, *, debug: bool) -> None:
-    if debug:
-        traceback.print_exception(error)
-        return
-    # an engine's own words may run over several lines
-    text, _, hint = str(error).partition("\n  hint: ")
-    print("error:", " ".join(text.split()), file=sys.stderr)
-    if hint:
-        print("hint:", " ".join(hint.split()), file=sys.stderr)

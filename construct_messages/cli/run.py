@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from contextlib import nullcontext
 from pathlib import Path
 
 import pyoxigraph as ox
@@ -14,10 +13,10 @@ from construct_messages.cli.arguments import Commands, pairs
 from construct_messages.cli.progress import progress
 from construct_messages.construct import MessageStream, construct_messages
 from construct_messages.errors import UsageError
-from construct_messages.formats import FORMATS, SYNTAXES, default_format
-from construct_messages.output import atomic_file
+from construct_messages.formats import FORMATS, SYNTAXES
 from construct_messages.sources.open import VARIABLE
 from construct_messages.sources.patience import RETRIES
+from construct_messages.writing import format_of_target, log_file
 
 
 def add(commands: Commands) -> None:
@@ -145,17 +144,17 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _write(stream: MessageStream, options: argparse.Namespace) -> None:
-    format = default_format(options.output) if options.format is None else options.format
-    chunks, size = stream.serialize(format, options.messages), 0
+    target = options.output or sys.stdout.buffer
+    chunks, size = stream.serialize(format_of_target(target, options.format), options.messages), 0
     in_the_way = not options.output and sys.stdout.isatty()
     with (
-        atomic_file(options.output) if options.output else nullcontext(sys.stdout.buffer) as file,
+        log_file(target) as write,
         progress(lambda: (stream.messages, size), quiet=options.quiet, in_the_way=in_the_way) as step,
     ):
         for chunk in chunks:
-            file.write(chunk)
+            write(chunk)
             if not options.output:
-                file.flush()  # a reader gets each message as soon as there is one
+                sys.stdout.buffer.flush()  # a reader gets each message as soon as there is one
             size += len(chunk)
             step()
 

@@ -1,0 +1,152 @@
+"""The commands that make a log of a log: `convert`, `head` and `slice`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
+from typing import Final
+
+from construct_messages.cli.arguments import Commands
+from construct_messages.cli.logs import STANDARD, add_input, add_output, add_reports, open_log
+from construct_messages.cli.progress import progress
+from construct_messages.errors import CannotFold, UsageError
+from construct_messages.formats import find_format, format_of_file
+from construct_messages.message import Message
+from construct_messages.reading import LogReader
+from construct_messages.spaces import fold, unfold
+from construct_messages.writing import write_log
+
+_STATUSES: Final = (
+    "Exit status: 0 complete, 1 log not written, 2 bad usage or a message that cannot be written so, "
+    "3 malformed log, 4 past a limit."
+)
+
+
+def add(commands: Commands) -> None:
+    """Adds the commands."""
+    convert = commands.add_parser(
+        "convert",
+        help="write a log in another format or syntax",
+        description="Read a log of RDF Messages and write its messages as another log.",
+        epilog=_STATUSES,
+        allow_abbrev=False,
+    )
+    convert.set_defaults(command=_convert)
+    convert.add_argument("log", metavar="IN", help="the log to read; - for standard input")
+    convert.add_argument(
+        "output",
+        metavar="OUT",
+        help="the file, written when the log is whole, packed as .gz .bz2 .xz .zst say; - for standard output",
+    )
+    spaces = convert.add_mutually_exclusive_group()
+    spaces.add_argument("--fold", action="store_true", help="say the named graphs of each message in triples")
+    spaces.add_argument("--unfold", action="store_true", help="make named graphs of what is folded")
+    add_input(convert)
+    add_output(convert, "what the extension of OUT says, else nq")
+    add_reports(convert, progress=True)
+
+    head = commands.add_parser(
+        "head",
+        help="write the first messages of a log",
+        description="Write the first messages of a log as a log; what follows is not read.",
+        epilog=_STATUSES,
+        allow_abbrev=False,
+    )
+    head.set_defaults(command=_slice, first=1)
+    head.add_argument("log", metavar="LOG", help="the log to read; - for standard input")
+    head.add_argument("-n", "--count", metavar="N", type=int, default=10, help="how many; default: %(default)s")
+
+    slice = commands.add_parser(
+        "slice",
+        help="write some messages of a log",
+        description="Write a range of the messages of a log as a log; what follows is not read.",
+        epilog=_STATUSES,
+        allow_abbrev=False,
+    )
+    slice.set_defaults(command=_slice)
+    slice.add_argument("log", metavar="LOG", help="the log to read; - for standard input")
+    slice.add_argument(
+        "--from", dest="first", metavar="N", type=int, default=1, help="the number of the first, from 1; default: 1"
+    )
+    slice.add_argument("--count", metavar="M", type=int, help="how many; default: all that follow")
+    for command in (head, slice):
+        command.add_argument("--output", metavar="FILE", default=STANDARD, help="write FILE instead of standard output")
+        add_input(command)
+        add_output(command, "what the extension of FILE says, else that of the log that is read")
+        add_reports(command, progress=True)
+
+
+def _convert(options: argparse.Namespace) -> int:
+    with open_log(options.log, options) as reader:
+        messages = _begun(reader)
+        if options.fold or options.unfold:
+            messages = _refolded(messages, unfolded=options.unfold)
+        graphs = options.unfold or (not options.fold and _names_graphs(reader))
+        _write(reader, messages, options, options.format, options.messages, graphs=graphs)
+    return 0
+
+
+def _slice(options: argparse.Namespace) -> int:
+    if options.first < 1:
+        raise UsageError(f"--from {options.first} is less than 1", hint="messages are counted from 1")
+    if options.count is not None and options.count < 0:
+        raise UsageError(f"--count {options.count} is less than 0")
+    with open_log(options.log, options) as reader:
+        end = None if options.count is None else options.first - 1 + options.count
+        messages = _begun(islice(reader, options.first - 1, end))
+        format = options.format
+        if format is None and format_of_file(options.output) is None and reader.format is not None:
+            format = reader.format.extension
+        label = options.messages
+        if label is None and reader.syntax is not None and find_format(format or options.output)[1] is None:
+            label = reader.syntax.label or None
+        _write(reader, messages, options, format, label, graphs=_names_graphs(reader))
+    return 0
+
+
+def _begun(messages: Iterable[Message]) -> Iterator[Message]:
+    """The same, with the first message read: then the log's format, its syntax and most of its prefixes are known."""
+    rest = iter(messages)
+    return chain(list(islice(rest, 1)), rest)
+
+
+def _names_graphs(reader: LogReader) -> bool:
+    return reader.format is None or reader.format.graphs
+
+
+def _refolded(messages: Iterable[Message], *, unfolded: bool) -> Iterator[Message]:
+    for number, message in enumerate(messages, 1):
+        try:
+            yield unfold(message) if unfolded else fold(message, number=number)
+        except CannotFold as error:
+            error.add_note(f"in message {number}")
+            raise
+
+
+def _write(
+    reader: LogReader,
+    messages: Iterable[Message],
+    options: argparse.Namespace,
+    format: str | None,
+    label: str | None,
+    *,
+    graphs: bool,
+) -> None:
+    standard = options.output == STANDARD
+    target = sys.stdout.buffer if standard else options.output
+    with progress(
+        lambda: (reader.messages, reader.bytes_read), quiet=options.quiet, in_the_way=standard and sys.stdout.isatty()
+    ) as step:
+        write_log(
+            _stepping(messages, step), target, format, messages=label, prefixes=dict(reader.prefixes), graphs=graphs
+        )
+    if standard:
+        sys.stdout.buffer.flush()
+
+
+def _stepping(messages: Iterable[Message], step: Callable[[], None]) -> Iterator[Message]:
+    for message in messages:
+        yield message
+        step()

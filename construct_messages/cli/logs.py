@@ -1,0 +1,100 @@
+"""What the commands that read and write logs have in common: options, opening a log, and where a log goes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from construct_messages.errors import UsageError
+from construct_messages.formats import FORMATS, SYNTAXES
+from construct_messages.logs import MESSAGE_BYTES
+from construct_messages.reading import LogReader, read_log
+
+STANDARD: Final = "-"
+"""What names standard input, and standard output."""
+
+_CHUNK_BYTES: Final = 1 << 16
+_FORMATS: Final = "|".join([*(format.extension for format in FORMATS), "MEDIA-TYPE"])
+_LABELS: Final = [syntax.label for syntax in SYNTAXES]
+
+
+def add_input(command: argparse.ArgumentParser) -> None:
+    """Adds the options of a command that reads logs."""
+    group = command.add_argument_group("the log that is read")
+    group.add_argument(
+        "--input-format",
+        metavar=_FORMATS,
+        help="default: what the extension of its name says, else what its first bytes look like",
+    )
+    group.add_argument(
+        "--input-messages", choices=_LABELS, help="how messages are delimited; default: what the log announces"
+    )
+    group.add_argument("--base", metavar="IRI", help="resolve relative IRIs against this")
+    group.add_argument(
+        "--context", metavar="IRI=FILE", action="append", default=[], help="a JSON-LD context that the log names"
+    )
+    group.add_argument(
+        "--max-message-bytes",
+        metavar="N",
+        type=int,
+        default=MESSAGE_BYTES,
+        help="refuse a message that is larger in the log; default: %(default)s",
+    )
+
+
+def add_output(command: argparse.ArgumentParser, default: str) -> None:
+    """Adds the options of a command that writes a log."""
+    group = command.add_argument_group("the log that is written")
+    group.add_argument("--format", metavar=_FORMATS, help=f"default: {default}")
+    group.add_argument(
+        "--messages", choices=_LABELS, help="how messages are delimited, where the format does not; default: rdfm"
+    )
+
+
+def add_reports(command: argparse.ArgumentParser, *, progress: bool) -> None:
+    """Adds the options about what is shown."""
+    if progress:
+        command.add_argument("--quiet", action="store_true", help="no progress on a terminal")
+    command.add_argument("--debug", action="store_true", help="show where in the program an error arose")
+
+
+def open_log(name: str, options: argparse.Namespace) -> LogReader:
+    """The log of a name, or of standard input, as the options of `add_input` say.
+
+    Raises:
+        UsageError: an option that makes no sense.
+    """
+    return read_log(
+        _standard_input() if name == STANDARD else name,
+        options.input_format,
+        messages=options.input_messages,
+        base=options.base,
+        contexts=_contexts(options.context),
+        message_bytes=options.max_message_bytes,
+    )
+
+
+def _contexts(values: Sequence[str]) -> dict[str, Any]:
+    contexts = {}
+    for value in values:
+        iri, found, name = value.rpartition("=")  # an IRI may well have one
+        if not found or not iri:
+            raise UsageError(f"--context {value!r} is not IRI=FILE", hint="write --context IRI=FILE")
+        try:
+            contexts[iri] = json.loads(Path(name).read_bytes())
+        except OSError as error:
+            raise UsageError(f"cannot read the context {name}: {error.strerror}") from error
+        except (ValueError, RecursionError) as error:
+            raise UsageError(f"the context {name} is not JSON: {error}") from error
+    return contexts
+
+
+def _standard_input() -> Iterator[bytes]:
+    while chunk := os.read(sys.stdin.fileno(), _CHUNK_BYTES):
+        yield chunk
+        sys.stdout.buffer.flush()  # whoever reads what is written gets it before this waits for more

@@ -1,0 +1,19 @@
+"""How errors are reported on standard error: one line, and one for the hint."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+
+
+def report(error: Exception, *, debug: bool) -> None:
+    """Says what is wrong, and with `debug` where in the program it arose."""
+    if debug:
+        traceback.print_exception(error)
+        return
+    text, _, hint = str(error).partition("\n  hint: ")
+    places = getattr(error, "__notes__", ())
+    # an engine's own words may run over several lines
+    print("error:", " ".join(": ".join((*places, text)).split()), file=sys.stderr)
+    if hint:
+        print("hint:", " ".join(hint.split()), file=sys.stderr)
