@@ -12,6 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from construct_messages.cli import build_parser
+from construct_messages.formats import FORMATS, SYNTAXES, Format
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.sources.profiles import PROFILES
 
@@ -147,6 +148,35 @@ def test_every_option_is_documented() -> None:
     documented = set(re.findall(r"`(--[a-z-]+)", page))
     assert options == documented
     assert all(f"`{profile}`" in page for profile in PROFILES)
+
+
+@pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.extension)
+def test_every_format_is_documented(format: Format) -> None:
+    overview = (ROOT / "docs" / "logs.md").read_text(encoding="utf-8")
+    (row,) = re.findall(
+        rf"^\| \[{re.escape(format.name)}\]\((formats/[a-z-]+\.md)\) \| (.*) \|$", overview, re.MULTILINE
+    )
+    file, cells = row
+    name, media_types, extensions, _, graphs, triple_terms, directions = cells.split(" | ")
+    carried = (
+        format.graphs,
+        format.own is None or format.own.triple_terms,
+        format.own is None or format.own.directions,
+    )
+    assert name == f"`{format.extension}`"
+    assert media_types == ", ".join(f"`{media_type}`" for media_type in format.media_types)
+    assert extensions == ", ".join(f"`.{extension}`" for extension in format.extensions)
+    assert (graphs, triple_terms, directions) == tuple("yes" if is_carried else "no" for is_carried in carried)
+    page = (ROOT / "docs" / file).read_text(encoding="utf-8")
+    for said in (format.name, *format.media_types, *(f".{extension}" for extension in format.extensions)):
+        assert said in page
+
+
+def test_every_syntax_is_documented() -> None:
+    overview = (ROOT / "docs" / "logs.md").read_text(encoding="utf-8")
+    for syntax in SYNTAXES:
+        yes_or_no = " | ".join("yes" if can else "no" for can in (syntax.triple_terms, syntax.directions))
+        assert re.search(rf"^\| `{re.escape(syntax.label)}`.* \| {re.escape(yes_or_no)} \|$", overview, re.MULTILINE)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
