@@ -106,7 +106,10 @@ NAMES = (
     *("query", "update", "default-graph-uri", "named-graph-uri", "using-graph-uri", "format", "output", "messages"),
     *("group-by", "timeout", "should-sponge", "callback", "Query", ""),
 )
-VALUES = ("rdfm", "1.2-messages", "nq", "application/n-quads", "urn:g", "relative", "?x", "json", "0", "")
+VALUES = (
+    *("rdfm", "1.2-messages", "nq", "application/n-quads", "urn:g", "relative", "?x", "json", "0", ""),
+    *("ndjsonld", "yaml", "rdfxml", "jelly", "application/rdfm+xml", "application/x-jelly-rdf; version=1.1-messages"),
+)
 TYPES = ("application/x-www-form-urlencoded", "application/sparql-query", "application/sparql-update")
 METHODS = ("GET", "POST", "HEAD", "OPTIONS", "PUT", "DELETE", "PATCH", "TRACE", "PROPFIND")
 # that may stand in the value of a field (RFC 9110, section 5.5)
@@ -114,6 +117,7 @@ FIELD = st.binary(max_size=60).map(lambda raw: bytes(byte for byte in raw if byt
 MEDIA = (
     *("*/*", "text/turtle", "text/html", "application/n-quads;messages=rdfm", "application/trig; version=1.2-messages"),
     *("application/n-quads;messages=rdfm;q=0", 'text/turtle;version="1.2-messages"', "text/csv", "x/y;messages=z"),
+    *("application/x-jelly-rdf", "application/x-ndjson;q=0.9", "application/rdfm+xml;q=0.8", "application/rdfm+yaml"),
     *("application/sparql-results+json;q=0.5", ",", ";q", "a/b;q=2", "application/openmetrics-text; version=1.0.0"),
 )
 
