@@ -61,7 +61,7 @@ def sniff(head: bytes, *, whole: bool = False) -> Format | None:
     if lines is None:
         return None
     try:
-        return N_QUADS if any(ox.parse(lines, format=ox.RdfFormat.N_QUADS)) else TRIG
+        return N_QUADS if list(ox.parse(lines, format=ox.RdfFormat.N_QUADS)) else TRIG
     except SyntaxError:
         return TRIG
 
