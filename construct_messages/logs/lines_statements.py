@@ -20,9 +20,9 @@ import pyoxigraph as ox
 
 from construct_messages.errors import LimitExceeded
 from construct_messages.formats import N_QUADS, N_TRIPLES, Format
-from construct_messages.logs.parsed import to_message
+from construct_messages.logs.parsed import DEEPEST, to_message
 from construct_messages.message import Message, Quad
-from construct_messages.terms import RDF, XSD, Term, escape, unescape
+from construct_messages.terms import RDF, XSD, Term, escape, nesting, unescape
 
 # --- canonical lines ------------------------------------------------------------------------------------------------
 
@@ -54,7 +54,7 @@ _CANONICAL: Final = re.compile(
     rf"|\^\^(?!<(?:{_NOT_A_DATATYPE})>){_ABSOLUTE}"
 )
 
-_REMEMBERED: Final = 1 << 22
+_REMEMBERED: Final = 1 << 20
 """How many characters are read before the terms that were met are forgotten, which bounds what they take."""
 
 make_quad = cast("Callable[[Iterable[str | None]], Quad]", partial(tuple.__new__, Quad))
@@ -137,10 +137,13 @@ class Statements:
             line: without its end.
 
         Raises:
-            SyntaxError: of pyoxigraph; at the line's beginning where the line is very long.
+            SyntaxError: of pyoxigraph; at the line's beginning where the line is very long, or too deep.
             TermError: an escape in a very long string that stands for no character.
             LimitExceeded: more than two million characters outside of strings.
         """
+        # most of so many are in a string
+        if line.count("<<(") > DEEPEST and nesting(line) > DEEPEST:
+            raise SyntaxError(f"more than {DEEPEST} triple terms in each other", (None, 1, 1, None))
         if len(line) <= _LONG:
             return to_message(ox.parse(line, format=self._parser))
         return self._parse_long(line)
