@@ -330,6 +330,22 @@ def triple_parts(term: Term) -> tuple[Term, Term, Term]:
     return subject, predicate, object
 
 
+def nesting(text: str) -> int:
+    """How many triple terms stand in each other, in a term or in a line of N-Triples or N-Quads.
+
+    >>> nesting('<<( <urn:s> <urn:p> <<( <urn:s> <urn:p> "<<(" )>> )>>')
+    2
+    """
+    deepest = depth = 0
+    for match in _PART.finditer(text):
+        if match.group() == "<<(":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif match.group() == ")>>":
+            depth -= 1
+    return deepest
+
+
 def map_blanks(term: Term, change: Callable[[Term], Term]) -> Term:
     """The term with every blank node in it, at any depth, replaced by `change(blank node)`.
 

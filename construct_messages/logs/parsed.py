@@ -15,6 +15,9 @@ from construct_messages.errors import LogError, Position
 from construct_messages.message import Message, Quad
 from construct_messages.terms import Term, from_pyoxigraph, has_blank, map_blanks
 
+DEEPEST: Final = 100
+"""How many triple terms may stand in each other: parsers, and what reads terms, go down by recursion."""
+
 Rename: TypeAlias = Callable[[Term], Term]
 
 

@@ -18,7 +18,7 @@ import pyoxigraph as ox
 from construct_messages.errors import LimitExceeded, LogError, Position, UsageError
 from construct_messages.formats import RDFM, SYNTAXES, Format, Syntax
 from construct_messages.logs.carry import lacks
-from construct_messages.logs.parsed import Labels, log_error
+from construct_messages.logs.parsed import DEEPEST, Labels, log_error
 from construct_messages.logs.turtle_scanner import Kind, Mark, TurtleScanner, place_behind
 from construct_messages.message import Message, Quad
 from construct_messages.terms import Term, map_blanks
@@ -34,8 +34,6 @@ _SHOWN: Final = {
     Kind.DOTLESS: "@message",
 }
 
-_DEEPEST: Final = 100
-"""How many triple terms may stand in each other: the parser, and what reads terms, goes down by recursion."""
 # what holds no bracket, and the brackets of triple terms
 _BRACKETS: Final = re.compile(
     r'''"""(?:[^"\\]++|\\.|"{1,2}+(?!"))*+"""|"(?:[^"\\]++|\\.)*+"'''
@@ -212,7 +210,7 @@ class TurtleDecoder:
     def _take(self, end: int, behind: str, *, opened: bool) -> None:
         """Has the text that ends there wait to be read."""
         text = self._text(0, end)
-        if text.count("<<(") > _DEEPEST:
+        if text.count("<<(") > DEEPEST:
             self._check_depth(text)
         self._pieces.append(_Piece(text, self._scanner.place, opened, behind))
         self._waiting += end
@@ -229,9 +227,9 @@ class TurtleDecoder:
         for match in _BRACKETS.finditer(text):
             if match.group() == "<<(":
                 depth += 1
-                if depth > _DEEPEST:
+                if depth > DEEPEST:
                     raise LogError(
-                        f"more than {_DEEPEST} triple terms in each other",
+                        f"more than {DEEPEST} triple terms in each other",
                         number=self._next,
                         position=place_behind(self._scanner.place, text[: match.start()]),
                     )
