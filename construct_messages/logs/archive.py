@@ -116,8 +116,10 @@ class ArchiveDecoder:
                     yield self._message(header.name, content)
             del self._buffer[:end]
             self._place += end
-        if self._ended and any(self._buffer):
-            raise self._error("something stands behind the end of the archive", "give one archive at a time")
+        if self._ended:
+            if any(self._buffer):
+                raise self._error("something stands behind the end of the archive", "give one archive at a time")
+            self._buffer.clear()
 
     def close(self) -> Iterator[Message]:
         """Nothing: the end completes no file.

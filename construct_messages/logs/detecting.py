@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from construct_messages.errors import LogError, UsageError
 from construct_messages.formats import Format, Syntax, find_log
