@@ -178,7 +178,11 @@ MEDIA_TYPES = {
         "text/tab-separated-values",
     ],
     "ASK": ["application/sparql-results+json", "application/sparql-results+xml"],
-    "CONSTRUCT": ["application/n-triples", "text/turtle", "application/rdf+xml", "application/trig", "*/*"],
+    "CONSTRUCT": [
+        *("application/n-triples", "text/turtle", "application/rdf+xml", "application/trig", "*/*"),
+        # clients that name all they can read, formats of logs among it, are not answered with messages for that
+        "application/rdf+xml;q=0.9, application/x-ld+ndjson, application/x-jelly-rdf, text/turtle",
+    ],
     "DESCRIBE": ["application/n-triples", "text/turtle"],
 }
 
