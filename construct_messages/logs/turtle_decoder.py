@@ -145,6 +145,13 @@ class TurtleDecoder:
                     self._scanner.cut(mark.end)
                     if self._waiting >= _BATCH:
                         yield from self._messages()
+                elif mark.kind is Kind.COMMENT:  # the first: it only opens a message, unless one stands before it
+                    yield from self._messages()
+                    self._syntax, self._delimiter = self._syntax or RDFM, Kind.COMMENT
+                    self._take(mark.start, _SHOWN[mark.kind], opened=False)
+                    yield from self._messages()
+                    self._text(mark.start, mark.end)
+                    self._scanner.cut(mark.end)
                 else:
                     yield from self._messages()
                     self._heed(mark)
@@ -161,11 +168,6 @@ class TurtleDecoder:
             case Kind.VERSION:
                 if mark.label.endswith("-messages"):
                     self._announce(mark)
-            case Kind.COMMENT:
-                self._syntax, self._delimiter = self._syntax or RDFM, Kind.COMMENT
-                self._take(mark.start, _SHOWN[mark.kind], opened=False)
-                self._text(mark.start, mark.end)
-                self._scanner.cut(mark.end)
             case Kind.MESSAGE if self._syntax is None:
                 hint = 'begin the log with VERSION "1.2-messages", or say version=1.2-messages in its media type'
                 raise self._error(mark, "MESSAGE in a log that announces no messages", hint)
@@ -274,6 +276,10 @@ class TurtleDecoder:
                 else:
                     quads.append(line)
         except SyntaxError as error:
+            if len(pieces) > 1:
+                # what the parser says may depend on what follows, which other chunks would not have put there
+                self._pieces = [pieces[read]]
+                yield from self._parse()
             start = len(head) + sum(len(piece.text) + len(self._end) + 2 for piece in pieces[:read])
             raise self._syntax_error(error, pieces[read], text, start) from error
         except MemoryError as error:
