@@ -39,6 +39,7 @@ class Carrier:
 
     def __init__(self, format: Format, syntax: Syntax) -> None:
         self._format, self._syntax = format, syntax
+        self._carries_all = format.graphs and syntax.triple_terms and syntax.directions
         self._messages = 0
 
     def count(self, messages: int) -> None:
@@ -52,6 +53,8 @@ class Carrier:
             CannotCarry: naming the message (from 1), the quad and a format that can.
         """
         self._messages += 1
+        if self._carries_all:
+            return
         for quad in message:
             if quad.graph is not None and not self._format.graphs:
                 raise CannotCarry(
