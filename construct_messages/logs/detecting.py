@@ -104,7 +104,15 @@ class DetectingDecoder:
                 self._head = data
                 return
             self._unpacker = Unpacker(self.packing) if self.packing else None
-        for piece in self._unpack(data):
+        pieces = self._unpacker.feed(data) if self._unpacker else iter((data,))
+        while True:
+            try:
+                piece = next(pieces, None)
+            except UNPACK_ERRORS as error:
+                yield from self._decode(b"", whole=True)  # what stands before the damage
+                raise self._cannot_unpack(f"are damaged: {error}") from error
+            if piece is None:
+                return
             yield from self._decode(piece)
 
     def close(self) -> Iterator[Message]:
@@ -117,24 +125,11 @@ class DetectingDecoder:
             try:
                 self._unpacker.close()
             except EOFError as error:
+                yield from self._decode(b"", whole=True)
                 raise self._cannot_unpack("end early") from error
         yield from self._decode(b"", whole=True)
         assert self._decoder is not None  # all is told at the end
         yield from self._count(self._decoder.close())
-
-    def _unpack(self, data: bytes) -> Iterator[bytes]:
-        if self._unpacker is None:
-            yield data
-            return
-        pieces = self._unpacker.feed(data)
-        while True:
-            try:
-                piece = next(pieces, None)
-            except UNPACK_ERRORS as error:
-                raise self._cannot_unpack(f"are damaged: {error}") from error
-            if piece is None:
-                return
-            yield piece
 
     def _cannot_unpack(self, what: str) -> LogError:
         return LogError(
