@@ -1,7 +1,8 @@
-"""A lookup table as a producer keeps it: strings get ids, and the entry that stands longest makes room.
+"""Lookup tables: as a producer keeps them (ids by strings), and as a consumer does (strings by ids).
 
-Jelly 1.1, "Prefix, name, and datatype lookups", which leaves it to the producer what makes room. First in, first out
-needs no bookkeeping where an entry is used, and ids nearly always follow each other, so that they need not be written.
+Jelly 1.1, "Prefix, name, and datatype lookups", which leaves it to the producer what makes room for a new entry. Here
+it is the one that stands longest: that needs no bookkeeping where an entry is used, and ids nearly always follow each
+other, so that they need not be written. Which terms use the entries is not known here.
 """
 
 from __future__ import annotations
@@ -9,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Container
 
 from construct_messages.errors import CannotCarry
-from construct_messages.logs.jelly.wire import delimited, varint
+from construct_messages.logs.jelly.wire import Malformed, delimited, fields, integer, text, varint
 
 
 class Table:
-    """The entries of one table, by string.
+    """A table as a producer keeps it.
 
     Args:
         name: what the table holds, for errors.
@@ -71,3 +72,57 @@ class Table:
             f"one statement needs more {self._name} than the {self._size} that the stream's options allow",
             hint="choose a larger table",
         )
+
+
+class Entries:
+    """A table as a consumer keeps it.
+
+    Args:
+        name: what the table holds, for errors.
+        size: how many entries there may be.
+
+    Attributes:
+        strings: by their ids, from 1.
+
+    >>> entries = Entries("names", 8)
+    >>> entries.enter(b"\x12\x01a"), entries.enter(b"\x12\x01b"), entries.get(2)
+    (1, 2, 'b')
+    """
+
+    def __init__(self, name: str, size: int) -> None:
+        self._name, self._size = name, size
+        self.strings: dict[int, str] = {}
+        self._last = 0  # the id entered last
+
+    def enter(self, entry: bytes) -> int:
+        """Takes an RdfNameEntry, RdfPrefixEntry or RdfDatatypeEntry, and gives its id.
+
+        Raises:
+            Malformed: no such entry, or an id that the table's size excludes.
+        """
+        number, string = 0, ""
+        if entry[:1] == b"\x12" and entry[1:2] == bytes((len(entry) - 2 & 0x7F,)) and len(entry) < 0x82:
+            string = text(entry[2:], f"an entry of {self._name}")  # most: the next id, and less than 128 bytes
+        else:
+            for field, value in fields(entry):
+                if field == 1:
+                    number = integer(value, "the id of an entry")
+                elif field == 2:
+                    string = text(value, f"an entry of {self._name}")
+        number = number or self._last + 1
+        if number > self._size:
+            raise Malformed(f"entry {number} in a table of {self._size} {self._name}")
+        self.strings[number] = string
+        self._last = number
+        return number
+
+    def get(self, number: int) -> str:
+        """The string with an id.
+
+        Raises:
+            Malformed: there is none.
+        """
+        try:
+            return self.strings[number]
+        except KeyError:
+            raise Malformed(f"{number} is not in the table of {self._name}") from None

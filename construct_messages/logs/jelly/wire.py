@@ -64,15 +64,16 @@ def read_varint(data: bytes | bytearray, start: int) -> tuple[int, int]:
     (300, 2)
     """
     number = shift = 0
-    for place in range(start, min(start + 10, len(data))):
-        byte = data[place]
-        number |= (byte & 0x7F) << shift
+    for byte in data[start : start + 10]:
+        start += 1
         if byte < 0x80:
+            number |= byte << shift
             if number >> 64:
                 break
-            return number, place + 1
+            return number, start
+        number |= (byte & 0x7F) << shift
         shift += 7
-    raise Malformed("a varint that ends too late" if len(data) - start >= 10 else "the end within a varint")
+    raise Malformed("a varint of more than 64 bits" if shift >= 63 else "the end within a varint")
 
 
 def read_field(data: bytes, start: int) -> tuple[int, int | bytes, int]:

@@ -1,0 +1,246 @@
+"""Reads terms from the fields of Jelly statements, with the lookup tables that they refer to.
+
+An IRI is made and checked once for each pair of table entries, a datatype or a language once for its bytes. Which
+rows a frame may have, and what becomes of the terms, is `rows.py`'s to say.
+
+Jelly 1.1, serialization: RdfIri, RdfLiteral, RdfTriple, RdfQuad, RdfGraphStart of rdf.proto.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
+
+from construct_messages.errors import TermError
+from construct_messages.logs.jelly.options import StreamOptions
+from construct_messages.logs.jelly.tables import Entries
+from construct_messages.logs.jelly.wire import DEEPEST, Malformed, delimited, fields, integer, read_varint, text, varint
+from construct_messages.logs.parsed import Labels
+from construct_messages.terms import Term, blank, escape, has_blank, iri, literal, map_blanks, triple
+
+ReadTerm: TypeAlias = Callable[[bytes], Term | None]
+Fields: TypeAlias = Mapping[int, tuple[int, ReadTerm]]
+"""Where a statement's term goes and what reads it, by the number of its field."""
+
+UNSET: Final = Term("")
+POSITIONS: Final = ("subject", "predicate", "object", "graph")
+_NO_SUFFIXES: Final = {b"": '"'}
+_MOST: Final = 1 << 16  # parsed bytes to remember
+_MOST_PREFIXES: Final = 1 << 8  # of one name
+
+
+class TermReader:
+    """Reads the terms of one stream, strictly in order.
+
+    Args:
+        options: of the stream.
+        generalized: whether terms may stand where RDF has no place for them.
+        scoped: whether blank node labels mean the nodes of one frame; if so, they are made unique in the log.
+
+    Attributes:
+        state: what the next IRI depends on: id and string of the last prefix, id of the last name.
+    """
+
+    def __init__(self, options: StreamOptions, *, generalized: bool, scoped: bool) -> None:
+        self.names = Entries("names", options.names)
+        self.prefixes = Entries("prefixes", options.prefixes)
+        self.datatypes = Entries("datatypes", options.datatypes)
+        self.state = (0, "", 0)
+        self._scoped = scoped
+        self._labels = Labels(0)
+        self._depth = 0
+        # by the id of the name and by the prefix itself, so that another prefix with the same id changes nothing
+        self._iris: dict[int, dict[str, Term]] = {}
+        self._ids: dict[bytes, tuple[int, int]] = {}
+        self._suffixes: dict[bytes, str] = dict(_NO_SUFFIXES)
+        read, node, value, quoted = self.iri, self.blank, self.literal, self.quoted
+        no_node, no_value, no_quoted, no_name = (
+            (node, value, quoted, value) if generalized else tuple(map(_only_generalized, _OUT_OF_PLACE))
+        )
+        terms = [(0, read), (0, node), (0, no_value), (0, no_quoted)]
+        terms += [(1, read), (1, no_node), (1, no_value), (1, no_quoted)]
+        terms += [(2, read), (2, node), (2, value), (2, quoted)]
+        graph = [(3, read), (3, node), (3, _default), (3, no_name)]
+        self.of_triple: Fields = dict(enumerate(terms, 1))
+        self.of_quad: Fields = dict(enumerate([*terms, *graph], 1))
+        self.of_graph_start: Fields = dict(enumerate(graph, 1))
+
+    # --- the tables ---
+
+    def enter_name(self, data: bytes) -> None:
+        """Takes an RdfNameEntry."""
+        self._iris[self.names.enter(data)] = {}
+
+    def enter_prefix(self, data: bytes) -> None:
+        """Takes an RdfPrefixEntry."""
+        number = self.prefixes.enter(data)
+        last, _, name = self.state
+        if number == last:
+            self.state = last, self.prefixes.get(number), name
+
+    def enter_datatype(self, data: bytes) -> None:
+        """Takes an RdfDatatypeEntry."""
+        self.datatypes.enter(data)
+        self._suffixes = dict(_NO_SUFFIXES)
+
+    # --- statements ---
+
+    def fill(self, terms: list[Term | None], data: bytes, known: Fields) -> None:
+        """Puts the terms that a statement has into their positions, and leaves the others as they are.
+
+        Takes any form that Protocol Buffers allows: of a term that comes twice the last one counts, or, if both are
+        messages of one field, the two are one.
+
+        Raises:
+            Malformed: no such statement, or a term that is none.
+        """
+        found: dict[int, tuple[int, bytes]] = {}
+        for number, value in fields(data):
+            if number not in known:
+                continue
+            position = known[number][0]
+            if isinstance(value, int):
+                raise Malformed(f"the {POSITIONS[position]} is a number, where bytes are due")
+            before = found.get(position)
+            if before and before[0] == number and number % 4 != 2:  # all but labels of blank nodes are messages
+                value = before[1] + value
+            found[position] = (number, value)
+        for position, (number, value) in sorted(found.items()):
+            terms[position] = known[number][1](value)
+
+    def quoted(self, data: bytes) -> Term:
+        """The triple term of an RdfTriple."""
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise Malformed(f"more than {DEEPEST} quoted triples in each other")
+        terms: list[Term | None] = [UNSET] * 3
+        self.fill(terms, data, self.of_triple)
+        if UNSET in terms:
+            raise Malformed(f"a quoted triple without its {POSITIONS[terms.index(UNSET)]}, which cannot be repeated")
+        self._depth -= 1
+        return triple(*terms)  # type: ignore[arg-type] # only a graph is None
+
+    def restore(self, state: tuple[int, str, int]) -> None:
+        """Goes back to where a statement began that is to be read again."""
+        self.state = state
+        self._depth = 0
+
+    def new_scope(self, number: int, terms: list[Term | None]) -> None:
+        """Forgets the labels of the last frame.
+
+        Args:
+            number: of the frame that comes.
+            terms: which the frame may repeat; a node in them becomes one of this frame.
+        """
+        before, self._labels = self._labels, Labels(number)
+        if before:
+            written = {node: label for label, node in before.items()}
+            for position, term in enumerate(terms):
+                if term and has_blank(term):
+                    terms[position] = map_blanks(term, lambda node: self._labels[written[node]])
+
+    # --- terms ---
+
+    def iri(self, data: bytes) -> Term:
+        """The term of an RdfIri."""
+        prefix, name = self._ids.get(data) or self._read_ids(data)
+        last, begin, before = self.state
+        if not name:
+            name = before + 1
+        try:
+            if prefix:
+                begin = self.prefixes.strings[prefix]
+                self.state = prefix, begin, name
+            else:
+                self.state = last, begin, name
+            return self._iris[name][begin]
+        except KeyError:
+            return self._new_iri(prefix, name)
+
+    def _read_ids(self, data: bytes) -> tuple[int, int]:
+        prefix = name = 0
+        for number, value in fields(data):
+            if number == 1:
+                prefix = integer(value, "the prefix of an IRI")
+            elif number == 2:
+                name = integer(value, "the name of an IRI")
+        if len(self._ids) >= _MOST:
+            self._ids.clear()
+        self._ids[data] = prefix, name
+        return prefix, name
+
+    def _new_iri(self, prefix: int, name: int) -> Term:
+        begin = self.prefixes.get(prefix) if prefix else self.state[1]
+        value = begin + self.names.get(name)
+        known = self._iris[name]
+        if len(known) >= _MOST_PREFIXES:
+            known.clear()
+        known[begin] = term = _legal(lambda: iri(value))
+        return term
+
+    def blank(self, data: bytes) -> Term:
+        """The term of a blank node's label."""
+        label = text(data, "the label of a blank node")
+        return self._labels[Term(label)] if self._scoped else _legal(lambda: blank(label))
+
+    def literal(self, data: bytes) -> Term:
+        """The term of an RdfLiteral."""
+        try:
+            size, start = data[1], 2
+            if size > 0x7F:
+                size, start = read_varint(data, 1)
+            end = start + size
+            if data[0] == 0x0A and end <= len(data):
+                suffix = self._suffixes[data[end:]]
+                lexical = data[start:end].decode()
+                if not lexical.isprintable() or '"' in lexical or "\\" in lexical:
+                    lexical = escape(lexical)
+                return Term(f'"{lexical}{suffix}')
+        except (IndexError, KeyError, UnicodeDecodeError):
+            pass  # empty, of a datatype or language not met yet, or malformed
+        return self._any_literal(data)
+
+    def _any_literal(self, data: bytes) -> Term:
+        lexical, language, datatype = "", None, None
+        value: int | bytes = b""
+        for number, part in fields(data):
+            if number == 1:
+                lexical = text(part, "a literal")
+            elif number == 2:
+                value, language, datatype = part, text(part, "a language tag"), None
+            elif number == 3:
+                value, language, datatype = part, None, self.datatypes.get(integer(part, "a datatype"))
+        term = _legal(lambda: literal(lexical, language=language, datatype=datatype))
+        if value:
+            if len(self._suffixes) >= _MOST:
+                self._suffixes = dict(_NO_SUFFIXES)
+            # what producers write for it behind the lexical form
+            written = b"\x12" + delimited(value) if isinstance(value, bytes) else b"\x18" + varint(value)
+            self._suffixes[written] = term[term.rindex('"') :]
+        return term
+
+
+_OUT_OF_PLACE: Final = (
+    "a blank node as predicate",
+    "a literal as subject or predicate",
+    "a quoted triple as subject or predicate",
+    "a literal as the name of a graph",
+)
+
+
+def _only_generalized(what: str) -> ReadTerm:
+    def refuse(_: bytes) -> Term:
+        raise Malformed(f"{what}, where RDF has no place for it", hint="read the log with generalized=True")
+
+    return refuse
+
+
+def _default(_: bytes) -> None:
+    """The default graph."""
+
+
+def _legal(make: Callable[[], Term]) -> Term:
+    try:
+        return make()
+    except TermError as error:
+        raise Malformed(error.message) from None
