@@ -17,6 +17,7 @@ FLOORS = [
     for floor in (
         "errors / compression / unpacking",
         "terms",
+        "isomorphism",
         "message / solutions / formats",
         "template / negotiation",
         "query",
@@ -45,6 +46,7 @@ PURE = {
     "results",
     "logs",
     "grouping",
+    "isomorphism",
     "spaces",
 }
 IO_MODULES = {
