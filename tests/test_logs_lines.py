@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import gc
 import tracemalloc
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
@@ -425,6 +426,7 @@ def test_each_byte_is_looked_at_a_few_times(case: str, monkeypatch: pytest.Monke
 
 def peak(run: Callable[[], object]) -> int:
     """The most memory in bytes that is held at once within a call."""
+    gc.collect()
     tracemalloc.start()
     try:
         run()
@@ -441,7 +443,7 @@ def test_memory_is_that_of_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
         assert sum(1 for _ in stream(log)) == messages
 
     few, many = peak(lambda: count(500)), peak(lambda: count(5000))
-    assert many < few + 100_000
+    assert many < few + 500_000, "what is kept of each message would be four times as much"
 
 
 def test_memory_is_bounded_where_no_line_ends() -> None:
