@@ -22,7 +22,7 @@ FLOORS = [
         "template / negotiation",
         "query",
         "results",
-        "sources / logs / output / grouping / spaces",
+        "sources / logs / output / grouping / spaces / inspection / comparison",
         "assembly / reading",
         "writing",
         "construct",
@@ -46,6 +46,8 @@ PURE = {
     "results",
     "logs",
     "grouping",
+    "comparison",
+    "inspection",
     "isomorphism",
     "spaces",
 }
