@@ -16,7 +16,7 @@ from construct_messages.logs.jelly.options import StreamOptions
 from construct_messages.logs.jelly.tables import Entries
 from construct_messages.logs.jelly.wire import DEEPEST, Malformed, delimited, fields, integer, read_varint, text, varint
 from construct_messages.logs.parsed import Labels
-from construct_messages.terms import Term, blank, escape, has_blank, iri, literal, map_blanks, triple
+from construct_messages.terms import Term, blank, escape, iri, is_blank, is_triple, literal, triple, triple_parts
 
 ReadTerm: TypeAlias = Callable[[bytes], Term | None]
 Fields: TypeAlias = Mapping[int, tuple[int, ReadTerm]]
@@ -135,9 +135,13 @@ class TermReader:
         before, self._labels = self._labels, Labels(number)
         if before:
             written = {node: label for label, node in before.items()}
-            for position, term in enumerate(terms):
-                if term and has_blank(term):
-                    terms[position] = map_blanks(term, lambda node: self._labels[written[node]])
+
+            def renew(term: Term) -> Term:
+                if is_triple(term):  # of a generalized one the predicate as well
+                    return triple(*map(renew, triple_parts(term)))
+                return self._labels[written[term]] if is_blank(term) else term
+
+            terms[:] = [renew(term) if term else term for term in terms]
 
     # --- terms ---
 
