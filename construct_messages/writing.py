@@ -145,12 +145,7 @@ class _Log:
         prefixes: Mapping[str, str] | None,
         graphs: bool | None,
     ) -> None:
-        name = os.fspath(target) if isinstance(target, (str, os.PathLike)) else None
-        if name is not None and is_archive_name(name):
-            raise UsageError(
-                f"{name}: archives are read, and not written", hint="name it .nq.gz, .trig.zst or the like"
-            )
-        self._format, self._syntax = find_log(default_format(name) if format is None else format, messages)
+        self._format, self._syntax = find_log(format_of_target(target, format), messages)
         self._stream, self._prefixes, self._graphs = stream, prefixes, graphs
         self._encoder: Encoder | None = None
         self.messages = 0
