@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, Protocol
 
-from construct_messages.formats import JELLY, N_QUADS, N_TRIPLES, NDJSON_LD, RDF_XML, TRIG, TURTLE, Format, Syntax
+from construct_messages.formats import (
+    JELLY,
+    N_QUADS,
+    N_TRIPLES,
+    NDJSON_LD,
+    RDF_XML,
+    TRIG,
+    TURTLE,
+    YAML_LD,
+    Format,
+    Syntax,
+)
 from construct_messages.logs.jelly.decoder import JellyDecoder
 from construct_messages.logs.jelly.encoder import JellyEncoder
 from construct_messages.logs.jsonld import JsonLdDecoder, JsonLdEncoder
@@ -14,6 +25,7 @@ from construct_messages.logs.lines_decoder import LinesDecoder
 from construct_messages.logs.rdfxml import RdfXmlDecoder, RdfXmlEncoder
 from construct_messages.logs.turtle import TurtleEncoder
 from construct_messages.logs.turtle_decoder import TurtleDecoder
+from construct_messages.logs.yamlld import YamlLdDecoder, YamlLdEncoder
 from construct_messages.message import Message
 from construct_messages.solutions import Solutions
 from construct_messages.template import Template
@@ -119,6 +131,8 @@ def encoder_for(
         return JellyEncoder(graphs=graphs)
     if format is NDJSON_LD:
         return JsonLdEncoder(prefixes)
+    if format is YAML_LD:
+        return YamlLdEncoder(prefixes)
     raise NotImplementedError(format.name)
 
 
@@ -150,4 +164,6 @@ def decoder_for(
         return JellyDecoder(message_bytes=message_bytes)
     if format is NDJSON_LD:
         return JsonLdDecoder(base=base, contexts=contexts, message_bytes=message_bytes)
+    if format is YAML_LD:
+        return YamlLdDecoder(base=base, contexts=contexts, message_bytes=message_bytes)
     raise NotImplementedError(format.name)

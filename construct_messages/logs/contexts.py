@@ -15,8 +15,9 @@ from pyld.context_resolver import ContextResolver  # type: ignore[import-untyped
 
 from construct_messages.errors import ConstructMessagesError, UsageError
 
-# PyLD takes an IRI of example.org for a base where there is none; under this one, what is relative stays no IRI
-_NO_BASE: Final = "no-base:<>/"
+# PyLD takes an IRI of example.org for a base where there is none; under this one, what is relative becomes no IRI: to
+# PyLD it is absolute, but no scheme has a comma
+_NO_BASE: Final = "no,base:<>/"
 _MOST_CONTEXTS: Final = 100
 
 

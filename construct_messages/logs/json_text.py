@@ -23,7 +23,33 @@ _MAYBE_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 _ESCAPE: Final = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.", re.DOTALL
 )
-_DOUBLE_DIGITS: Final = 309  # the largest xsd:double has as many before its point
+
+
+def integer(digits: str, base: int = 10) -> int | float:
+    """An integer as JSON-LD takes it: from 10²¹ on it is a double (API, section 8.6, step 10).
+
+    Raises:
+        OverflowError: it is past the range of doubles.
+
+    >>> integer("-12"), integer("1" + 21 * "0")
+    (-12, 1e+21)
+    """
+    if base == 10 and len(digits) > 310:
+        raise OverflowError
+    value = int(digits, base)
+    return float(value) if abs(value) >= 10**21 else value
+
+
+def double(text: str) -> float:
+    """A number with a fraction or an exponent.
+
+    Raises:
+        OverflowError: it is past the range of doubles.
+    """
+    value = float(text)
+    if isinf(value):
+        raise OverflowError
+    return value
 
 
 class JsonReader:
@@ -98,17 +124,19 @@ class JsonReader:
         return read
 
     def _float(self, text: str) -> float:
-        value = float(text)
-        if isinf(value):
-            raise self._error(f"the number {text[:40]} is past the range of xsd:double", hint="write it as a string")
-        return value
+        try:
+            return double(text)
+        except OverflowError as error:
+            raise self._too_large(text) from error
 
     def _int(self, text: str) -> int | float:
-        # from here on a number is a double to JSON-LD (API, section 8.6, step 10)
-        if len(text) > 21:
-            return self._float(text if len(text) <= _DOUBLE_DIGITS + 1 else text[: _DOUBLE_DIGITS + 2])
-        value = int(text)
-        return float(value) if abs(value) >= 10**21 else value
+        try:
+            return integer(text)
+        except OverflowError as error:
+            raise self._too_large(text) from error
+
+    def _too_large(self, text: str) -> LogError:
+        return self._error(f"the number {text[:40]} is past the range of xsd:double", hint="write it as a string")
 
     def _constant(self, text: str) -> Any:
         raise self._error(f"{text} is no JSON number", hint='write it as {"@value": …, "@type": "xsd:double"}')

@@ -7,6 +7,7 @@ RDF Messages for NDJSON-LD (https://w3c-cg.github.io/rsp/messages/). Here are th
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -24,7 +25,6 @@ from construct_messages.template import Template
 
 assert NDJSON_LD.own is not None
 _SYNTAX: Final[Syntax] = NDJSON_LD.own
-_BOM: Final = b"\xef\xbb\xbf"
 
 
 class JsonLdEncoder:
@@ -114,7 +114,7 @@ class JsonLdDecoder:
 
     def close(self) -> Iterator[Message]:
         """The message of a last line that has no end; see `Decoder.close`."""
-        if self._line and not (self._line_number == 1 and self._line == _BOM):
+        if self._line and not (self._line_number == 1 and self._line == BOM_UTF8):
             yield from self._read()
 
     def _hold(self, piece: bytes) -> None:
@@ -149,7 +149,7 @@ class JsonLdDecoder:
     def _text(self) -> str:
         line = bytes(self._line)
         if self._line_number == 1:
-            line = line.removeprefix(_BOM)
+            line = line.removeprefix(BOM_UTF8)
         try:
             return line.decode()
         except UnicodeDecodeError as error:

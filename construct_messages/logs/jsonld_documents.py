@@ -16,6 +16,7 @@ import msgspec
 import pyoxigraph as ox
 
 from construct_messages.errors import LogError, Position, UsageError
+from construct_messages.logs.jsonld_nodes import is_iri
 from construct_messages.logs.parsed import Labels, to_message
 from construct_messages.message import Message
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _GEN_DELIMS: Final = (":", "/", "?", "#", "[", "]", "@")
 _NAME: Final = re.compile(r"(?!_$)[^@:/][^:/]*")
 _ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
+_PLAIN_BASE: Final = re.compile(r"[a-z]+://[^/?#]*/(?:(?!/\.).)*")
 _UNSET: Final = object()
 
 
@@ -35,6 +37,9 @@ class Documents:
     Args:
         base: the IRI that relative IRIs resolve against.
         contexts: see `Contexts`.
+
+    Raises:
+        UsageError: a base that is no absolute IRI.
 
     Attributes:
         prefixes: what the active contexts so far have declared.
@@ -48,7 +53,11 @@ class Documents:
     """
 
     def __init__(self, base: str | None, contexts: Mapping[str, Any] | None) -> None:
+        if base is not None and not is_iri(base):
+            raise UsageError(f"the base <{base}> is no absolute IRI", hint="give one such as https://example.org/")
         self._base, self._given = base, contexts
+        # relative IRIs mean the same to both libraries only under such a base
+        self._plain_base = base is None or _PLAIN_BASE.fullmatch(base) is not None
         self._active: Any = _UNSET
         self._only_prefixes = True  # in the active context, so that pyoxigraph understands it as PyLD does
         self.prefixes: dict[str, str] = {}
@@ -89,17 +98,61 @@ class Documents:
         self.prefixes.update(declared)
 
     def _quads(self, document: Any) -> list[ox.Quad]:
+        plain = self._only_prefixes and self._plain_base and _is_node(document)
         if self._active is not _UNSET:
             document = {"@context": self._active, "@graph": document}
-        encoded = msgspec.json.encode(document)
-        # relative IRIs and contexts are PyLD's: pyoxigraph keeps dot segments of a base, and loads no context
-        contexts = 0 if self._active is _UNSET or not self._only_prefixes else 1
-        if self._base is not None or not self._only_prefixes or encoded.count(b'"@context"') > contexts:
-            encoded = msgspec.json.encode(self._contexts.expand(document))
+        if not plain:
+            document = self._contexts.expand(document)
         try:
-            return list(ox.parse(encoded, format=ox.RdfFormat.JSON_LD))
+            return list(
+                ox.parse(
+                    msgspec.json.encode(document),
+                    format=ox.RdfFormat.JSON_LD,
+                    base_iri=self._base if plain else None,
+                )
+            )
         except SyntaxError as error:
             raise UsageError(f"malformed JSON-LD: {error.msg}") from error
+
+
+# --- what needs no expansion: documents that pyoxigraph takes for what PyLD does (tests/test_logs_jsonld_documents.py)
+
+
+def _is_node(node: Any) -> bool:
+    """Whether it is a node object of IRIs, compact IRIs and values, without a context or a rarer keyword."""
+    if not isinstance(node, dict):
+        return False
+    for key, value in node.items():
+        if key == "@id":
+            plain = _is_name(value)
+        elif key == "@type":
+            plain = all(map(_is_name, value)) if isinstance(value, list) else _is_name(value)
+        elif key == "@graph":
+            plain = all(map(_is_node, value)) if isinstance(value, list) else _is_node(value)
+        elif key == "@included":
+            plain = isinstance(value, list) and all(_is_node(node) and node.keys() - {"@id"} for node in value)
+        else:
+            plain = _ABSOLUTE.match(key) is not None and (
+                all(map(_is_value, value)) if isinstance(value, list) else _is_value(value)
+            )
+        if not plain:
+            return False
+    return True
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and not value.startswith("@")
+
+
+def _is_value(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return isinstance(value, str | int | float)
+    if "@value" not in value:
+        return _is_node(value)
+    tags = value.keys() - {"@value"}
+    if tags == {"@type"}:
+        return isinstance(value["@value"], str | int | float) and _is_name(value["@type"])
+    return tags <= {"@language"} | {"@direction"} and all(isinstance(part, str) for part in value.values())
 
 
 def _declared(context: Any) -> tuple[dict[str, str], bool]:

@@ -40,7 +40,7 @@ def context_of(prefixes: Mapping[str, str]) -> dict[str, Any]:
     named = {
         prefix: namespace
         for prefix, namespace in prefixes.items()
-        if prefix not in ("", "_") and not set("@:/") & set(prefix) and _is_iri(namespace)
+        if prefix not in ("", "_") and not set("@:/") & set(prefix) and is_iri(namespace)
     }
     # a namespace that begins like a prefix would be a compact IRI
     schemes = {namespace.partition(":")[0] for namespace in named.values()}
@@ -165,7 +165,7 @@ class Names(dict[Term, str]):
         return name
 
     def _of_iri(self, iri: str) -> str:
-        if not _is_iri(iri):
+        if not is_iri(iri):
             raise CannotCarry(
                 f"readers of JSON-LD drop <{iri}>, which is no IRI by RFC 3987",
                 hint="percent-encode what no IRI may hold, or write N-Quads",
@@ -225,7 +225,8 @@ def remember(texts: dict[Term, Any], term: Term, text: object) -> None:
         texts[term] = text
 
 
-def _is_iri(value: str) -> bool:
+def is_iri(value: str) -> bool:
+    """Whether it is an absolute IRI by RFC 3987."""
     try:
         ox.NamedNode(value)
     except ValueError:
