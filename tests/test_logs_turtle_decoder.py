@@ -10,15 +10,11 @@ from typing import NamedTuple
 import pyoxigraph as ox
 import pytest
 import rdflib
-from hypothesis import event, given
-from hypothesis import strategies as st
 
-from construct_messages.errors import LimitExceeded, LogError, Position, UsageError
-from construct_messages.formats import RDFM, SYNTAXES, TRIG, TURTLE, Format, find_format, find_syntax
+from construct_messages.errors import LimitExceeded, LogError, UsageError
+from construct_messages.formats import RDFM, TRIG, TURTLE, Format, find_format, find_syntax
 from construct_messages.logs import decoder_for
 from construct_messages.logs.parsed import to_message
-from construct_messages.logs.turtle_scanner import Kind as Marked
-from construct_messages.logs.turtle_scanner import TurtleScanner
 from construct_messages.message import Message
 from tests.conftest import shared_path
 from tests.log_kinds import Kind, Reading, cut, isomorphic, read, single_bytes
@@ -141,12 +137,14 @@ READ = {
     ),
     "behind every bracket": (
         "trig",
-        f"{NEW}<a:g>{{<a:s> <a:p> <<( <a:s> <a:p> <<(<a:s> <a:p> 'x')>> )>>}}MESSAGE GRAPH<a:g>{{<a:s><a:p><a:o>.}}MESSAGE"
+        f"{NEW}<a:g>{{<a:s> <a:p> <<( <a:s> <a:p> <<(<a:s> <a:p> 'x')>> )>>}}MESSAGE "
+        "GRAPH<a:g>{<a:s><a:p><a:o>.}MESSAGE"
         "<< <a:s> <a:p> <a:o> ~ <a:r> >> <a:p> <a:o>.MESSAGE",
         [
             '<a:s> <a:p> <<( <a:s> <a:p> <<( <a:s> <a:p> "x" )>> )>> <a:g> .',
             "<a:s> <a:p> <a:o> <a:g> .",
-            "<a:r> <http://www.w3.org/1999/02/22-rdf-syntax-ns#reifies> <<( <a:s> <a:p> <a:o> )>> . <a:r> <a:p> <a:o> .",
+            "<a:r> <http://www.w3.org/1999/02/22-rdf-syntax-ns#reifies> <<( <a:s> <a:p> <a:o> )>> . "
+            "<a:r> <a:p> <a:o> .",
         ],
     ),
     # --- what messages hold ---
@@ -181,9 +179,11 @@ READ = {
     "directions": ("ttl", 'VERSION "1.2-basic-messages" <a:s> <a:p> "x"@ar--rtl .', ['<a:s> <a:p> "x"@ar--rtl .']),
     "literals beside graphs": (
         "trig",
-        "<a:g> { <a:s> <a:p> '\" ', ' x'@en-gb, ' 1'^^<a:d>, _:b, <a:o>, <<( <a:s> <a:p> ' )>> ' )>> } _:g { <a:s> <a:p> 'x' }",
+        "<a:g> { <a:s> <a:p> '\" ', ' x'@en-gb, ' 1'^^<a:d>, _:b, <a:o>, <<( <a:s> <a:p> ' )>> ' )>> } "
+        "_:g { <a:s> <a:p> 'x' }",
         [
-            '<a:s> <a:p> "\\" " <a:g> . <a:s> <a:p> " x"@en-gb <a:g> . <a:s> <a:p> " 1"^^<a:d> <a:g> . <a:s> <a:p> _:b <a:g> .\n'
+            '<a:s> <a:p> "\\" " <a:g> . <a:s> <a:p> " x"@en-gb <a:g> . <a:s> <a:p> " 1"^^<a:d> <a:g> .\n'
+            "<a:s> <a:p> _:b <a:g> .\n"
             '<a:s> <a:p> <a:o> <a:g> . <a:s> <a:p> <<( <a:s> <a:p> " )>> " )>> <a:g> . <a:s> <a:p> "x" _:g .'
         ],
     ),

@@ -178,9 +178,12 @@ class TurtleScanner:
                 return None
             mark, byte = None, text[self._at]
             match self._mode:
+                case _Mode.BETWEEN if not quick and self._is_other(byte):
+                    self._last = _Last.OTHER
+                case _Mode.BETWEEN if self._last is _Last.MESSAGE and byte != _OPENS_COMMENT:
+                    mark = self._message(byte)
                 case _Mode.BETWEEN:
-                    mark = self._expected(byte)
-                    if mark is None and not self._begin(byte):
+                    if not self._begin(byte):
                         return None
                 case _Mode.WORD if byte == _DOT:
                     self._mode, self._word_end = _Mode.DOTS, self._at
@@ -218,16 +221,18 @@ class TurtleScanner:
         self._mode, self._quote = _Mode.BETWEEN, ""
         self._last, self._at = last, at
 
-    def _expected(self, byte: int) -> Mark | None:
-        """What the last token makes of the next one, which begins with `byte`."""
-        if byte == _OPENS_COMMENT:
-            return None
-        if self._last is _Last.MESSAGE:
-            self._at += byte == _DOT
-            return Mark(Kind.MESSAGE if byte == _DOT else Kind.DOTLESS, self._last_start, self._at)
-        goes_on = (self._last is _Last.STRING and byte == _AT) or (self._last is _Last.VERSION and byte in _QUOTES)
-        self._last = self._last if goes_on else _Last.OTHER
-        return None
+    def _is_other(self, byte: int) -> bool:
+        """Whether the last token has no say in the next one, which begins with `byte`."""
+        match self._last:
+            case _Last.STRING:
+                return byte not in (_AT, _OPENS_COMMENT)
+            case _Last.VERSION:
+                return byte not in (*_QUOTES, _OPENS_COMMENT)
+        return False
+
+    def _message(self, byte: int) -> Mark:
+        self._at += byte == _DOT
+        return Mark(Kind.MESSAGE if byte == _DOT else Kind.DOTLESS, self._last_start, self._at)
 
     def _begin(self, byte: int) -> bool:
         """Enters a token; says whether enough of it is there to tell which it is."""
