@@ -193,7 +193,7 @@ class YamlReader:
                 f"the number {text[:40]} is past the range of xsd:double", event.start_mark, "put it into quotes"
             ) from error
 
-    def _unknown_tag(self, event: yaml.NodeEvent) -> LogError:
+    def _unknown_tag(self, event: yaml.ScalarEvent | yaml.CollectionStartEvent) -> LogError:
         return self._error(
             f"the tag {event.tag} is none of the core schema for such a value",
             event.start_mark,

@@ -84,12 +84,25 @@ class YamlLdEncoder:
         return ByMessage(self.encode, template)
 
 
+class _Dumper(yaml.CSafeDumper):
+    """In quotes, a string depends on the schema of no reader."""
+
+    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002 - PyYAML's signature
+        """No value is written as an alias of another."""
+        return True
+
+    def represent_string(self, text: str) -> yaml.ScalarNode:
+        """A string."""
+        return self.represent_scalar("tag:yaml.org,2002:str", text, style='"')
+
+
+_Dumper.add_representer(str, _Dumper.represent_string)
+
+
 def _write(document: Mapping[str, Any]) -> bytes:
     written: bytes = yaml.dump(
         document,
-        Dumper=yaml.CSafeDumper,
-        # in quotes nothing depends on the schema of the reader
-        default_style='"',
+        Dumper=_Dumper,
         default_flow_style=False,
         explicit_start=True,
         explicit_end=True,
