@@ -199,6 +199,8 @@ def messages(
 ) -> list[Message]:
     """Messages of one log: hostile terms, labels that several of them use, named graphs, some messages empty or equal.
 
+    Each of what may be is there in two examples of three, so that some examples have none of it.
+
     Args:
         graphs: whether quads may stand in named graphs.
         triple_terms: whether objects may be triple terms.
@@ -206,12 +208,17 @@ def messages(
         any_text: whether literals may hold characters that XML has no way to write.
         any_predicate: whether predicates may be IRIs that end in no XML name.
     """
-    nodes = st.one_of(IRIS, SCHEMES, BLANKS, BLANKS)
+    often = st.sampled_from([True, True, False])
+    graphs, triple_terms, directions, any_text, any_predicate = (
+        may and draw(often) for may in (graphs, triple_terms, directions, any_text, any_predicate)
+    )
+    nodes = st.sampled_from([IRIS, SCHEMES, BLANKS, BLANKS]).flatmap(lambda kind: kind)
     predicates = st.one_of(NAMED, IRIS, SCHEMES) if any_predicate else NAMED
     objects = st.one_of(nodes, _literals(PRINTABLE | TEXT if any_text else PRINTABLE, directions=directions))
     if triple_terms:
         inner = st.builds(terms.triple, nodes, predicates, objects)
-        objects = st.one_of(objects, objects, inner, st.builds(terms.triple, nodes, predicates, inner))
+        kinds = [objects, inner, st.builds(terms.triple, nodes, predicates, inner)]
+        objects = st.sampled_from(kinds).flatmap(lambda kind: kind)
     # few subjects and predicates in one example, so that statements belong together
     few = draw(st.lists(st.tuples(nodes, predicates), min_size=1, max_size=3))
     quads = st.builds(
