@@ -56,18 +56,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:
         # a service manager's stop must not leave a hidden half log behind: let it unwind like Ctrl-C
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))
+    trouble: int = options.trouble
     try:
         return int(options.command(options))
     except ConstructMessagesError as error:
         report(error, debug=options.debug)
-        return next(status for kind, status in _EXIT_STATUS if isinstance(error, kind))
+        return trouble or next(status for kind, status in _EXIT_STATUS if isinstance(error, kind))
     except OSError as error:
         # what is still buffered for standard output would fail again at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
-            return 0  # the reader has seen enough
+            return trouble  # 0: the reader has seen enough
         report(error, debug=options.debug)
-        return _CANNOT_WRITE
+        return trouble or _CANNOT_WRITE
     except KeyboardInterrupt:
         return _INTERRUPTED
 
@@ -79,6 +80,8 @@ def build_parser() -> argparse.ArgumentParser:
         description="One RDF Message per SPARQL CONSTRUCT solution.",
         allow_abbrev=False,
     )
+    # the status of all that goes wrong, for commands where 1 is an answer
+    parser.set_defaults(trouble=0)
     parser.add_argument("--version", action="version", version=f"%(prog)s {version('construct-messages')}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     run.add(commands)

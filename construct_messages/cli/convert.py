@@ -9,8 +9,7 @@ from itertools import chain, islice
 from typing import Final
 
 from construct_messages.cli.arguments import Commands
-from construct_messages.cli.logs import STANDARD, add_input, add_output, add_reports, open_log
-from construct_messages.cli.progress import progress
+from construct_messages.cli.logs import STANDARD, add_input, add_output, add_reports, open_log, watched
 from construct_messages.errors import CannotFold, UsageError
 from construct_messages.formats import find_format, format_of_file
 from construct_messages.message import Message
@@ -45,7 +44,7 @@ def add(commands: Commands) -> None:
     spaces.add_argument("--unfold", action="store_true", help="make named graphs of what is folded")
     add_input(convert)
     add_output(convert, "what the extension of OUT says, else nq")
-    add_reports(convert, progress=True)
+    add_reports(convert)
 
     head = commands.add_parser(
         "head",
@@ -75,7 +74,7 @@ def add(commands: Commands) -> None:
         command.add_argument("--output", metavar="FILE", default=STANDARD, help="write FILE instead of standard output")
         add_input(command)
         add_output(command, "what the extension of FILE says, else that of the log that is read")
-        add_reports(command, progress=True)
+        add_reports(command)
 
 
 def _convert(options: argparse.Namespace) -> int:
@@ -96,11 +95,10 @@ def _slice(options: argparse.Namespace) -> int:
     with open_log(options.log, options) as reader:
         end = None if options.count is None else options.first - 1 + options.count
         messages = _begun(islice(reader, options.first - 1, end))
-        format = options.format
-        if format is None and format_of_file(options.output) is None and reader.format is not None:
-            format = reader.format.extension
-        label = options.messages
-        if label is None and reader.syntax is not None and find_format(format or options.output)[1] is None:
+        format, label = options.format, options.messages
+        if format is None and (named := format_of_file(options.output) or reader.format):
+            format = named.extension
+        if label is None and format is not None and reader.syntax is not None and find_format(format)[1] is None:
             label = reader.syntax.label or None
         _write(reader, messages, options, format, label, graphs=_names_graphs(reader))
     return 0
@@ -136,9 +134,7 @@ def _write(
 ) -> None:
     standard = options.output == STANDARD
     target = sys.stdout.buffer if standard else options.output
-    with progress(
-        lambda: (reader.messages, reader.bytes_read), quiet=options.quiet, in_the_way=standard and sys.stdout.isatty()
-    ) as step:
+    with watched(reader, options, in_the_way=standard and sys.stdout.isatty()) as step:
         write_log(
             _stepping(messages, step), target, format, messages=label, prefixes=dict(reader.prefixes), graphs=graphs
         )

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import json
+import sys
+import time
+from itertools import chain, repeat
+from typing import Any, Final
 
 from construct_messages.cli.arguments import Commands
-from construct_messages.cli.logs import add_input, add_reports, open_log
+from construct_messages.cli.logs import STANDARD, add_input, add_reports, open_log, watched
 from construct_messages.cli.report import report
-from construct_messages.errors import ConstructMessagesError, LimitExceeded, LogError
+from construct_messages.comparison import Surplus, compare
+from construct_messages.errors import ConstructMessagesError, LimitExceeded, LogError, UsageError
+from construct_messages.inspection import Inspection
+from construct_messages.reading import LogReader
+
+_TROUBLE: Final = 2  # where 1 is an answer
+_BAR: Final = 40
+_MOST_PREFIXES: Final = 20
 
 
 def add(commands: Commands) -> None:
@@ -19,10 +31,36 @@ def add(commands: Commands) -> None:
         epilog="Exit status: 0 all are well-formed, 1 one is not, or has a message that is too large, 2 bad usage.",
         allow_abbrev=False,
     )
-    validate.set_defaults(command=_validate)
+    validate.set_defaults(command=_validate, trouble=_TROUBLE)
     validate.add_argument("logs", metavar="LOG", nargs="+", help="the logs to read; - for standard input")
     add_input(validate)
-    add_reports(validate, progress=False)
+    add_reports(validate)
+
+    inspect = commands.add_parser(
+        "inspect",
+        help="give figures of a log",
+        description="Read a log of RDF Messages to its end and tell what is in it.",
+        epilog="Exit status: 0 done, 1 figures not written, 2 bad usage, 3 malformed log, 4 past a limit.",
+        allow_abbrev=False,
+    )
+    inspect.set_defaults(command=_inspect)
+    inspect.add_argument("log", metavar="LOG", help="the log to read; - for standard input")
+    inspect.add_argument("--json", action="store_true", help="one JSON object, for programs")
+    add_input(inspect)
+    add_reports(inspect)
+
+    diff = commands.add_parser(
+        "diff",
+        help="compare two logs, message by message",
+        description="Tell in which messages two logs differ, and in what, whatever the labels of blank nodes.",
+        epilog="Exit status: 0 the same messages, 1 different ones, 2 trouble.",
+        allow_abbrev=False,
+    )
+    diff.set_defaults(command=_diff, trouble=_TROUBLE)
+    diff.add_argument("first", metavar="A", help="a log; - for standard input")
+    diff.add_argument("second", metavar="B", help="the log to compare it with")
+    add_input(diff)
+    add_reports(diff)
 
 
 def _validate(options: argparse.Namespace) -> int:
@@ -30,15 +68,114 @@ def _validate(options: argparse.Namespace) -> int:
     for name in options.logs:
         quads = 0
         try:
-            with open_log(name, options) as reader:
+            with open_log(name, options) as reader, watched(reader, options) as step:
                 for message in reader:
                     quads += len(message)
+                    step()
         except ConstructMessagesError as error:
             report(error, debug=options.debug)
-            status = max(status, 1 if isinstance(error, (LogError, LimitExceeded)) else 2)
+            status = max(status, 1 if isinstance(error, (LogError, LimitExceeded)) else _TROUBLE)
         else:
             print(f"{name}: ok, {counted(reader.messages, 'message')}, {counted(quads, 'quad')}", flush=True)
     return status
+
+
+def _inspect(options: argparse.Namespace) -> int:
+    inspection, started = Inspection(), time.monotonic()
+    with open_log(options.log, options) as reader, watched(reader, options) as step:
+        for message in reader:
+            inspection.add(message)
+            step()
+        figures = _figures(reader, inspection, time.monotonic() - started)
+    if options.json:
+        print(json.dumps(figures, ensure_ascii=False), flush=True)
+    else:
+        _show(options.log, figures)
+    return 0
+
+
+def _figures(reader: LogReader, inspection: Inspection, seconds: float) -> dict[str, Any]:
+    return {
+        "format": reader.format and reader.format.name,
+        "syntax": reader.syntax and (reader.syntax.label or None),
+        "version": reader.syntax and (reader.syntax.version or None),
+        "packing": (reader.packing or "").removeprefix(".") or None,
+        "archive": reader.archive,
+        "bytes": reader.bytes_read,
+        "seconds": round(seconds, 6),
+        **inspection.as_dict(),
+        "prefixes": dict(reader.prefixes),
+    }
+
+
+def _show(log: str, figures: dict[str, Any]) -> None:
+    # imported only here: no other command shows so much
+    from rich.console import Console
+    from rich.filesize import decimal
+    from rich.text import Text
+
+    console = Console(highlight=False, soft_wrap=True)
+
+    def line(label: str, text: str) -> None:
+        console.print(Text(f"{label:<14}", style="bold"), text, markup=False)
+
+    def within(messages: int) -> str:
+        return f"in {counted(messages, 'message')}"
+
+    sizes, seconds = figures["sizes"], max(figures["seconds"], 1e-6)
+    how = [figures["syntax"], figures["version"] if figures["syntax"] == "rdfm" else None]
+    how += [figures["packing"], "archive" if figures["archive"] else None]
+    line("log", log)
+    line("format", ", ".join(filter(None, [figures["format"], *how])))
+    line(
+        "read",
+        f"{counted(figures['bytes'], 'byte')} in {seconds:.3f} s: "
+        f"{figures['messages'] / seconds:,.0f} messages/s, {decimal(int(figures['bytes'] / seconds))}/s",
+    )
+    line("messages", f"{figures['messages']:,}, of which {figures['empty']:,} empty")
+    line("quads", f"{figures['quads']:,}")
+    if figures["messages"]:
+        line(
+            "in a message",
+            f"{sizes['smallest']:,} to {sizes['largest']:,}, median {sizes['median']:,}, mean {sizes['mean']:,.1f}; "
+            f"the largest is message {sizes['largest_message']:,}",
+        )
+    most = max((each["messages"] for each in figures["histogram"]), default=0)
+    for label, each in zip(chain(["sizes"], repeat("")), figures["histogram"], strict=False):
+        low, high, count = each["from"], each["to"], each["messages"]
+        width = round(_BAR * count / most)
+        line(label, f"{f'{low:,}' if low == high else f'{low:,} to {high:,}':<14} {count:>10,} {'█' * width}".rstrip())
+    more = "more than " if figures["more_graphs"] else ""
+    names = f", {more}{counted(figures['graphs'], 'name')}" if figures["graphs"] else ""
+    line("named graphs", within(figures["with_named_graphs"]) + names)
+    line("blank nodes", within(figures["with_blank_nodes"]))
+    line("triple terms", within(figures["with_triple_terms"]))
+    prefixes = list(figures["prefixes"].items())
+    for label, (prefix, iri) in zip(chain(["prefixes"], repeat("")), prefixes[:_MOST_PREFIXES], strict=False):
+        line(label, f"{prefix}: <{iri}>")
+    if len(prefixes) > _MOST_PREFIXES:
+        line("", f"and {len(prefixes) - _MOST_PREFIXES:,} more")
+
+
+def _diff(options: argparse.Namespace) -> int:
+    if options.first == options.second == STANDARD:
+        raise UsageError("both logs are standard input", hint="name a file for one of them")
+    same = True
+    with open_log(options.first, options) as first, open_log(options.second, options) as second:
+        for difference in compare(first, second):
+            if same:
+                print(f"--- {options.first}\n+++ {options.second}")
+                same = False
+            if isinstance(difference, Surplus):
+                longer = options.second if difference.second else options.first
+                print(f"{longer} has {difference.messages:,} more, from message {difference.number} on")
+            else:
+                print(f"message {difference.number}")
+                for sign, quads in (("-", difference.first_only), ("+", difference.second_only)):
+                    for quad in quads:
+                        print(sign, quad)
+    sys.stdout.flush()
+    return 0 if same else 1
 
 
 def counted(number: int, noun: str) -> str:

@@ -6,10 +6,12 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final
 
+from construct_messages.cli.progress import progress
 from construct_messages.errors import UsageError
 from construct_messages.formats import FORMATS, SYNTAXES
 from construct_messages.logs import MESSAGE_BYTES
@@ -56,10 +58,9 @@ def add_output(command: argparse.ArgumentParser, default: str) -> None:
     )
 
 
-def add_reports(command: argparse.ArgumentParser, *, progress: bool) -> None:
-    """Adds the options about what is shown."""
-    if progress:
-        command.add_argument("--quiet", action="store_true", help="no progress on a terminal")
+def add_reports(command: argparse.ArgumentParser) -> None:
+    """Adds the options about what is shown on standard error."""
+    command.add_argument("--quiet", action="store_true", help="no progress on a terminal")
     command.add_argument("--debug", action="store_true", help="show where in the program an error arose")
 
 
@@ -77,6 +78,13 @@ def open_log(name: str, options: argparse.Namespace) -> LogReader:
         contexts=_contexts(options.context),
         message_bytes=options.max_message_bytes,
     )
+
+
+def watched(
+    reader: LogReader, options: argparse.Namespace, *, in_the_way: bool = False
+) -> AbstractContextManager[Callable[[], None]]:
+    """The progress of reading a log; see `progress`."""
+    return progress(lambda: (reader.messages, reader.bytes_read), quiet=options.quiet, in_the_way=in_the_way)
 
 
 def _contexts(values: Sequence[str]) -> dict[str, Any]:
