@@ -1,4 +1,4 @@
-"""The fast path of the line formats equals the slow path, byte for byte."""
+"""The fast paths of the line formats and of Turtle equal the slow path, byte for byte."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from construct_messages.errors import CannotCarry
-from construct_messages.formats import FORMATS, SYNTAXES, Format, Syntax, find_format, find_syntax
-from construct_messages.logs.lines import LinesEncoder
+from construct_messages.formats import N_QUADS, N_TRIPLES, TRIG, TURTLE, VARIANTS, Format, Syntax, find_syntax
+from construct_messages.logs import encoder_for
 from construct_messages.message import Message
 from construct_messages.solutions import Solutions
 from construct_messages.template import Blank, Constant, Pattern, Template, Variable
-from construct_messages.terms import Term
+from construct_messages.terms import RDF, XSD, Term
 from tests.strategies import SOLUTIONS, templates
 
 
@@ -23,19 +23,33 @@ def _outcome(encode: object) -> object:
         return str(error)
 
 
+# namespaces of the strategies' terms, the shorter ones too
+PREFIXES = st.dictionaries(
+    st.sampled_from(["", "ex", "a", "MESSAGE"]),
+    st.sampled_from(["http://example.org/", "http://example.org/a", XSD, RDF, "urn:"]),
+)
+
+
+@pytest.mark.parametrize("format", [N_TRIPLES, N_QUADS, TURTLE, TRIG], ids=lambda format: format.name)
 @given(
     template=templates(),
     solutions=SOLUTIONS,
     cut=st.integers(0, 6),
-    format=st.sampled_from([format for format in FORMATS if format.extension in ("nt", "nq")]),
-    syntax=st.sampled_from(SYNTAXES),
+    syntax=st.sampled_from(VARIANTS),
+    prefixes=PREFIXES,
     as_bytes=st.booleans(),
 )
 def test_fast_equals_slow(
-    template: Template, solutions: list[tuple[Term, ...]], cut: int, format: Format, syntax: Syntax, as_bytes: bool
+    format: Format,
+    template: Template,
+    solutions: list[tuple[Term, ...]],
+    cut: int,
+    syntax: Syntax,
+    prefixes: dict[str, str],
+    as_bytes: bool,
 ) -> None:
-    plain, special = LinesEncoder(format, syntax), LinesEncoder(format, syntax)
-    lines = special.for_template(template)
+    plain, special = encoder_for(format, syntax, prefixes), encoder_for(format, syntax, prefixes)
+    fast_encoder = special.for_template(template)
 
     def slow() -> bytes:
         return b"".join(
@@ -48,7 +62,7 @@ def test_fast_equals_slow(
         for part in (solutions[:cut], solutions[cut:]):
             if part:
                 batch = Solutions.of(part)
-                out += lines.encode(Solutions(batch.utf8) if as_bytes else batch, number)
+                out += fast_encoder.encode(Solutions(batch.utf8) if as_bytes else batch, number)
                 number += len(part)
         return out
 
@@ -57,12 +71,13 @@ def test_fast_equals_slow(
     event("refused" if isinstance(expected, str) else "written")
 
 
+@pytest.mark.parametrize("format", [N_QUADS, TRIG], ids=lambda format: format.name)
 @pytest.mark.parametrize("patterns", [99, 100, 101, 3000])
-def test_templates_of_many_patterns(patterns: int) -> None:
+def test_templates_of_many_patterns(patterns: int, format: Format) -> None:
     predicates = [Constant(Term(f"<urn:p{number % 70}>")) for number in range(patterns)]
     template = Template(("s", "o"), tuple(Pattern(Variable(0), p, Variable(1)) for p in predicates))
     solutions = [(Term("<urn:s>"), Term('"o"')), (Term("<urn:t>"), Term(""))]
-    encoder = LinesEncoder(find_format("nq")[0], find_syntax("rdfm"))
+    encoder = encoder_for(format, find_syntax("rdfm"))
     slow = b"".join(encoder.encode(Message(template.instantiate(s, n))) for n, s in enumerate(solutions))
     assert encoder.for_template(template).encode(Solutions.of(solutions), 0) == slow
     assert slow.count(b"\n") == 72

@@ -2,20 +2,22 @@
 
 RDF 1.2 Turtle section 2 and TriG section 2 for the syntax, RDF Messages section 3 for the delimiters. Statements are
 one line a predicate and strings are escaped, so a line that begins like a delimiter is one. Which quads a log cannot
-carry is `carry.py`'s to say; decoders come with their own issue.
+carry is `carry.py`'s to say; `turtle_template.py` writes the messages of a template, `turtle_decoder.py` reads.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from construct_messages.errors import TermError, UsageError
 from construct_messages.formats import Format, Syntax
 from construct_messages.logs.by_message import ByMessage
 from construct_messages.logs.carry import Carrier
+from construct_messages.logs.turtle_template import TurtleTemplate, is_laid_out
 from construct_messages.message import Message
+from construct_messages.solutions import Solutions
 from construct_messages.template import Template
 from construct_messages.terms import PN_BASE, PN_CHARS, RDF, XSD, Term, iri, is_blank, is_triple, triple_parts
 
@@ -78,6 +80,7 @@ class TurtleEncoder:
         head = "".join(f"PREFIX {prefix}: <{value}>\n" for prefix, value in namespaces.items())
         self._head = f"{head}\n" if head else ""
         self._texts = _Texts(namespaces)
+        self._verbs = _Verbs(self._texts)
 
     def start(self) -> bytes:
         """What stands before the first message."""
@@ -91,45 +94,85 @@ class TurtleEncoder:
             CannotCarry: a quad the format or the version has no syntax for.
         """
         self._carrier.check(message)
-        graphs: dict[Term | None, dict[Term, dict[Term, list[Term]]]] = {}
-        for subject, predicate, object, graph in message:
-            graphs.setdefault(graph, {}).setdefault(subject, {}).setdefault(predicate, []).append(object)
-        text = "".join(
-            self._statements(subjects, "")
-            if graph is None
-            else f"{self._texts[graph]} {{\n{self._statements(subjects, '    ')}}}\n"
-            for graph, subjects in graphs.items()
-        )
-        if self.syntax.delimiter_first:
-            return (self.syntax.delimiter + self._take_head() + text).encode()
-        return (text + self.syntax.delimiter).encode()
+        return self._delimited([self._text(message)])
 
     def finish(self) -> bytes:
         """What stands after the last message."""
         return b""
 
-    def for_template(self, template: Template) -> ByMessage:
+    def for_template(self, template: Template) -> ByMessage | TurtleBatches:
         """The encoder for batches of a template's solutions."""
-        return ByMessage(self.encode, template)
+        if not (self._carrier.carries_template(template) and is_laid_out(template)):
+            return ByMessage(self.encode, template)
+        return TurtleBatches(self, template)
+
+    def _delimited(self, texts: Sequence[str]) -> bytes:
+        """The texts of messages, each with its delimiter."""
+        before, after = "", self.syntax.delimiter
+        if self.syntax.delimiter_first:
+            before, after = after, ""
+        return "".join([before, self._take_head(), f"{after}{before}".join(texts), after]).encode()
+
+    def _text(self, message: Message) -> str:
+        graphs: dict[Term | None, dict[Term, dict[Term, list[Term]]]] = {}
+        for subject, predicate, object, graph in message:
+            graphs.setdefault(graph, {}).setdefault(subject, {}).setdefault(predicate, []).append(object)
+        return "".join(
+            self._statements(subjects, "")
+            if graph is None
+            else f"{self._texts[graph]} {{\n{self._statements(subjects, '    ')}}}\n"
+            for graph, subjects in graphs.items()
+        )
 
     def _take_head(self) -> str:
         head, self._head = self._head, ""
         return head
 
     def _statements(self, subjects: Mapping[Term, Mapping[Term, list[Term]]], indent: str) -> str:
-        texts, separator = self._texts, f" ;\n{indent}    "
+        texts, verbs, separator = self._texts, self._verbs, f" ;\n{indent}    "
         statements = []
         for subject, predicates in subjects.items():
             pairs = [
-                f"{'a' if predicate == _TYPE else texts[predicate]} {' , '.join([texts[object] for object in objects])}"
+                f"{verbs[predicate]} {' , '.join([texts[object] for object in objects])}"
                 for predicate, objects in predicates.items()
             ]
             statements.append(f"{indent}{texts[subject]} {separator.join(pairs)} .\n")
         return "".join(statements)
 
 
+class TurtleBatches:
+    """Encodes batches of a template's solutions; byte for byte what `encode(Message(instantiate(…)))` gives.
+
+    Args:
+        encoder: the log's.
+        template: see `is_laid_out`.
+
+    >>> from construct_messages.formats import find_format, find_syntax
+    >>> from construct_messages.template import Constant, Pattern, Variable
+    >>> template = Template(("x",), (Pattern(Variable(0), Constant(Term(_TYPE)), Constant(Term("<urn:o>"))),))
+    >>> batches = TurtleEncoder(find_format("ttl")[0], find_syntax("rdfm"), {"u": "urn:"}).for_template(template)
+    >>> print(batches.encode(Solutions.of([("<urn:a>",), ('"a literal"',)]), 0).decode(), end="")
+    # @message
+    PREFIX u: <urn:>
+    <BLANKLINE>
+    u:a a u:o .
+    # @message
+    """
+
+    def __init__(self, encoder: TurtleEncoder, template: Template) -> None:
+        self._encoder, self._plain = encoder, ByMessage(encoder.encode, template)
+        self._template = TurtleTemplate(encoder._text, encoder._texts, encoder._verbs, template)
+
+    def encode(self, solutions: Solutions, first: int) -> bytes:
+        """The messages of a batch, one a solution; see `TemplateEncoder.encode`."""
+        if not len(solutions) or not self._encoder._carrier.carries_columns(solutions):
+            return self._plain.encode(solutions, first)
+        self._encoder._carrier.count(len(solutions))
+        return self._encoder._delimited(self._template.messages(solutions, first))
+
+
 class _Texts(dict[Term, str]):
-    """What Turtle writes for a term, remembered for the terms met lately; only `a` depends on the position."""
+    """What Turtle writes for a term, remembered for the terms met lately."""
 
     def __init__(self, namespaces: Mapping[str, str]) -> None:
         # of two namespaces that both begin an IRI, the longer one shortens it more
@@ -140,7 +183,8 @@ class _Texts(dict[Term, str]):
             text = self._literal(term)
         elif is_triple(term):
             subject, predicate, object = triple_parts(term)
-            text = f"<<( {self[subject]} {'a' if predicate == _TYPE else self[predicate]} {self[object]} )>>"
+            verb = "a" if predicate == _TYPE else self[predicate]
+            text = f"<<( {self[subject]} {verb} {self[object]} )>>"
         elif is_blank(term):
             text = term
         else:
@@ -166,6 +210,21 @@ class _Texts(dict[Term, str]):
         if shape and shape.fullmatch(term, 1, end):
             return term[1:end]
         return term[: end + 3] + self[datatype]
+
+
+class _Verbs(dict[Term, str]):
+    """What Turtle writes for a predicate, remembered likewise."""
+
+    def __init__(self, texts: Mapping[Term, str]) -> None:
+        super().__init__()
+        self._texts = texts
+
+    def __missing__(self, term: Term) -> str:
+        text = "a" if term == _TYPE else self._texts[term]
+        if len(self) >= _MOST:
+            self.clear()
+        self[term] = text
+        return text
 
 
 def _is_absolute(value: str) -> bool:
