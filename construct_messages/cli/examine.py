@@ -123,10 +123,14 @@ def _show(log: str, figures: dict[str, Any]) -> None:
         return f"in {counted(messages, 'message')}"
 
     sizes, seconds = figures["sizes"], max(figures["seconds"], 1e-6)
-    how = [figures["syntax"], figures["version"] if figures["syntax"] == "rdfm" else None]
-    how += [figures["packing"], "archive" if figures["archive"] else None]
+    how = (
+        figures["syntax"],
+        figures["syntax"] == "rdfm" and f"RDF {figures['version']}",
+        figures["packing"] and f"packed as .{figures['packing']}",
+        figures["archive"] and "an archive",
+    )
     line("log", log)
-    line("format", ", ".join(filter(None, [figures["format"], *how])))
+    line("format", ", ".join(filter(None, (figures["format"], *how))))
     line(
         "read",
         f"{counted(figures['bytes'], 'byte')} in {seconds:.3f} s: "
