@@ -21,7 +21,7 @@ from construct_messages.logs.carry import lacks
 from construct_messages.logs.parsed import DEEPEST, Labels, log_error
 from construct_messages.logs.turtle_scanner import Kind, Mark, TurtleScanner, place_behind
 from construct_messages.message import Message, Quad
-from construct_messages.terms import Term, map_blanks
+from construct_messages.terms import PN_CHARS, Term, map_blanks
 
 _BATCH: Final = 1 << 20
 """How many bytes of statements are parsed at once, if no message is longer."""
@@ -41,6 +41,10 @@ _BRACKETS: Final = re.compile(
     r"""|\\.|#[^\r\n]*+|<<\(|\)>>|<<|<[^<>\s]*+>""",
     re.DOTALL,
 )
+
+
+_BEFORE_COLON: Final = re.compile(rf"(?<![{PN_CHARS}.])[{PN_CHARS}.]++(?=:)")
+_NUMBER: Final = re.compile(r"^[0-9.\-]*+(?:[eE]-?[0-9]++)?+")
 
 
 class _Piece(NamedTuple):
@@ -90,6 +94,7 @@ class TurtleDecoder:
         self._end = f"GRAPH {end} {{ {end} {end} {end} }}" if format.graphs else f"{end} {end} {end} ."
         self._end_read = " ".join([end] * (4 if format.graphs else 3))
         self._message_bytes = message_bytes
+        self._prefixes: dict[str, str] = {}  # but those that the parser has met in the statements read last
         self._number = 0  # of the message read last
         self._pieces: list[_Piece] = []  # each of them a message, which is yet to be read
         self._waiting = 0  # length of their texts
@@ -113,7 +118,7 @@ class TurtleDecoder:
     @property
     def prefixes(self) -> Mapping[str, str]:
         """The prefixes declared so far."""
-        return self._parser.prefixes
+        return {**self._prefixes, **self._parser.prefixes}
 
     def feed(self, data: bytes) -> Iterator[Message]:
         """The messages that are complete now; see `Decoder.feed`."""
@@ -262,8 +267,11 @@ class TurtleDecoder:
         if not self._pieces:
             return
         pieces, self._pieces, self._waiting = self._pieces, [], 0
-        head = "".join(f"PREFIX {prefix}: <{value}>\n" for prefix, value in self._parser.prefixes.items())
-        text = "".join([head, *(f"{piece.text}\n{self._end}\n" for piece in pieces)])
+        text = "".join(f"{piece.text}\n{self._end}\n" for piece in pieces)
+        self._prefixes |= self._parser.prefixes
+        used = sorted(_names(text) & self._prefixes.keys())
+        head = "".join(f"PREFIX {prefix}: <{self._prefixes[prefix]}>\n" for prefix in used)
+        text = head + text
         self._parser = ox.parse(text, format=self._ox_format, base_iri=self._parser.base_iri)
         read = 0
         quads: list[str] = []
@@ -325,6 +333,17 @@ class TurtleDecoder:
                 )
             quads.append(quad)
         return Message(quads)
+
+
+def _names(text: str) -> set[str]:
+    """All that may be a prefix in some statements, and more: a text that uses few must not pay for thousands.
+
+    >>> sorted(_names("ex:a <urn:p> (1.b:c) ."))
+    ['', '1.b', 'b', 'ex', 'urn']
+    """
+    names = set(_BEFORE_COLON.findall(text))
+    # a dot or a number may stand right before
+    return names.union([""], (_NUMBER.sub("", name, count=1) for name in names))
 
 
 def _object_and_graph(text: Term) -> tuple[Term, Term | None]:
