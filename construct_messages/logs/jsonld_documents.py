@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import pyoxigraph as ox
 
-from construct_messages.errors import LogError, Position, UsageError
+from construct_messages.errors import LimitExceeded, LogError, Position, UsageError
 from construct_messages.logs.jsonld_nodes import is_iri
 from construct_messages.logs.parsed import Labels, to_message
 from construct_messages.message import Message
@@ -72,6 +72,7 @@ class Documents:
 
         Raises:
             LogError: no JSON-LD, or a context that is not known.
+            LimitExceeded: a string of more than 16 MiB, which is the parser's bound.
         """
         try:
             if isinstance(document, dict) and document.keys() == {"@context"}:
@@ -82,6 +83,10 @@ class Documents:
             return to_message(self._quads(document), Labels(number).__getitem__)
         except UsageError as error:
             raise LogError(error.message, number=number, position=position, hint=error.hint) from error
+        except MemoryError as error:
+            raise LimitExceeded(
+                f"message {number}: a string is longer than the parser takes: {error}", position=position
+            ) from error
 
     @cached_property
     def _contexts(self) -> Contexts:
