@@ -175,7 +175,8 @@ def _lines(data: bytes) -> list[list[bytes]]:
 
 def _is_within(position: Position, lines: Sequence[bytes]) -> bool:
     line, column = position
-    return 1 <= line <= len(lines) and 1 <= column <= len(lines[line - 1]) + 1
+    # a parser may see the end of the log as the beginning of one more line
+    return position == (len(lines) + 1, 1) or (1 <= line <= len(lines) and 1 <= column <= len(lines[line - 1]) + 1)
 
 
 def _check_same(input: Input, whole: Reading, chunks: Sequence[bytes]) -> None:
