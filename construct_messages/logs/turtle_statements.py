@@ -1,0 +1,155 @@
+"""The statements of a Turtle or TriG log, read by pyoxigraph, a message at a time.
+
+One parser reads the whole log, so prefixes and the base persist. It is given a message with a statement behind it that
+no log holds: once that one comes out, the message is whole, and what stands in the way of it is a syntax error. What
+delimits messages, `turtle_decoder.py` knows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+from uuid import uuid4
+
+import pyoxigraph as ox
+
+from construct_messages.errors import LimitExceeded, LogError, Position, UsageError
+from construct_messages.formats import Format
+from construct_messages.logs.parsed import DEEPEST, log_error
+from construct_messages.logs.turtle_scanner import place_behind
+
+# what holds no bracket, and the brackets of triple terms
+_BRACKETS: Final = re.compile(
+    r'''"""(?:[^"\\]++|\\.|"{1,2}+(?!"))*+"""|"(?:[^"\\]++|\\.)*+"'''
+    r"""|'''(?:[^'\\]++|\\.|'{1,2}+(?!'))*+'''|'(?:[^'\\]++|\\.)*+'"""
+    r"""|\\.|#[^\r\n]*+|<<\(|\)>>|<<|<[^<>\s]*+>""",
+    re.DOTALL,
+)
+
+
+class TurtleStatements:
+    """Reads the statements of one log.
+
+    Args:
+        format: Turtle or TriG.
+        base: the IRI that relative IRIs resolve against, until the log says otherwise.
+
+    Raises:
+        UsageError: a base that is no absolute IRI.
+
+    >>> from construct_messages.formats import TURTLE
+    >>> statements = TurtleStatements(TURTLE, None)
+    >>> statements.read(b"PREFIX : <urn:> :a :b :c, 1 .", Position(1, 1), 1, "MESSAGE")
+    ['<urn:a> <urn:b> <urn:c>', '<urn:a> <urn:b> "1"^^<http://www.w3.org/2001/XMLSchema#integer>']
+    >>> statements.read(b" :a :a :a", Position(1, 30), 2, "MESSAGE")
+    Traceback (most recent call last):
+    construct_messages.errors.LogError: line 1, column 39: message 2: MESSAGE within a statement or an open graph block
+      hint: end the statement with a dot, the graph block with a brace
+    """
+
+    def __init__(self, format: Format, base: str | None) -> None:
+        end = f"<urn:uuid:{uuid4()}>"
+        # can stand nowhere but between statements
+        statement = f"GRAPH {end} {{ {end} {end} {end} }}" if format.graphs else f"{end} {end} {end} ."
+        self._end, self._end_read = f"\n{statement}\n".encode(), " ".join([end] * (4 if format.graphs else 3))
+        self._pipe = _Pipe()
+        self._lines = 0  # that the parser was given
+        turtle = ox.RdfFormat.TRIG if format.graphs else ox.RdfFormat.TURTLE
+        try:
+            # all that is asked of a file is to be read
+            self._parser = ox.parse(self._pipe, format=turtle, base_iri=base)  # type: ignore[arg-type]
+        except ValueError as error:
+            raise UsageError(f"the base <{base}> is no absolute IRI: {error}") from error
+
+    @property
+    def prefixes(self) -> Mapping[str, str]:
+        """The prefixes declared so far."""
+        return self._parser.prefixes
+
+    def read(self, text: bytes, place: Position, number: int, behind: str) -> list[str]:
+        """The quads of a message, as N-Quads has them but for the dot. After an error, there is nothing more to read.
+
+        Args:
+            text: the message's statements.
+            place: where in the log they begin.
+            number: the message's, from 1.
+            behind: what stands behind them.
+
+        Raises:
+            LogError: a syntax error, or bytes that are no UTF-8.
+            LimitExceeded: a term that is too long, or too deep.
+        """
+        check_utf8(text, place, number)
+        if text.count(b"<<(") > DEEPEST:
+            _check_depth(text.decode(), place, number)
+        first = self._lines + 1
+        given = text + self._end
+        self._lines += _line_ends(given)
+        self._pipe.put(given)
+        quads: list[str] = []
+        try:
+            for quad in self._parser:
+                line = str(quad)
+                if line == self._end_read:
+                    return quads
+                quads.append(line)
+        except SyntaxError as error:
+            last = first + _line_ends(text + b"\n") - 1
+            if error.lineno is not None and error.lineno <= last:
+                if error.end_lineno is not None and error.end_lineno > last:
+                    error.msg = "a string or an IRI that does not end"
+                error.lineno -= first - 1
+                raise log_error(error, number, *place) from error
+        except MemoryError as error:
+            raise LimitExceeded(f"message {number}: a term is too long for the parser: {error}") from error
+        raise LogError(
+            f"{behind} within a statement or an open graph block",
+            number=number,
+            position=place_behind(place, text.decode()),
+            hint="end the statement with a dot, the graph block with a brace",
+        )
+
+
+class _Pipe:
+    """A binary file that ends where the message ends which is being read, and then goes on with the next one."""
+
+    def __init__(self) -> None:
+        self._data, self._at = b"", 0
+
+    def put(self, data: bytes) -> None:
+        self._data, self._at = data, 0
+
+    def read(self, size: int) -> bytes:
+        data = self._data[self._at : self._at + size]
+        self._at += len(data)
+        return data
+
+
+def check_utf8(text: bytes, place: Position, number: int) -> None:
+    """Refuses what is no UTF-8.
+
+    Raises:
+        LogError: naming the message by its number, and where in it, which begins at `place`.
+    """
+    try:
+        text.decode()
+    except UnicodeDecodeError as error:
+        position = place_behind(place, text[: error.start].decode())
+        raise LogError("not UTF-8", number=number, position=position, hint="logs are UTF-8") from error
+
+
+def _check_depth(text: str, place: Position, number: int) -> None:
+    depth = 0
+    for match in _BRACKETS.finditer(text):
+        depth += (match.group() == "<<(") - (match.group() == ")>>")
+        if depth > DEEPEST:
+            raise LogError(
+                f"more than {DEEPEST} triple terms in each other",
+                number=number,
+                position=place_behind(place, text[: match.start()]),
+            )
+
+
+def _line_ends(text: bytes) -> int:
+    return text.count(b"\n") + text.count(b"\r") - text.count(b"\r\n")
