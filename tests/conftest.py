@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import pytest
 from hypothesis import settings
 
+from tests.commands import Done
 from tests.engines import ENGINES, Missing
 
 # what an example takes says nothing where other work shares the machine; figures are the benchmarks' business
@@ -37,6 +38,23 @@ def shared_path(name: str) -> Path:
     if not path.exists():
         absent(f"{name} is absent: set CONSTRUCT_MESSAGES_SUITES to the folder that holds it")
     return path
+
+
+@pytest.fixture
+def here(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Done]:
+    """The command line in this process, where starting takes no time."""
+    from construct_messages.cli import main  # tests of lower floors need not load it
+
+    monkeypatch.delenv("CONSTRUCT_MESSAGES_SOURCE", raising=False)
+
+    def run_here(*arguments: str) -> Done:
+        try:
+            status = main(arguments)
+        except SystemExit as exit:  # argparse's way out
+            status = int(exit.code or 0)
+        return Done(status, *capfd.readouterr())
+
+    return run_here
 
 
 Serve = Callable[[Path], str]

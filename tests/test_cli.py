@@ -1,4 +1,4 @@
-"""The command: what it writes where, its exit statuses, and how it stops.
+"""The command `run`: what it writes where, its exit statuses, and how it stops.
 
 Tables run `main` in this process, where starting takes no time; all else runs in processes of its own.
 """
@@ -6,30 +6,23 @@ Tables run `main` in this process, where starting takes no time; all else runs i
 from __future__ import annotations
 
 import gzip
-import os
-import pty
 import re
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 import pyoxigraph as ox
 import pytest
 
-from construct_messages.cli import main
+from tests.commands import COMMAND, ENVIRONMENT, ROOT, Done, interrupt, on_terminal, run
 
-ROOT = Path(__file__).parents[1]
 DATA = str(ROOT / "queries" / "data" / "companies.ttl")
 COMPANIES = str(ROOT / "queries" / "companies.rq")
-COMMAND = [sys.executable, "-m", "construct_messages"]
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "CONSTRUCT_MESSAGES_SOURCE": "", "NO_COLOR": "1"}
 
 LABELS = "CONSTRUCT { ?s <urn:label> ?o } WHERE { ?s <urn:p> ?o }"
 # 37 triples five times over, none of which passes: minutes without a solution
@@ -38,40 +31,6 @@ ENDLESS = """CONSTRUCT { ?a <urn:p> ?d } WHERE {
   FILTER (STRLEN(CONCAT(STR(?a), STR(?d), STR(?g), STR(?j), STR(?m))) = 0)
 }"""
 MANY = "CONSTRUCT { ?a ?b ?c . ?d ?e ?f } WHERE { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }"
-
-
-class Done(NamedTuple):
-    status: int
-    log: str
-    errors: str
-
-
-def run(*arguments: str, stdin: str = "", cwd: Path | None = None, **variables: str) -> Done:
-    done = subprocess.run(
-        [*COMMAND, *arguments],
-        input=stdin.encode(),
-        capture_output=True,
-        check=False,
-        cwd=cwd,
-        env=ENVIRONMENT | variables,
-        timeout=60,
-    )
-    return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
-
-
-@pytest.fixture
-def here(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Done]:
-    """`run` in this process."""
-    monkeypatch.delenv("CONSTRUCT_MESSAGES_SOURCE", raising=False)
-
-    def run_here(*arguments: str) -> Done:
-        try:
-            status = main(arguments)
-        except SystemExit as exit:  # argparse's way out
-            status = exit.code
-        return Done(status, *capfd.readouterr())
-
-    return run_here
 
 
 @pytest.fixture
@@ -395,14 +354,6 @@ def test_a_run_that_fails_leaves_the_old_log(tmp_path: Path) -> None:
 # --- stopping -------------------------------------------------------------------------------------------------------
 
 
-def interrupt(process: subprocess.Popen[bytes], by: signal.Signals = signal.SIGINT) -> float:
-    """Ctrl-C, or another signal; the seconds until the process is gone."""
-    started = time.monotonic()
-    process.send_signal(by)
-    process.wait(timeout=20)
-    return time.monotonic() - started
-
-
 @pytest.mark.parametrize(("by", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_interrupt_during_a_long_evaluation(by: signal.Signals, status: int, tmp_path: Path) -> None:
     command = [*COMMAND, "run", "--query", ENDLESS, "--source", DATA, "--output", "log.nq"]
@@ -442,49 +393,22 @@ def test_a_reader_that_leaves_is_no_error() -> None:
 # --- terminals ------------------------------------------------------------------------------------------------------
 
 
-def on_terminal(*arguments: str, log_too: bool = False) -> tuple[str, str]:
-    """What a command prints to a terminal as standard error, and to standard output."""
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [*COMMAND, "run", *arguments, "--source", DATA],
-        stdout=theirs if log_too else subprocess.PIPE,
-        stderr=theirs,
-        env=ENVIRONMENT | {"TERM": "xterm", "COLUMNS": "100"},
-    )
-    with process:
-        os.close(theirs)
-        shown = b""
-        while chunk := _read_terminal(ours):
-            shown += chunk
-        os.close(ours)
-        log = process.stdout.read().decode() if process.stdout else ""
-    assert process.returncode == 0
-    return shown.decode(), log
-
-
-def _read_terminal(descriptor: int) -> bytes:
-    try:
-        return os.read(descriptor, 4096)
-    except OSError:  # how Linux says that the other end is closed
-        return b""
-
-
 PROGRESS = re.compile(r"5 messages, [\d,]+ messages/s, 3\.\d kB\r\n\Z")
 
 
 def test_progress_on_a_terminal() -> None:
-    shown, log = on_terminal(COMPANIES)
+    shown, log = on_terminal("run", COMPANIES, "--source", DATA)
     assert PROGRESS.search(shown)
     assert log == run("run", COMPANIES, "--source", DATA).log
 
 
 def test_one_line_behind_a_log_on_the_same_terminal() -> None:
-    shown, _ = on_terminal(COMPANIES, log_too=True)
+    shown, _ = on_terminal("run", COMPANIES, "--source", DATA, log_too=True)
     log = run("run", COMPANIES, "--source", DATA).log.replace("\n", "\r\n")
     assert shown.startswith(log)
     assert PROGRESS.fullmatch(shown.removeprefix(log))
 
 
 def test_quiet() -> None:
-    shown, _ = on_terminal(COMPANIES, "--quiet")
+    shown, _ = on_terminal("run", COMPANIES, "--source", DATA, "--quiet")
     assert shown == ""
