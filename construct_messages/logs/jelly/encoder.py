@@ -10,10 +10,10 @@ Jelly 1.1, serialization (rdf.proto); RDF Messages section 3.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from construct_messages.errors import CannotCarry
 from construct_messages.logs.jelly.options import Logical, Physical, StreamOptions
@@ -25,6 +25,9 @@ from construct_messages.terms import Term, iri, is_triple, triple_parts, unescap
 if TYPE_CHECKING:
     from construct_messages.logs.jelly.template import TemplateFrames
     from construct_messages.template import Template
+
+
+Statement: TypeAlias = tuple[Term, Term, Term, Term | None]
 
 
 class Position(NamedTuple):
@@ -50,9 +53,7 @@ _NO_TERM: Final = Term("")
 _NOWHERE: Final = -2  # an id that no id is, or follows
 # a prefix table for less than one quad could lose a prefix between the row that enters it and the row that needs it
 _FEWEST_PREFIXES: Final = 4
-# literals to remember, and the length of those worth it
-_MOST: Final = 1 << 12
-_LONGEST: Final = 64
+_MOST: Final = 1 << 12  # languages and datatypes to remember
 _MOST_IRIS: Final = 1 << 14
 
 _OF_TRIPLES: Final = StreamOptions(Physical.TRIPLES, Logical.GRAPHS)
@@ -85,6 +86,7 @@ def row(kind: bytes, body: bytes) -> bytes:
     return b"\x0a" + delimited(kind + varint(size) + body)
 
 
+_LEXICAL_HEADS: Final = tuple(bytes((0x0A, size)) for size in range(128))
 _HEADS: Final = {
     kind: tuple(bytes((0x0A, size + 2, kind[0], size)) for size in range(126))
     for kind in (_TRIPLE, _QUAD, _GRAPH_START, _GRAPH_END, _NAMESPACE)
@@ -133,16 +135,15 @@ class JellyEncoder:
     def _restart(self) -> None:
         """Forgets what stands in the log: whatever comes next names its ids and terms in full."""
         options = self.options
-        self._names = Table("names", 0x4A, options.names)
-        self._prefixes = Table("prefixes", 0x52, options.prefixes)
-        self._datatypes = Table("datatypes", 0x5A, options.datatypes)
+        self.names = Table("names", 0x4A, options.names)
+        self.prefixes = Table("prefixes", 0x52, options.prefixes)
+        self.datatypes = Table("datatypes", 0x5A, options.datatypes)
         self.iris: dict[Term, Iri] = {}
         self._named: dict[str, list[Term]] = {}  # the keys of `iris`, by name
-        self._suffixes: dict[str, bytes] = {"": b""}
-        self._literals: dict[Term, bytes] = {}
+        self.suffixes: dict[str, bytes] = {"": b""}
         # where no prefix is ever written, the last one is that of no id
         self.prefix, self.name = _NOWHERE if options.prefixes else 0, _NOWHERE
-        self.last: Quad = Quad(_NO_TERM, _NO_TERM, _NO_TERM, _NO_TERM)
+        self.last: Statement = (_NO_TERM, _NO_TERM, _NO_TERM, _NO_TERM)
 
     def start(self) -> bytes:
         """What stands before the first message: nothing, as options stand in its frame."""
@@ -155,13 +156,19 @@ class JellyEncoder:
             CannotCarry: a base direction, a named graph in a stream of triples, a term where the options allow
                 none, quoted triples of more than 98 in each other, or a statement that outgrows a table.
         """
+        write = self._graphs if self.options.physical is Physical.GRAPHS else self.statements
+        return self.frame(lambda rows: write(message, rows))
+
+    def frame(self, write: Callable[[list[bytes]], None]) -> bytes:
+        """The frame of the next message, with the rows that `write` adds; behind its length.
+
+        Raises:
+            CannotCarry: as `write`, and naming the message; what stands in the log before it holds.
+        """
         self.messages += 1
         rows = [] if self._opened else self._opening()
         try:
-            if self.options.physical is Physical.GRAPHS:
-                self._graphs(message, rows)
-            else:
-                self._statements(message, rows)
+            write(rows)
         except CannotCarry as error:
             self._restart()
             raise CannotCarry(f"message {self.messages}: {error.message}", hint=error.hint) from None
@@ -185,21 +192,28 @@ class JellyEncoder:
             rows.append(row(_NAMESPACE, (b"\x0a" + delimited(prefix.encode()) if prefix else b"") + declared))
         return rows
 
-    def _statements(self, message: Iterable[Quad], rows: list[bytes]) -> None:
-        term, kind, last = self.term, self.kind, self.last
-        for quad in message:
+    def statements(self, quads: Iterable[Statement], rows: list[bytes]) -> None:
+        """Adds the rows of statements, triples or quads."""
+        known, kind, heads = self.iris, self.kind, _HEADS[self.kind]
+        last_subject, last_predicate, last_object, last_graph = self.last
+        for quad in quads:
             subject, predicate, object, graph = quad
-            body = b"" if subject == last[0] else term(SUBJECT, subject, quad, rows)
-            if predicate != last[1]:
-                body += term(PREDICATE, predicate, quad, rows)
-            if object != last[2]:
-                body += term(OBJECT, object, quad, rows)
-            if graph != last[3]:
+            body = b""
+            if subject != last_subject:
+                found = known.get(subject)
+                body = self.field(b"\x0a", found) if found else self.term(SUBJECT, subject, quad, rows)
+            if predicate != last_predicate:
+                found = known.get(predicate)
+                body += self.field(b"\x2a", found) if found else self.term(PREDICATE, predicate, quad, rows)
+            if object != last_object:
+                found = known.get(object)
+                body += self.field(b"\x4a", found) if found else self.term(OBJECT, object, quad, rows)
+            if graph != last_graph:
                 body += self.graph(graph, quad, rows)
-            last = quad
+            last_subject, last_predicate, last_object, last_graph = quad
             size = len(body)
-            rows.append(_HEADS[kind][size] + body if size < 126 else row(kind, body))
-        self.last = last
+            rows.append(heads[size] + body if size < 126 else row(kind, body))
+        self.last = last_subject, last_predicate, last_object, last_graph
 
     def _graphs(self, message: Iterable[Quad], rows: list[bytes]) -> None:
         last = self.last
@@ -217,7 +231,7 @@ class JellyEncoder:
             rows.append(row(_GRAPH_END, b""))
         self.last = last
 
-    def term(self, position: Position, term: Term, quad: Sequence[Term | None], rows: list[bytes]) -> bytes:
+    def term(self, position: Position, term: Term, quad: Statement | tuple[()], rows: list[bytes]) -> bytes:
         """The field of a term in a position of a statement; what it needs in the tables is entered by `rows`.
 
         Args:
@@ -227,7 +241,7 @@ class JellyEncoder:
         if start == '"':
             if position is not OBJECT and not self.options.generalized:
                 raise _no_place("a literal", quad)
-            return position.literal + (self._literals.get(term) or self._literal(term, quad, rows))
+            return position.literal + self.literal(term, quad, rows)
         if start == "_":
             if position is PREDICATE and not self.options.generalized:
                 raise _no_place("a blank node as predicate", quad)
@@ -236,7 +250,7 @@ class JellyEncoder:
             return self._quoted(position, term, quad, rows)
         return self.field(position.iri, self.iris.get(term) or self._entered(term, quad, rows))
 
-    def graph(self, name: Term | None, quad: Sequence[Term | None], rows: list[bytes]) -> bytes:
+    def graph(self, name: Term | None, quad: Statement | tuple[()], rows: list[bytes]) -> bytes:
         """The field of a quad's graph, which is another than the last quad's."""
         if self.kind is _TRIPLE:
             if name is None:
@@ -256,7 +270,7 @@ class JellyEncoder:
         self.prefix = prefix
         return tag + (next_name if follows else full)
 
-    def _quoted(self, position: Position, term: Term, quad: Sequence[Term | None], rows: list[bytes]) -> bytes:
+    def _quoted(self, position: Position, term: Term, quad: Statement | tuple[()], rows: list[bytes]) -> bytes:
         if not self.options.rdf_star:
             raise CannotCarry(f"the stream's options allow no triple terms: {_shown(quad)}")
         if not position.triple or (position is PREDICATE and not self.options.generalized):
@@ -269,22 +283,22 @@ class JellyEncoder:
         )
         return position.triple + delimited(body)
 
-    def _entered(self, term: Term, quad: Sequence[Term | None], rows: list[bytes]) -> Iri:
+    def _entered(self, term: Term, quad: Statement | tuple[()], rows: list[bytes]) -> Iri:
         """An IRI, once its prefix and its name are in the tables."""
         start, rest = self._split(term)
         prefix = 0
         if self.options.prefixes:
-            known = self._prefixes.ids.get(start)
+            known = self.prefixes.ids.get(start)
             if known is None:
-                prefix, old, entry = self._prefixes.enter(start, lambda: self._kept(self._prefixes, quad, 0))
+                prefix, old, entry = self.prefixes.enter(start, lambda: self._kept(self.prefixes, quad, 0))
                 rows.append(entry)
                 if old is not None:
                     self._forget()
             else:
                 prefix = known
-        name = self._names.ids.get(rest)
+        name = self.names.ids.get(rest)
         if name is None:
-            name, old, entry = self._names.enter(rest, lambda: self._kept(self._names, quad, 1))
+            name, old, entry = self.names.enter(rest, lambda: self._kept(self.names, quad, 1))
             rows.append(entry)
             if old is not None:
                 for stale in self._named.pop(old, ()):
@@ -292,9 +306,13 @@ class JellyEncoder:
         if len(self.iris) >= _MOST_IRIS:
             self._forget()
         prefix_id, name_id = b"\x08" + varint(prefix), b"\x10" + varint(name)
-        found = Iri(prefix, name, delimited(prefix_id + name_id), delimited(name_id), delimited(prefix_id))
+        both = prefix_id + name_id
+        found = Iri(prefix, name, delimited(both), delimited(name_id), delimited(prefix_id))
         self.iris[term] = found
-        self._named.setdefault(rest, []).append(term)
+        if rest in self._named:
+            self._named[rest].append(term)
+        else:
+            self._named[rest] = [term]
         return found
 
     def _forget(self) -> None:
@@ -310,50 +328,48 @@ class JellyEncoder:
             return "", term[1:-1]
         return term[1 : at + 1], term[at + 1 : -1]
 
-    def _kept(self, table: Table, quad: Sequence[Term | None], part: int) -> set[int]:
+    def _kept(self, table: Table, quad: Statement | tuple[()], part: int) -> set[int]:
         """The ids that the IRIs of a statement have in the table of prefixes (part 0) or of names (part 1)."""
         parts = (self._split(term)[part] for term in _leaves(quad) if term.startswith("<"))
         return {table.ids[string] for string in parts if string in table.ids}
 
-    def _literal(self, term: Term, quad: Sequence[Term | None], rows: list[bytes]) -> bytes:
+    def literal(self, term: Term, quad: Statement | tuple[()], rows: list[bytes]) -> bytes:
+        """A literal as a field's value, behind its length."""
         end = term.rindex('"')
-        suffix = term[end + 1 :]
-        kind = self._suffixes.get(suffix)
+        kind = self.suffixes.get(term[end + 1 :])
         if kind is None:
-            kind = self._kind(suffix, quad, rows)
-        lexical = unescape(term[1:end]).encode()
-        written = delimited(b"\x0a" + delimited(lexical) + kind)
-        if len(term) <= _LONGEST:
-            if len(self._literals) >= _MOST:
-                self._literals.clear()
-            self._literals[term] = written
-        return written
+            kind = self._kind(term[end + 1 :], quad, rows)
+        lexical = term[1:end]
+        data = (unescape(lexical) if "\\" in lexical else lexical).encode()
+        size = len(data)
+        if size < 0x80:
+            return varint(size + 2 + len(kind)) + _LEXICAL_HEADS[size] + data + kind
+        return delimited(b"\x0a" + delimited(data) + kind)
 
-    def _kind(self, suffix: str, quad: Sequence[Term | None], rows: list[bytes]) -> bytes:
+    def _kind(self, suffix: str, quad: Statement | tuple[()], rows: list[bytes]) -> bytes:
         """What stands in an RdfLiteral for the language or the datatype behind the closing quote."""
         if suffix.startswith("@"):
             if "--" in suffix:
                 raise CannotCarry(f"Jelly has no base directions: {_shown(quad)}", hint="write N-Quads or TriG")
             kind = b"\x12" + delimited(suffix[1:].encode())
-            if len(self._suffixes) >= _MOST:
-                self._suffixes = {"": b""}
+            if len(self.suffixes) >= _MOST:
+                self.suffixes = {"": b""}
         else:
             if not self.options.datatypes:
                 raise CannotCarry(f"the stream's options allow no datatypes: {_shown(quad)}")
             datatype = suffix[3:-1]
-            number = self._datatypes.ids.get(datatype)
+            number = self.datatypes.ids.get(datatype)
             if number is None:
-                number, old, entry = self._datatypes.enter(datatype, lambda: self._kept_datatypes(quad))
+                number, old, entry = self.datatypes.enter(datatype, lambda: self._kept_datatypes(quad))
                 rows.append(entry)
                 if old is not None:
-                    self._suffixes.pop(f"^^<{old}>", None)
-                    self._literals.clear()
+                    self.suffixes.pop(f"^^<{old}>", None)
             kind = b"\x18" + varint(number)
-        self._suffixes[suffix] = kind
+        self.suffixes[suffix] = kind
         return kind
 
-    def _kept_datatypes(self, quad: Sequence[Term | None]) -> set[int]:
-        ids = self._datatypes.ids
+    def _kept_datatypes(self, quad: Statement | tuple[()]) -> set[int]:
+        ids = self.datatypes.ids
         datatypes = (term[term.rindex('"') + 4 : -1] for term in _leaves(quad) if term.startswith('"'))
         return {ids[datatype] for datatype in datatypes if datatype in ids}
 
@@ -366,7 +382,7 @@ def row_of_options(options: StreamOptions) -> bytes:
     return b"\x0a" + delimited(b"\x0a" + delimited(options.encode()))
 
 
-def _leaves(quad: Sequence[Term | None]) -> Iterator[Term]:
+def _leaves(quad: Statement | tuple[()]) -> Iterator[Term]:
     """The terms of a statement, and those in its triple terms instead of these."""
     pending = [(term, 0) for term in quad if term is not None]
     while pending:
@@ -390,9 +406,9 @@ def _is_too_deep(term: Term) -> bool:
     return False
 
 
-def _no_place(what: str, quad: Sequence[Term | None]) -> CannotCarry:
+def _no_place(what: str, quad: Statement | tuple[()]) -> CannotCarry:
     return CannotCarry(f"RDF has no place for {what}: {_shown(quad)}", hint="write a generalized stream")
 
 
-def _shown(quad: Sequence[Term | None]) -> str:
+def _shown(quad: Statement | tuple[()]) -> str:
     return " ".join((*(term for term in quad if term is not None), "."))

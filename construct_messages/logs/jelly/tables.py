@@ -7,7 +7,7 @@ other, so that they need not be written. Which terms use the entries is not know
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable
 
 from construct_messages.errors import CannotCarry
 from construct_messages.logs.jelly.wire import Malformed, delimited, fields, integer, text, varint
@@ -23,6 +23,7 @@ class Table:
 
     Attributes:
         ids: the ids of the strings that are entered now, from 1.
+        entered: how many strings were entered so far.
 
     >>> table = Table("prefixes", 0x52, 1)
     >>> table.enter("a", set)
@@ -34,6 +35,7 @@ class Table:
     def __init__(self, name: str, tag: int, size: int) -> None:
         self._name, self._tag, self._size = name, bytes((tag,)), size
         self.ids: dict[str, int] = {}
+        self.entered = 0
         self._strings: list[str] = []
         self._last = 0  # the id entered last
 
@@ -57,11 +59,22 @@ class Table:
             del self.ids[old]
             self._strings[number - 1] = string
         self.ids[string] = number
+        self.entered += 1
         # 0 is the id after the last; the first is written, so that logs can be joined end to end
         explicit = b"\x08" + varint(number) if number != self._last + 1 or number == 1 else b""
         self._last = number
         entry = explicit + (b"\x12" + delimited(string.encode()) if string else b"")
         return number, old, b"\x0a" + delimited(self._tag + delimited(entry))
+
+    def spares(self, ids: Iterable[int]) -> int:
+        """How many strings can be entered before one of these ids makes room, if none is kept on the way.
+
+        >>> table = Table("names", 0x4A, 8)
+        >>> number, _, _ = table.enter("a", set)
+        >>> table.spares([number])
+        7
+        """
+        return min(((number - self._last - 1) % self._size for number in ids), default=self._size)
 
     def _free(self, kept: Container[int]) -> int:
         for step in range(self._size):

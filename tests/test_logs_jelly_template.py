@@ -1,0 +1,111 @@
+"""Jelly logs written by template equal those of the plain encoder, byte for byte."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
+
+from construct_messages.errors import CannotCarry
+from construct_messages.logs.jelly.decoder import JellyDecoder
+from construct_messages.logs.jelly.encoder import JellyEncoder
+from construct_messages.logs.jelly.options import Logical, Physical, StreamOptions
+from construct_messages.message import Message
+from construct_messages.solutions import Solutions
+from construct_messages.template import Constant, Pattern, Template, Variable
+from construct_messages.terms import XSD, Term, iri, literal
+from tests.strategies import SOLUTIONS, templates
+
+# tables so small that every message makes entries and loses some, and of a common size
+OPTIONS = st.builds(
+    lambda physical, names, prefixes, datatypes: StreamOptions(
+        physical,
+        Logical.GRAPHS if physical is Physical.TRIPLES else Logical.DATASETS,
+        names=names,
+        prefixes=prefixes,
+        datatypes=datatypes,
+    ),
+    st.sampled_from(Physical),
+    st.sampled_from([8, 16, 60, 4000]),
+    st.sampled_from([0, 4, 150]),
+    st.sampled_from([0, 1, 32]),
+)
+
+
+def outcome(encode: Callable[[], bytes]) -> bytes | str:
+    try:
+        return encode()
+    except CannotCarry as error:
+        return str(error)
+
+
+@given(template=templates(), solutions=SOLUTIONS, cut=st.integers(0, 6), options=OPTIONS, times=st.integers(1, 3))
+def test_batches_equal_messages(
+    template: Template, solutions: list[tuple[Term, ...]], cut: int, options: StreamOptions, times: int
+) -> None:
+    plain, special = JellyEncoder(options=options), JellyEncoder(options=options)
+    frames = special.for_template(template)
+    number = 5
+    for _ in range(times):
+        for part in (solutions[:cut], solutions[cut:]):
+            if part:
+                messages = [Message(template.instantiate(one, number + place)) for place, one in enumerate(part)]
+                expected = outcome(lambda messages=messages: b"".join(map(plain.encode, messages)))
+                assert outcome(lambda part=part, at=number: frames.encode(Solutions.of(part), at)) == expected
+                number += len(part)
+                event("refused" if isinstance(expected, str) else "written")
+
+
+P = [Constant(iri(f"http://example.org/ns#p{number}")) for number in range(6)]
+STAR = Template(
+    ("s", "a", "b", "c"),
+    (
+        Pattern(Variable(0), P[0], Constant(iri("http://example.org/C"))),
+        Pattern(Variable(0), P[1], Constant(iri("http://example.com/D"))),
+        Pattern(Variable(0), P[2], Variable(1)),
+        Pattern(Variable(0), P[3], Variable(2)),
+        Pattern(Variable(0), P[4], Constant(literal("1", datatype=XSD + "integer"))),
+        Pattern(Variable(0), P[5], Variable(3)),
+    ),
+)
+
+
+@pytest.mark.parametrize("names", [64, 200, 4000])
+@pytest.mark.parametrize("datatypes", [2, 32])
+def test_long_logs_outlive_their_tables(names: int, datatypes: int) -> None:
+    """What is prepared is given up in time when the tables lose it, and prepared again."""
+    options = StreamOptions(Physical.QUADS, Logical.DATASETS, names=names, prefixes=40, datatypes=datatypes)
+    plain, special = JellyEncoder(options=options), JellyEncoder(options=options)
+    frames = special.for_template(STAR)
+    solutions = [
+        (
+            iri(f"http://example.org/thing/{number}"),
+            iri(f"http://example.org/{number % 53}/{number % 7}"),
+            literal(str(number % 5), datatype=f"urn:dt:{number % 90 // 30}"),
+            [literal(f"value {number}"), iri(f"urn:x:{number % 11}"), Term(f"_:b{number}")][number % 3],
+        )
+        for number in range(1500)
+    ]
+    expected = b"".join(plain.encode(Message(STAR.instantiate(one, number))) for number, one in enumerate(solutions))
+    log = b"".join(
+        frames.encode(Solutions.of(solutions[start : start + 100]), start) for start in range(0, len(solutions), 100)
+    )
+    assert log == expected
+    decoder = JellyDecoder(message_bytes=1 << 20, scoped=False)
+    assert [*decoder.feed(log), *decoder.close()] == [
+        Message(STAR.instantiate(one, number)) for number, one in enumerate(solutions)
+    ]
+
+
+def test_most_frames_are_written_by_what_is_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoder = JellyEncoder()
+    frames = encoder.for_template(STAR)
+    plainly: list[Message] = []
+    encode = encoder.encode
+    monkeypatch.setattr(encoder, "encode", lambda message: plainly.append(message) or encode(message))
+    for number in range(9000):
+        subject = iri(f"http://example.org/thing/{number}")
+        frames.encode(Solutions.of([(subject, literal("a"), literal("b"), literal("c"))]), number)
+    assert 1 <= len(plainly) < 200
