@@ -21,8 +21,9 @@ from construct_messages.formats import NDJSON_LD, YAML_LD
 from construct_messages.logs import decoder_for
 from construct_messages.logs.json_text import DEPTH
 from construct_messages.logs.jsonld import JsonLdEncoder
+from construct_messages.logs.parsed import to_message
 from construct_messages.message import Message, Quad
-from construct_messages.terms import RDF, XSD, Term, from_pyoxigraph, iri, literal, parse_term, triple
+from construct_messages.terms import RDF, XSD, Term, iri, literal, parse_term, triple
 from tests.conftest import absent, shared_path
 from tests.log_kinds import Kind, isomorphic, read, single_bytes, write
 from tests.strategies import messages
@@ -177,18 +178,6 @@ def test_cases_of_the_specification(case: str) -> None:
 
 def parse(quads: str) -> Message:
     return to_message(ox.parse(quads, format=ox.RdfFormat.N_QUADS))
-
-
-def to_message(quads: Any) -> Message:
-    return Message(
-        Quad(
-            from_pyoxigraph(quad.subject),
-            from_pyoxigraph(quad.predicate),
-            from_pyoxigraph(quad.object),
-            None if isinstance(quad.graph_name, ox.DefaultGraph) else from_pyoxigraph(quad.graph_name),
-        )
-        for quad in quads
-    )
 
 
 VOCABULARY = {"https://example.org/v": {"@vocab": "http://example.org/"}}
