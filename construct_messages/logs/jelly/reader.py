@@ -8,6 +8,7 @@ Jelly 1.1, serialization: RdfIri, RdfLiteral, RdfTriple, RdfQuad, RdfGraphStart 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
@@ -24,6 +25,7 @@ Fields: TypeAlias = Mapping[int, tuple[int, ReadTerm]]
 
 UNSET: Final = Term("")
 POSITIONS: Final = ("subject", "predicate", "object", "graph")
+_USUAL_IRI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*+:[!#-;=?-\[\]_a-z~]*+")
 _NO_SUFFIXES: Final = {b"": '"'}
 _MOST: Final = 1 << 16  # parsed bytes to remember
 _MOST_PREFIXES: Final = 1 << 8  # of one name
@@ -38,14 +40,15 @@ class TermReader:
         scoped: whether blank node labels mean the nodes of one frame; if so, they are made unique in the log.
 
     Attributes:
-        state: what the next IRI depends on: id and string of the last prefix, id of the last name.
+        prefix, begin, name: what the next IRI depends on: id and string of the last prefix, and id of the last name.
     """
 
     def __init__(self, options: StreamOptions, *, generalized: bool, scoped: bool) -> None:
         self.names = Entries("names", options.names)
         self.prefixes = Entries("prefixes", options.prefixes)
         self.datatypes = Entries("datatypes", options.datatypes)
-        self.state = (0, "", 0)
+        self.prefix, self.begin, self.name = 0, "", 0
+        self._prefixes = self.prefixes.strings
         self._scoped = scoped
         self._labels = Labels(0)
         self._depth = 0
@@ -74,9 +77,8 @@ class TermReader:
     def enter_prefix(self, data: bytes) -> None:
         """Takes an RdfPrefixEntry."""
         number = self.prefixes.enter(data)
-        last, _, name = self.state
-        if number == last:
-            self.state = last, self.prefixes.get(number), name
+        if number == self.prefix:
+            self.begin = self.prefixes.get(number)
 
     def enter_datatype(self, data: bytes) -> None:
         """Takes an RdfDatatypeEntry."""
@@ -120,9 +122,9 @@ class TermReader:
         self._depth -= 1
         return triple(*terms)  # type: ignore[arg-type] # only a graph is None
 
-    def restore(self, state: tuple[int, str, int]) -> None:
-        """Goes back to where a statement began that is to be read again."""
-        self.state = state
+    def go_back(self, prefix: int, begin: str, name: int) -> None:
+        """Takes the state where a statement began that is to be read again."""
+        self.prefix, self.begin, self.name = prefix, begin, name
         self._depth = 0
 
     def new_scope(self, number: int, terms: list[Term | None]) -> None:
@@ -148,38 +150,43 @@ class TermReader:
     def iri(self, data: bytes) -> Term:
         """The term of an RdfIri."""
         prefix, name = self._ids.get(data) or self._read_ids(data)
-        last, begin, before = self.state
         if not name:
-            name = before + 1
+            name = self.name + 1
+        self.name = name
         try:
             if prefix:
-                begin = self.prefixes.strings[prefix]
-                self.state = prefix, begin, name
-            else:
-                self.state = last, begin, name
-            return self._iris[name][begin]
+                self.prefix = prefix
+                self.begin = self._prefixes[prefix]
+            return self._iris[name][self.begin]
         except KeyError:
             return self._new_iri(prefix, name)
 
     def _read_ids(self, data: bytes) -> tuple[int, int]:
-        prefix = name = 0
-        for number, value in fields(data):
-            if number == 1:
-                prefix = integer(value, "the prefix of an IRI")
-            elif number == 2:
-                name = integer(value, "the name of an IRI")
+        prefix = name = place = 0
+        if data[:1] == b"\x08":
+            prefix, place = read_varint(data, 1)
+        if data[place : place + 1] == b"\x10":
+            name, place = read_varint(data, place + 1)
+        if place != len(data):  # not as producers write it
+            for number, value in fields(data):
+                if number == 1:
+                    prefix = integer(value, "the prefix of an IRI")
+                elif number == 2:
+                    name = integer(value, "the name of an IRI")
         if len(self._ids) >= _MOST:
             self._ids.clear()
         self._ids[data] = prefix, name
         return prefix, name
 
     def _new_iri(self, prefix: int, name: int) -> Term:
-        begin = self.prefixes.get(prefix) if prefix else self.state[1]
+        if prefix:
+            self.begin = self.prefixes.get(prefix)
+        begin = self.begin
         value = begin + self.names.get(name)
         known = self._iris[name]
         if len(known) >= _MOST_PREFIXES:
             known.clear()
-        known[begin] = term = _legal(lambda: iri(value))
+        known[begin] = term = Term(f"<{value}>") if _USUAL_IRI.fullmatch(value) else _legal(lambda: iri(value))
         return term
 
     def blank(self, data: bytes) -> Term:

@@ -88,7 +88,7 @@ class Rows:
         statement, readers = self._statement, self._readers
         append, end = self._quads.append, len(frame)
         while start < end:
-            state = reader.state
+            prefix, begin, name = reader.prefix, reader.begin, reader.name
             try:
                 size, place = frame[start + 1], start + 2
                 if size > 0x7F:
@@ -121,7 +121,7 @@ class Rows:
                     continue
             except (IndexError, KeyError, Malformed):
                 pass  # an error is `_field`'s to find again, in the order of the fields' numbers
-            reader.restore(state)
+            reader.go_back(prefix, begin, name)
             return start
         return start
 

@@ -63,6 +63,8 @@ def read_varint(data: bytes | bytearray, start: int) -> tuple[int, int]:
     >>> read_varint(bytes.fromhex("ac02"), 0)
     (300, 2)
     """
+    if start < len(data) and data[start] < 0x80:
+        return data[start], start + 1
     number = shift = 0
     for byte in data[start : start + 10]:
         start += 1
