@@ -8,6 +8,7 @@ what it gave can be written and read again.
 from __future__ import annotations
 
 import random
+import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ _LONGEST: Final = 4096
 _SMALL: Final = 150  # bytes of a message: some of the seeds' are larger
 _BYTE_BY_BYTE: Final = 1000
 _COMPARED: Final = 30  # quads of a message: what is symmetric and large is costly to compare
+_MADE_UP: Final = re.compile(r"_:[0-9a-f]{20,}")
 
 
 @dataclass(frozen=True)
@@ -183,7 +185,8 @@ def _check_same(input: Input, whole: Reading, chunks: Sequence[bytes]) -> None:
     pieces = _read(input, chunks)
     # under rdfm the labels that a parser makes up for anonymous nodes are random
     same = whole.messages == pieces.messages or isomorphic(whole.messages, pieces.messages)
-    if not same or str(whole.error) != str(pieces.error):
+    said, again = (_MADE_UP.sub("_:…", str(reading.error)) for reading in (whole, pieces))
+    if not same or said != again:
         raise Finding(input, f"in {len(chunks)} chunks {pieces}, but whole {whole}")
 
 

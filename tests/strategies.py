@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from hypothesis import strategies as st
 
 from construct_messages import terms
@@ -165,13 +167,20 @@ PRINTABLE = st.one_of(
     ),
 )
 
+NODES = st.sampled_from([IRIS, SCHEMES, BLANKS, BLANKS]).flatmap(lambda kind: kind)
+_UP_TO = [st.integers(0, most) for most in range(5)]
+PREDICATES = st.one_of(NAMED, IRIS, SCHEMES)
 
-def _literals(texts: st.SearchStrategy[str], *, directions: bool) -> st.SearchStrategy[Term]:
+
+@cache
+def _objects(*, triple_terms: bool, directions: bool, any_text: bool, any_predicate: bool) -> st.SearchStrategy[Term]:
+    texts = PRINTABLE | TEXT if any_text else PRINTABLE
     languages, ways = st.sampled_from(["en", "de-at", "zh-hant", "x-a-1"]), st.sampled_from(["ltr", "rtl"])
     lexical = st.sampled_from(["1", "01", "1.0", "1e0", "true", "INF", "null", '{"a": [1]}', "<a>&amp;</a>"])
     datatypes = [f"{terms.XSD}{name}" for name in ("integer", "double", "boolean", "dateTime", "anyURI")]
     datatypes += [f"{terms.RDF}{name}" for name in ("JSON", "HTML", "XMLLiteral", "PlainLiteral")]
     kinds = [
+        NODES,
         texts.map(terms.literal),
         st.builds(lambda text, tag: terms.literal(text, language=tag), texts, languages),
         st.builds(
@@ -184,7 +193,13 @@ def _literals(texts: st.SearchStrategy[str], *, directions: bool) -> st.SearchSt
         kinds.append(
             st.builds(lambda text, tag, way: terms.literal(text, language=tag, direction=way), texts, languages, ways)
         )
-    return st.one_of(kinds)
+    objects = st.sampled_from(kinds).flatmap(lambda kind: kind)
+    if triple_terms:
+        predicates = PREDICATES if any_predicate else NAMED
+        inner = st.builds(terms.triple, NODES, predicates, objects)
+        outer = st.builds(terms.triple, NODES, predicates, inner)
+        objects = st.sampled_from([objects, objects, inner, outer]).flatmap(lambda kind: kind)
+    return objects
 
 
 @st.composite
@@ -212,21 +227,15 @@ def messages(
     graphs, triple_terms, directions, any_text, any_predicate = (
         may and draw(often) for may in (graphs, triple_terms, directions, any_text, any_predicate)
     )
-    nodes = st.sampled_from([IRIS, SCHEMES, BLANKS, BLANKS]).flatmap(lambda kind: kind)
-    predicates = st.one_of(NAMED, IRIS, SCHEMES) if any_predicate else NAMED
-    objects = st.one_of(nodes, _literals(PRINTABLE | TEXT if any_text else PRINTABLE, directions=directions))
-    if triple_terms:
-        inner = st.builds(terms.triple, nodes, predicates, objects)
-        kinds = [objects, inner, st.builds(terms.triple, nodes, predicates, inner)]
-        objects = st.sampled_from(kinds).flatmap(lambda kind: kind)
+    objects = _objects(triple_terms=triple_terms, directions=directions, any_text=any_text, any_predicate=any_predicate)
+    predicates = PREDICATES if any_predicate else NAMED
     # few subjects and predicates in one example, so that statements belong together
-    few = draw(st.lists(st.tuples(nodes, predicates), min_size=1, max_size=3))
-    quads = st.builds(
-        lambda pair, object, graph: Quad(*pair, object, graph),
-        st.sampled_from(few) | st.tuples(nodes, predicates),
-        objects,
-        (st.none() | nodes) if graphs else st.none(),
-    )
-    one = st.lists(quads, max_size=4).map(Message)
-    drawn = draw(st.lists(st.one_of(one, one, st.just(Message())), max_size=4))
+    few = [(draw(NODES), draw(predicates)) for _ in range(draw(_UP_TO[2]) + 1)]
+    drawn = []
+    for _ in range(draw(_UP_TO[4])):
+        quads = []
+        for _ in range(draw(_UP_TO[4])):
+            pair = draw(st.sampled_from(few)) if draw(often) else (draw(NODES), draw(predicates))
+            quads.append(Quad(*pair, draw(objects), draw(NODES) if graphs and draw(often) else None))
+        drawn.append(Message(quads))
     return drawn + draw(st.sampled_from([[], [], drawn[:1], [Message()]]))
