@@ -7,11 +7,12 @@ in `template.py`, how it is written in `logs/`, where solutions come from in `so
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import pyoxigraph as ox
 
@@ -29,6 +30,10 @@ from construct_messages.writing import LogTarget, format_of_target, log_file
 
 if TYPE_CHECKING:
     from construct_messages.sources.open import SourceLike
+
+
+_AT_ONCE: Final = 128
+"""How many solutions are encoded before others of the event loop have their turn; about 50 ms in the slowest format."""
 
 
 def construct_messages(
@@ -360,7 +365,9 @@ def _serialize(batches: Generator[Solutions], writing: Writing) -> Generator[byt
 async def _aserialize(batches: AsyncGenerator[Solutions], writing: Writing) -> AsyncGenerator[bytes]:
     async with aclosing(batches):
         async for batch in batches:
-            if chunk := writing.feed(batch):
-                yield chunk
+            for part in batch.parts(_AT_ONCE):
+                if chunk := writing.feed(part):
+                    yield chunk
+                await asyncio.sleep(0)
         for chunk in filter(None, writing.finish()):
             yield chunk

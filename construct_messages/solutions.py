@@ -59,9 +59,25 @@ class Solutions:
         >>> list(Solutions.of([("<urn:a>",), ("<urn:b>",)]).head(1))
         [('<urn:a>',)]
         """
+        return self._slice(0, count)
+
+    def parts(self, count: int) -> Iterator[Solutions]:
+        """All of them, `count` at a time.
+
+        >>> [list(part) for part in Solutions.of([("<urn:a>",), ("<urn:b>",), ("<urn:c>",)]).parts(2)]
+        [[('<urn:a>',), ('<urn:b>',)], [('<urn:c>',)]]
+        """
+        if len(self) <= count:
+            yield self
+            return
+        for start in range(0, len(self), count):
+            yield self._slice(start, start + count)
+
+    def _slice(self, start: int, end: int) -> Solutions:
         columns = self._text if self._text is not None else self._utf8
         assert columns is not None
-        return Solutions(cast(Sequence[list[Term]], [column[:count] for column in columns]), response=self.response)
+        part = cast(Sequence[list[Term]], [column[start:end] for column in columns])
+        return Solutions(part, response=self.response)
 
     @property
     def text(self) -> Sequence[list[Term]]:

@@ -441,6 +441,31 @@ def test_lazy_and_closed_when_exhausted() -> None:
     assert list(stream) == []
 
 
+def test_a_large_batch_leaves_turns_to_others() -> None:
+    class OneBatch(Recorder):
+        def solutions(self, request: Request) -> Generator[Solutions]:
+            width = len(request.select.variables)
+            yield Solutions.of([(Term(f"<urn:{number}>"),) * width for number in range(1000)])
+
+    async def turns() -> tuple[int, bytes]:
+        """How often others had one until the log was whole."""
+        count, chunks = 0, []
+
+        async def write() -> None:
+            async for chunk in construct_messages(SPO, OneBatch()).aserialize("trig"):
+                chunks.append(chunk)
+
+        writing = asyncio.create_task(write())
+        while not writing.done():
+            await asyncio.sleep(0)
+            count += 1
+        return count, b"".join(chunks)
+
+    count, log = asyncio.run(turns())
+    assert count >= 1000 / 200
+    assert log == b"".join(construct_messages(SPO, OneBatch()).serialize("trig"))
+
+
 def test_closed_by_the_context_manager() -> None:
     source = Recorder()
     with construct_messages(SPO, source) as stream:
