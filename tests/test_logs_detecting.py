@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 import zstandard
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
 
 from construct_messages.errors import ConstructMessagesError, LimitExceeded, LogError, UsageError
 from construct_messages.formats import FORMATS, N_QUADS, NDJSON_LD, RDFM, TRIG, TURTLE, Format, find_syntax
@@ -139,3 +141,41 @@ def test_a_bomb(size: int) -> None:
     bomb = gzip.compress(b'<urn:s> <urn:p> "' + b"x" * 50_000_000)
     with pytest.raises(LimitExceeded, match="message 1"):
         read(bomb, Known(format=N_QUADS), size, message_bytes=1 << 20)
+
+
+# --- damage ---------------------------------------------------------------------------------------------------------
+
+WHOLE = [
+    *(pack(log(format)) for pack in PACKERS.values() for format in (N_QUADS, TURTLE, NDJSON_LD)),
+    *(pack(archive(("stream/", b""), ("0.ttl", b"<urn:s> a <urn:T> ."), ("é" * 80, b""))) for pack in PACKERS.values()),
+]
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> bytes:
+    """A log, packed or not, or an archive, with some bytes changed, put in or taken out."""
+    data = bytearray(draw(st.sampled_from(WHOLE)))
+    for _ in range(draw(st.integers(1, 4))):
+        place = draw(st.integers(0, len(data)))
+        data[place : place + draw(st.integers(0, 3))] = draw(st.binary(max_size=3))
+    return bytes(data[: draw(st.integers(0, len(data)))] if draw(st.booleans()) else data)
+
+
+@given(damaged(), st.sampled_from([Known(), Known(archive=True), Known(format=TRIG), Known(packing=".gz")]))
+@settings(max_examples=400)
+def test_damaged_bytes_give_our_errors_only(data: bytes, known: Known) -> None:
+    """And the same messages before it, however the bytes come."""
+    whole, in_pieces = outcome(data, known, 1 << 30), outcome(data, known, 100)
+    event(whole[1])
+    assert whole == in_pieces
+
+
+def outcome(data: bytes, known: Known, size: int) -> tuple[list[str], str]:
+    """The messages before the end or an error, and the kind of the error. Blank nodes may have random labels."""
+    messages = []
+    try:
+        for message in reading(DetectingDecoder(known), data, size):
+            messages.append(" ".join(quad.predicate for quad in message))
+    except (LogError, LimitExceeded) as error:
+        return messages, type(error).__name__
+    return messages, "no error"
