@@ -7,6 +7,7 @@ else is refused. Neither JSON nor YAML is written here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
@@ -20,6 +21,7 @@ Node: TypeAlias = dict[str, Any]
 Value: TypeAlias = str | dict[str, str]
 
 RDF_TYPE: Final = Term(f"<{RDF}type>")
+_PREFIX: Final = re.compile(r'(?!_$)[^@:/"\\\s]+')
 _GEN_DELIMS: Final = (":", "/", "?", "#", "[", "]", "@")
 # terms to remember, and the length of those worth it
 _MOST: Final = 1 << 15
@@ -38,9 +40,7 @@ def context_of(prefixes: Mapping[str, str]) -> dict[str, Any]:
     {'ex': 'http://example.org/', 'a': {'@id': 'http://example.org/a', '@prefix': True}}
     """
     named = {
-        prefix: namespace
-        for prefix, namespace in prefixes.items()
-        if prefix not in ("", "_") and not set("@:/") & set(prefix) and is_iri(namespace)
+        prefix: namespace for prefix, namespace in prefixes.items() if _PREFIX.fullmatch(prefix) and is_iri(namespace)
     }
     # a namespace that begins like a prefix would be a compact IRI
     schemes = {namespace.partition(":")[0] for namespace in named.values()}
@@ -155,9 +155,11 @@ class Names(dict[Term, str]):
     """
 
     def __init__(self, namespaces: Mapping[str, str]) -> None:
-        # of two namespaces that both begin an IRI, the longer one shortens it more
-        self._namespaces = sorted(((value, prefix) for prefix, value in namespaces.items()), key=lambda n: -len(n[0]))
-        self._prefixes = set(namespaces)
+        self._prefixes = {namespace: prefix for prefix, namespace in namespaces.items()}
+        # of two namespaces that both begin an IRI, the longer one shortens it more; a:// is no compact IRI
+        longest_first = sorted(self._prefixes, key=len, reverse=True)
+        self._namespace = re.compile(f"({'|'.join(map(re.escape, longest_first))})(?!//)" if namespaces else "(?!)")
+        self._schemes = set(namespaces)
 
     def __missing__(self, term: Term) -> str:
         name = str(term) if is_blank(term) else self._of_iri(term[1:-1])
@@ -170,12 +172,10 @@ class Names(dict[Term, str]):
                 f"readers of JSON-LD drop <{iri}>, which is no IRI by RFC 3987",
                 hint="percent-encode what no IRI may hold, or write N-Quads",
             )
-        for namespace, prefix in self._namespaces:
-            # a:// is no compact IRI
-            if iri.startswith(namespace) and not iri.startswith("//", len(namespace)):
-                return f"{prefix}:{iri[len(namespace) :]}"
+        if found := self._namespace.match(iri):
+            return f"{self._prefixes[found[1]]}:{iri[found.end() :]}"
         scheme, _, rest = iri.partition(":")
-        if scheme in self._prefixes and not rest.startswith("//"):
+        if scheme in self._schemes and not rest.startswith("//"):
             raise Ambiguous(iri)
         return iri
 

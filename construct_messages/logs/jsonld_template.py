@@ -76,15 +76,24 @@ class JsonLdTemplate:
 
 
 class _Json(dict[Term, str]):
-    """The JSON of what `Names` or `Values` hold."""
+    """The JSON of what `Names` or `Values` hold.
 
-    def __init__(self, texts: Mapping[Term, Any]) -> None:
-        self._texts = texts
+    Args:
+        texts: what they hold.
+        encode: writes one of it.
+    """
+
+    def __init__(self, texts: Mapping[Term, Any], encode: Callable[[Any], str]) -> None:
+        self._texts, self._encode = texts, encode
 
     def __missing__(self, term: Term) -> str:
-        json = msgspec.json.encode(self._texts[term]).decode()
+        json = self._encode(self._texts[term])
         remember(self, term, json)
         return json
+
+
+def _encode(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
 
 
 # Text, or a slot of the template with what writes its terms
@@ -103,7 +112,8 @@ class _Layout:
     """
 
     def __init__(self, template: Template, nodes: Nodes) -> None:
-        self._names, self._values = _Json(nodes.names), _Json(nodes.values)
+        # no IRI and no prefix holds what JSON escapes
+        self._names, self._values = _Json(nodes.names, '"{}"'.format), _Json(nodes.values, _encode)
         self._forbidden: dict[int, set[str]] = {}  # how the terms of each variable may not begin
         graphs: dict[Slot | None, dict[Slot, dict[Slot | None, dict[Slot, None]]]] = {}
         for pattern in template.live:
