@@ -157,7 +157,9 @@ class TurtleDecoder:
 
     def _pass(self, mark: Mark) -> None:
         """Leaves a delimiter behind, and what stands before it."""
-        check_utf8(bytes(self._scanner.text[mark.start : mark.end]), self._scanner.place_of(mark.start), self._number)
+        if mark.kind is Kind.COMMENT:
+            comment = bytes(self._scanner.text[mark.start : mark.end])
+            check_utf8(comment, self._scanner.place_of(mark.start), self._number)
         self._scanner.cut(mark.end)
 
     def _quads(self, end: int, behind: str) -> list[str]:
@@ -168,15 +170,18 @@ class TurtleDecoder:
         """The message that ends there; the next one is open then."""
         syntax = self._syntax or RDFM
         labels = None if syntax.delimiter_first else Labels(self._number)
+        restricted = not (syntax.triple_terms and syntax.directions)
         quads = []
         for line in self._quads(end, behind):
-            subject, predicate, rest = cast("list[Term]", line.split(" ", 2))
-            object, graph = _object_and_graph(rest) if self._graphs else (rest, None)
+            subject, predicate, object = cast("list[Term]", line.split(" ", 2))
+            graph = None
+            if self._graphs:
+                object, graph = _object_and_graph(object)
             if labels is not None and "_:" in line:
                 subject, object = map_blanks(subject, labels.__getitem__), map_blanks(object, labels.__getitem__)
                 graph = graph and map_blanks(graph, labels.__getitem__)
             quad = Quad(subject, predicate, object, graph)
-            if not (syntax.triple_terms and syntax.directions) and (lack := lacks(syntax, object)):
+            if restricted and (lack := lacks(syntax, object)):
                 raise LogError(
                     f"{syntax.version} has no {lack}: {quad}",
                     number=self._number,

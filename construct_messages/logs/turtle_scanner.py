@@ -105,17 +105,21 @@ _REACH: Final = {
 }
 _BEGINS_WORD: Final = _regex(rf"[{_NAME}\\]")
 _KEYWORD: Final = re.compile(rb"(?:[^:\\]*\.)?(message|version)", re.IGNORECASE | re.DOTALL)
+_WHOLE: Final = re.compile(rb"message(?=\s)", re.IGNORECASE)  # as most of them come
 _DOT, _BACKSLASH, _AT, _OPENS_COMMENT, _OPENS_IRI, _CLOSES_IRI, *_QUOTES = b".\\@#<>\"'"
 
 
-def place_behind(place: Position, text: str) -> Position:
-    """Where a text ends that begins at `place`.
+def place_behind(place: Position, text: bytes | bytearray) -> Position:
+    """Where a text ends that begins at `place`; a column is a character.
 
-    >>> place_behind(Position(7, 3), "ab"), place_behind(Position(7, 3), "ab\\ncd")
+    >>> place_behind(Position(7, 3), b"ab"), place_behind(Position(7, 3), b"ab\\r\\ncd")
     (Position(line=7, column=5), Position(line=8, column=3))
     """
-    end = Position.at(text, len(text))
-    return Position(place.line + end.line - 1, end.column + (place.column - 1 if end.line == 1 else 0))
+    if b"\r" in text:
+        text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    lines = text.count(b"\n")
+    column = len(text[text.rfind(b"\n") + 1 :].decode(errors="replace")) + 1
+    return Position(place.line + lines, column if lines else place.column + column - 1)
 
 
 class TurtleScanner:
@@ -166,7 +170,7 @@ class TurtleScanner:
 
     def place_of(self, offset: int) -> Position:
         """Where in the log the byte at `offset` of the text stands; a column is a character."""
-        return place_behind(self.place, self.text[:offset].decode(errors="replace"))
+        return place_behind(self.place, self.text[:offset])
 
     def _next(self) -> Mark | None:
         """Goes on to the next mark; None where there is none yet."""
@@ -178,6 +182,8 @@ class TurtleScanner:
                 return None
             mark, byte = None, text[self._at]
             match self._mode:
+                case _Mode.BETWEEN if quick and (whole := _WHOLE.match(text, self._at)):
+                    mark, self._at = Mark(Kind.MESSAGE, *whole.span()), whole.end()
                 case _Mode.BETWEEN if not quick and self._is_other(byte):
                     self._last = _Last.OTHER
                 case _Mode.BETWEEN if self._last is _Last.MESSAGE and byte != _OPENS_COMMENT:

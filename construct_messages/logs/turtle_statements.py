@@ -106,7 +106,7 @@ class TurtleStatements:
         raise LogError(
             f"{behind} within a statement or an open graph block",
             number=number,
-            position=place_behind(place, text.decode()),
+            position=place_behind(place, text),
             hint="end the statement with a dot, the graph block with a brace",
         )
 
@@ -135,7 +135,7 @@ def check_utf8(text: bytes, place: Position, number: int) -> None:
     try:
         text.decode()
     except UnicodeDecodeError as error:
-        position = place_behind(place, text[: error.start].decode())
+        position = place_behind(place, text[: error.start])
         raise LogError("not UTF-8", number=number, position=position, hint="logs are UTF-8") from error
 
 
@@ -147,7 +147,7 @@ def _check_depth(text: str, place: Position, number: int) -> None:
             raise LogError(
                 f"more than {DEEPEST} triple terms in each other",
                 number=number,
-                position=place_behind(place, text[: match.start()]),
+                position=place_behind(place, text[: match.start()].encode()),
             )
 
 
