@@ -41,6 +41,9 @@ class Labels(dict[Term, Term]):
         return renamed
 
 
+_GROUND: Final = (ox.NamedNode, ox.Literal)
+
+
 def to_message(quads: Iterable[ox.Quad], rename: Rename | None = None) -> Message:
     """Parsed quads as a message.
 
@@ -57,7 +60,7 @@ def to_message(quads: Iterable[ox.Quad], rename: Rename | None = None) -> Messag
     scope = "" if rename is None else "x"
 
     def term(parsed: ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple) -> Term:
-        if isinstance(parsed, ox.NamedNode | ox.Literal):
+        if isinstance(parsed, _GROUND):
             return Term(str(parsed))  # as `from_pyoxigraph` does, for the terms that nearly all are
         read = from_pyoxigraph(parsed, scope)
         return map_blanks(read, rename) if rename is not None and has_blank(read) else read
