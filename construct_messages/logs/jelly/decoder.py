@@ -72,13 +72,15 @@ class JellyDecoder:
         if self._delimited is None:
             self._delimited = _is_delimited(buffer)
         if not self._delimited:
-            self._check(len(buffer))
+            if len(buffer) > self._limit:
+                raise self._too_large("a frame that is not delimited")
             return
         while buffer:
-            if buffer[-1] > 0x7F and len(buffer) < _LONGEST_LENGTH and min(buffer) > 0x7F:
+            if len(buffer) < _LONGEST_LENGTH and min(buffer) > 0x7F:
                 return  # within the length
             size, start = self._length()
-            self._check(size)
+            if size > self._limit:
+                raise self._too_large(f"a frame of {size} bytes")
             if len(buffer) < start + size:
                 return
             frame = bytes(buffer[start : start + size])
@@ -110,13 +112,11 @@ class JellyDecoder:
         except Malformed as error:
             raise self._error(f"the length of a frame is {error.message}", self._offset) from None
 
-    def _check(self, size: int) -> None:
-        if size > self._limit:
-            raise LimitExceeded(
-                f"message {self._messages + 1}: a frame of {size} bytes at byte {self._offset}, "
-                f"where {self._limit} are allowed",
-                hint="raise the limit for messages",
-            )
+    def _too_large(self, what: str) -> LimitExceeded:
+        return LimitExceeded(
+            f"message {self._messages + 1}: {what} at byte {self._offset}, where {self._limit} bytes are allowed",
+            hint="raise the limit for messages",
+        )
 
     def _message(self, frame: bytes) -> Message:
         try:

@@ -154,7 +154,7 @@ class JellyEncoder:
 
         Raises:
             CannotCarry: a base direction, a named graph in a stream of triples, a term where the options allow
-                none, quoted triples of more than 98 in each other, or a statement that outgrows a table.
+                none, triple terms too deep in each other, or a statement that outgrows a table.
         """
         write = self._graphs if self.options.physical is Physical.GRAPHS else self.statements
         return self.frame(lambda rows: write(message, rows))

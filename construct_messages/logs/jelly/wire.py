@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-DEEPEST: Final = 98
-"""How deep quoted triples may be nested: as deep as libraries of Protocol Buffers read, which is 100 messages."""
+DEEPEST: Final = 97
+"""How deep quoted triples may be nested: libraries of Protocol Buffers read 100 messages in each other, which here are
+a row, a statement, these, and an IRI or a literal in the innermost."""
 
 VARINT: Final = 0
 LENGTH_DELIMITED: Final = 2
