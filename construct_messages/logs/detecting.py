@@ -91,7 +91,7 @@ class DetectingDecoder:
         """The messages that are complete now; see `Decoder.feed`.
 
         Raises:
-            LogError: malformed bytes, also of the packing.
+            LogError: malformed bytes, also of the packing; a chunk with damage of the packing gives no messages.
             LimitExceeded: a message that is too large.
             UsageError: what is announced does not go with what the log is.
         """
