@@ -22,7 +22,7 @@ from construct_messages.logs.carry import lacks
 from construct_messages.logs.lines_statements import Statements, make_quad
 from construct_messages.logs.parsed import Labels, log_error
 from construct_messages.message import Message, Quad
-from construct_messages.terms import Term, has_blank, map_blanks
+from construct_messages.terms import has_blank, map_blanks
 
 _BLOCK: Final = 1 << 14
 """How many bytes of lines are taken apart at a time: large enough to be quick, and small against a message's bound."""
@@ -64,15 +64,22 @@ class LinesDecoder:
     def __init__(self, format: Format, syntax: Syntax | None, *, message_bytes: int) -> None:
         self._format, self._message_bytes = format, message_bytes
         self._statements = Statements(format)
-        self._syntax = syntax
+        self._use(syntax)
         # bytes not read yet: of a line without an end, and of a line end or a byte order mark that may go on
         self._rest, self._undecided, self._begun = bytearray(), b"", False
         self._lines = 0  # that have been read
         self._delimiter = 0  # the line of the last delimiter, from 1; 0: there was none
         # the message that is open: its number, its quads, at least its blank nodes, the bytes of its lines
         self._number, self._size = 1, 0
+        self._ready: list[Message] = []  # those that are complete and not given yet
         self._quads: list[Quad] = []
-        self._blanks: set[Term] = set()
+        self._blanks: set[str | None] = set()
+
+    def _use(self, syntax: Syntax | None) -> None:
+        self._syntax = syntax
+        # whether MESSAGE delimits, and blank nodes are those of their message
+        self._scoped = syntax is not None and syntax.label != RDFM.label
+        self._usual_delimiter = "" if syntax is None else syntax.delimiter
 
     @property
     def syntax(self) -> Syntax | None:
@@ -83,11 +90,6 @@ class LinesDecoder:
     def prefixes(self) -> Mapping[str, str]:
         """None: these formats have no prefixes."""
         return MappingProxyType({})
-
-    @property
-    def _scoped(self) -> bool:
-        """Whether MESSAGE delimits, and blank nodes are those of their message."""
-        return self._syntax is not None and self._syntax.label != RDFM.label
 
     # --- bytes to lines ---------------------------------------------------------------------------------------------
 
@@ -115,7 +117,12 @@ class LinesDecoder:
             if self._rest:
                 block = bytes(self._rest) + block
                 self._rest.clear()
-            yield from self._read(block)
+            try:
+                self._read(block)
+            except (LogError, LimitExceeded):
+                yield from self._take()
+                raise
+            yield from self._take()
             start = end
         self._rest += data[last:]
         if self._size + len(self._rest) > self._message_bytes:
@@ -131,9 +138,14 @@ class LinesDecoder:
         self._begun = True
         yield from self.feed(b"\n")
         if self._quads or (self._delimiter and not self._scoped):
-            yield self._finish()
+            self._finish()
+            yield from self._take()
 
-    def _read(self, block: bytes) -> Iterator[Message]:
+    def _take(self) -> list[Message]:
+        ready, self._ready = self._ready, []
+        return ready
+
+    def _read(self, block: bytes) -> None:
         """Reads whole lines, each with LF at its end."""
         if self._size + len(block) - block.count(b"\n") > self._message_bytes:
             # a delimiter among them may still keep each message small
@@ -141,14 +153,14 @@ class LinesDecoder:
             if len(lines) == 1:
                 raise self._too_large()
             for line in lines:
-                yield from self._read(line)
+                self._read(line)
             return
         try:
             text = block.decode()
         except UnicodeDecodeError as error:
             start = block.rfind(b"\n", 0, error.start) + 1
             if start:
-                yield from self._read(block[:start])
+                self._read(block[:start])
             column = len(block[start : error.start].decode()) + 1
             raise self._error(
                 f"the byte 0x{block[error.start]:02X} is not UTF-8",
@@ -157,7 +169,7 @@ class LinesDecoder:
                 "logs are written in UTF-8",
             ) from error
         before = self._lines
-        yield from self._read_lines(text)
+        self._read_lines(text)
         if self._delimiter > before:
             lines_behind = block.rsplit(b"\n", self._lines - self._delimiter + 1)[1:]
             self._size = sum(map(len, lines_behind))
@@ -166,42 +178,39 @@ class LinesDecoder:
 
     # --- lines to messages ------------------------------------------------------------------------------------------
 
-    def _read_lines(self, text: str) -> Iterator[Message]:
+    def _read_lines(self, text: str) -> None:
         quads, others, blanks = self._statements.read(text)
         if self._quads:
             self._blanks |= blanks
         else:
             self._blanks = blanks
         start = 0
-        for index, other in enumerate(others):
-            if other:
-                self._quads += quads[start:index]
-                start = index + 1
-                message = self._read_other(other, self._lines + start)
-                if message is not None:
-                    yield message
+        for index, other in others:
+            self._quads += quads[start:index]
+            start = index + 1
+            if other == self._usual_delimiter:
+                self._delimit(self._lines + start)
+            else:
+                self._read_other(other[:-1], self._lines + start)
         self._quads += quads[start:]
-        self._lines += len(others)
+        self._lines += len(quads)
 
-    def _read_other(self, text: str, line: int) -> Message | None:
-        """Does what a line says that is no canonical statement; the message that it ends, if it ends one."""
-        if self._syntax is not None and text == self._syntax.delimiter:
-            return self._delimit(line)
-        text = text[:-1]
+    def _read_other(self, text: str, line: int) -> None:
+        """Does what a line says that is no canonical statement."""
         match = _DIRECTIVE.fullmatch(text)
         if match is None:
             self._state(text, line)
             match = _COMMENT.match(text) if "@message" in text else None
         elif match["message"]:
             self._expect_delimiter(line, match.start("message") + 1)
-            return self._delimit(line)
+            self._delimit(line)
         elif match["version"]:
             self._announce(match["label"], line, match.start("version") + 1)
-        if match is None or match["comment"] is None or not _DELIMITS.match(match["comment"]):
-            return None
-        if self._syntax is None:
-            self._syntax = RDFM
-        return None if self._scoped else self._delimit(line)
+        if match is not None and match["comment"] is not None and _DELIMITS.match(match["comment"]):
+            if self._syntax is None:
+                self._use(RDFM)
+            if not self._scoped:
+                self._delimit(line)
 
     def _state(self, text: str, line: int) -> None:
         """Takes the statement of a line into the message."""
@@ -232,7 +241,7 @@ class LinesDecoder:
         if self._syntax is None:
             if self._quads:
                 raise self._error(f'VERSION "{label}" behind a statement', line, column, "begin the log with it")
-            self._syntax = syntax
+            self._use(syntax)
         elif self._syntax.label != label:
             raise self._error(
                 f'VERSION "{label}" in a log of {self._syntax.label}', line, column, "give logs of their own to each"
@@ -244,23 +253,22 @@ class LinesDecoder:
         if not self._scoped:
             raise self._error("MESSAGE is no delimiter of rdfm", line, column, "write # @message")
 
-    def _delimit(self, line: int) -> Message | None:
-        first, self._delimiter = not self._delimiter, line
-        if first and not self._scoped and not self._quads:
-            return None  # it opens the first message
-        return self._finish()
+    def _delimit(self, line: int) -> None:
+        # the first comment opens the first message, unless that has begun without
+        if self._scoped or self._delimiter or self._quads:
+            self._finish()
+        self._delimiter = line
 
-    def _finish(self) -> Message:
+    def _finish(self) -> None:
         quads, self._quads = self._quads, []
-        if self._scoped and not self._blanks.isdisjoint(chain.from_iterable(quads)):
+        if self._scoped and self._blanks and not self._blanks.isdisjoint(chain.from_iterable(quads)):
             rename = Labels(self._number).__getitem__
-
-            def renamed(term: Term | None) -> Term | None:
-                return map_blanks(term, rename) if term in self._blanks else term
-
-            quads = [make_quad(map(renamed, quad)) for quad in quads]
+            quads = [
+                quad if self._blanks.isdisjoint(quad) else make_quad(term and map_blanks(term, rename) for term in quad)
+                for quad in quads
+            ]
+        self._ready.append(Message(quads))
         self._number += 1
-        return Message(quads)
 
     def _error(self, message: str, line: int, column: int = 1, hint: str | None = None) -> LogError:
         return LogError(message, number=self._number, position=Position(line, column), hint=hint)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from functools import partial
+from itertools import compress
 from typing import Final, NamedTuple, cast
 
 import pyoxigraph as ox
@@ -34,11 +35,11 @@ _STRING: Final = rf'"{_TEXT}(?:\\[tbnrf"\\]{_TEXT})*+"'
 
 
 def _line(graph: str) -> re.Pattern[str]:
-    """Subject, predicate, object, what follows the object's string, graph; else the line as it is, with its end."""
+    """Subject, predicate, object, what follows the object's string, graph; or else the line as it is, with its end."""
     return re.compile(rf"({_NODE}) ({_IRI}) ({_NODE}|{_STRING}((?:@|\^\^)[^ ]*+)?){graph} \.\n|(.*\n)")
 
 
-_LINES: Final = {N_TRIPLES: _line("()"), N_QUADS: _line(f"(?: ({_NODE}))?")}
+_LINES: Final = {N_TRIPLES: _line("((?!))?"), N_QUADS: _line(f"(?: ({_NODE}))?")}
 
 # The characters of RFC 3987 (section 2.2) beyond ASCII that stand anywhere in an IRI; of the planes, the first two.
 _CHAR: Final = r"A-Za-z0-9\-._~!$&'()*+,;=:@/\u00a0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U00010000-\U0001fffd"
@@ -61,18 +62,21 @@ make_quad = cast("Callable[[Iterable[str | None]], Quad]", partial(tuple.__new__
 """A quad of its four parts in a row; what `Quad._make` is, without its check of their number."""
 
 
+_NO_QUAD: Final = Quad(*[Term("")] * 3)
+
+
 class Lines(NamedTuple):
     """What some whole lines hold.
 
     Args:
         quads: one for each line, of no meaning where the line is among the others.
-        others: one for each line: "" where it was a canonical statement, else the line with its end.
+        others: the lines that are no canonical statements, each with its index and its end.
         blanks: the blank nodes of the quads.
     """
 
     quads: list[Quad]
-    others: list[str]
-    blanks: set[Term]
+    others: list[tuple[int, str]]
+    blanks: set[str | None]
 
 
 class Statements:
@@ -83,13 +87,17 @@ class Statements:
 
     >>> lines = Statements(N_TRIPLES).read('<urn:s> <urn:p> "o"@en .\\n_:b <urn:p>  <urn:o> .\\n')
     >>> print(lines.quads[0], lines.others)
-    <urn:s> <urn:p> "o"@en . ['', '_:b <urn:p>  <urn:o> .\\n']
+    <urn:s> <urn:p> "o"@en . [(1, '_:b <urn:p>  <urn:o> .\\n')]
     """
 
     def __init__(self, format: Format) -> None:
         self._line = _LINES[format]
         self._parser = ox.RdfFormat.N_QUADS if format.graphs else ox.RdfFormat.N_TRIPLES
-        self._known = {""}
+        self._forget()
+
+    def _forget(self) -> None:
+        self._known: set[str | None] = {None}
+        self._blanks: set[str | None] = set()
         self._read = 0
 
     def read(self, text: str) -> Lines:
@@ -98,35 +106,36 @@ class Statements:
         Args:
             text: whole lines, each with LF at its end.
         """
-        subjects, predicates, objects, suffixes, graphs, others = zip(*self._line.findall(text), strict=True)
-        nodes = {*subjects, *graphs, *(term for term in objects if not term.startswith('"'))}
-        if not self._are_canonical(nodes.union(predicates, suffixes)):
-            return self._one_by_one(text)
         self._read += len(text)
         if self._read > _REMEMBERED:
-            self._known, self._read = {""}, 0
-        quads = list(
-            map(make_quad, zip(subjects, predicates, objects, [graph or None for graph in graphs], strict=True))
-        )
-        return Lines(quads, list(others), {Term(term) for term in nodes if term.startswith("_:")})
+            self._forget()
+        # between the matches there is nothing: split gives the columns without a tuple for each line
+        found = self._line.split(text)
+        subjects, predicates, objects, suffixes, graphs, others = (found[group::7] for group in range(1, 7))
+        terms = {*subjects, *predicates, *suffixes, *graphs, *[o for o in objects if o and o[0] != '"']}
+        if not self._are_canonical(terms):
+            return self._one_by_one(text)
+        quads = list(map(make_quad, zip(subjects, predicates, objects, graphs, strict=True)))
+        return Lines(quads, list(compress(enumerate(others), others)), self._blanks & terms)
 
-    def _are_canonical(self, terms: set[str]) -> bool:
-        terms -= self._known
-        if not all(map(_CANONICAL.fullmatch, terms)):
+    def _are_canonical(self, terms: set[str | None]) -> bool:
+        new = cast("set[str]", terms - self._known)
+        if not all(map(_CANONICAL.fullmatch, new)):
             return False
-        self._known |= terms
+        self._known |= new
+        self._blanks.update(term for term in new if term.startswith("_:"))
         return True
 
     def _one_by_one(self, text: str) -> Lines:
         # splitlines() would know more line ends
         lines = text.split("\n")[:-1]
         if len(lines) == 1:
-            return Lines([Quad(*[Term("")] * 3)], [text], set())
+            return Lines([_NO_QUAD], [(0, text)], set())
         together = Lines([], [], set())
-        for line in lines:
+        for index, line in enumerate(lines):
             quads, others, blanks = self.read(f"{line}\n")
             together.quads.extend(quads)
-            together.others.extend(others)
+            together.others.extend((index, other) for _, other in others)
             together.blanks.update(blanks)
         return together
 
