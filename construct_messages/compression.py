@@ -1,6 +1,6 @@
 """The compressions of files, by extension: the one list for what is read, what is written, and what a name says.
 
-Nothing is opened here, and nothing is known of what the files hold.
+Nothing is opened here, and nothing is known of what the files hold. How they are read is said in `unpacking.py`.
 """
 
 from __future__ import annotations
@@ -19,4 +19,4 @@ COMPRESSIONS: Final[Mapping[str, Callable[..., Any]]] = {
     ".xz": lzma.open,
     ".zst": zstandard.open,
 }
-"""What opens a file (a path or a binary file object, then the mode) by its extension in lower case."""
+"""What opens a file for writing (a path or a binary file object, then the mode) by its extension in lower case."""

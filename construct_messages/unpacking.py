@@ -1,4 +1,4 @@
-"""Packed bytes in, unpacked bytes out, as they come: the reading side of `compression.py` without files.
+"""Packed bytes in, unpacked bytes out, as they come: the reading side of `compression.py`. No file is opened here.
 
 Several members, streams or frames one after the other are one content; zeros may follow (RFC 1952, section 2.2; the
 .xz format, section 2.2; RFC 8878, section 3.1). What comes out at once is bounded, however well it was packed, and data
@@ -8,10 +8,11 @@ that end early are an error, never a shorter content.
 from __future__ import annotations
 
 import bz2
+import io
 import lzma
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final, Protocol
+from typing import IO, Any, Final, Protocol
 
 import zstandard
 
@@ -164,3 +165,43 @@ class Unpacker:
         """
         if not self._between:
             raise EOFError("the data end early")
+
+
+class UnpackedFile(io.RawIOBase):
+    """A packed file as the file that it holds, for who pulls where `Unpacker` is pushed.
+
+    (`zstandard.open` takes a file that was cut for one that has ended.)
+
+    Args:
+        file: stays open.
+        extension: one of `COMPRESSIONS`.
+
+    >>> import gzip
+    >>> UnpackedFile(io.BytesIO(gzip.compress(b"content")), ".gz").read()
+    b'content'
+    """
+
+    def __init__(self, file: IO[bytes], extension: str) -> None:
+        self._pieces = _pieces(file, Unpacker(extension))
+        self._piece = b""
+
+    def readable(self) -> bool:
+        """That it is."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """See `io.RawIOBase.readinto`.
+
+        Raises:
+            one of `UNPACK_ERRORS`: damaged data, or such as end early.
+        """
+        self._piece = self._piece or next(self._pieces, b"")
+        part, self._piece = self._piece[: len(buffer)], self._piece[len(buffer) :]
+        buffer[: len(part)] = part
+        return len(part)
+
+
+def _pieces(file: IO[bytes], unpacker: Unpacker) -> Iterator[bytes]:
+    while data := file.read(PIECE_BYTES):
+        yield from unpacker.feed(data)
+    unpacker.close()

@@ -7,6 +7,7 @@ import gzip
 import lzma
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -59,6 +60,31 @@ def test_every_format(format: ox.RdfFormat, tmp_path: Path) -> None:
     quad = ox.Quad(ox.NamedNode("http://example.org/s"), ox.NamedNode("http://example.org/p"), ox.Literal("é"))
     path.write_bytes(ox.serialize([quad], format=format) or b"")
     assert list(load_files([path])) == [quad]
+
+
+# flushed so that a statement is whole where the data are cut
+CUT: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": lambda data: (packer := zlib.compressobj(wbits=31)).compress(data) + packer.flush(zlib.Z_SYNC_FLUSH),
+    ".zst": lambda data: (
+        (packer := zstandard.ZstdCompressor().compressobj()).compress(data)
+        + packer.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
+    ),
+}
+
+
+@pytest.mark.parametrize("packing", CUT)
+def test_packed_files_that_were_cut(packing: str, tmp_path: Path) -> None:
+    path = tmp_path / f"data.nt{packing}"
+    path.write_bytes(CUT[packing](b"<urn:s> <urn:p> <urn:o> .\n"))
+    with pytest.raises(SourceError, match="the data end early"):
+        load_files([path])
+
+
+def test_a_packed_file_that_is_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "data.nt.gz"
+    path.write_bytes(gzip.compress(b"<urn:s> <urn:p> <urn:o> .\n" * 9)[:-9] + b"\xff" * 9)
+    with pytest.raises(SourceError, match=r"data\.nt\.gz: "):
+        load_files([path])
 
 
 def test_blank_nodes_of_two_files_stay_apart(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
 import random
 from collections.abc import Callable, Iterator
@@ -12,7 +13,7 @@ import pytest
 import zstandard
 
 from construct_messages.compression import COMPRESSIONS
-from construct_messages.unpacking import MAGIC, PIECE_BYTES, UNPACK_ERRORS, Unpacker, packing_of
+from construct_messages.unpacking import MAGIC, PIECE_BYTES, UNPACK_ERRORS, UnpackedFile, Unpacker, packing_of
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress,
@@ -105,3 +106,16 @@ def test_packing_of(head: bytes, packing: str | None) -> None:
     assert packing_of(head) == packing
     if packing is not None:  # it is the same for all that begins so
         assert packing_of(head + b"more") == packing
+
+
+@by_packing
+def test_a_file(extension: str) -> None:
+    packed = PACKERS[extension](b"one\n" * 50_000) + PACKERS[extension](b"two\n")
+    raw = io.BytesIO(packed)
+    file = io.BufferedReader(UnpackedFile(raw, extension))
+    assert file.read(6) == b"one\non"
+    assert file.read() == b"e\n" + b"one\n" * 49_998 + b"two\n"
+    file.close()
+    assert not raw.closed
+    with pytest.raises(EOFError):
+        UnpackedFile(io.BytesIO(packed[:-1]), extension).readall()

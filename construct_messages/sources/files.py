@@ -6,21 +6,19 @@ opened read-only. Nothing is evaluated here.
 
 from __future__ import annotations
 
-import lzma
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 import pyoxigraph as ox
-import zstandard
 
 from construct_messages.compression import COMPRESSIONS
 from construct_messages.errors import SourceError, UsageError
+from construct_messages.unpacking import UNPACK_ERRORS, UnpackedFile
 
 
 def load_files(paths: Sequence[Path]) -> ox.Store:
@@ -47,29 +45,29 @@ def load_into(store: ox.Store, paths: Sequence[Path], progress: Callable[[int], 
         UsageError: no such file, or a name whose extension says no RDF format.
         SourceError: a file that does not parse, naming it and the line.
     """
-    for path, opener, format in [(path, *_kind(path)) for path in paths]:
+    for path, packing, format in [(path, *_kind(path)) for path in paths]:
         try:
             with path.open("rb") as raw:
                 read: Any = raw if progress is None else _Counted(raw, progress)
-                with opener(read, "rb") if opener else nullcontext(read) as file:
-                    _off_this_thread(partial(store.bulk_load, file, format, base_iri=path.absolute().as_uri()))
-        except (OSError, SyntaxError, ValueError, EOFError, lzma.LZMAError, zstandard.ZstdError) as error:
+                file: Any = UnpackedFile(read, packing) if packing else read
+                _off_this_thread(partial(store.bulk_load, file, format, base_iri=path.absolute().as_uri()))
+        except (*UNPACK_ERRORS, SyntaxError, ValueError) as error:
             raise SourceError(f"{path}: {error}", hint="mend the file, or check that its extension is right") from error
 
 
-def _kind(path: Path) -> tuple[Callable[..., Any] | None, ox.RdfFormat]:
-    """What unpacks a file, if it is packed, and its format."""
+def _kind(path: Path) -> tuple[str | None, ox.RdfFormat]:
+    """The extension of a file's packing, if it is packed, and its format."""
     if not path.exists():
         raise UsageError(f"{path}: no such file")
-    opener = COMPRESSIONS.get(path.suffix.lower())
-    name = path.with_suffix("") if opener else path
+    packing = path.suffix.lower() if path.suffix.lower() in COMPRESSIONS else None
+    name = path.with_suffix("") if packing else path
     format = ox.RdfFormat.from_extension(name.suffix[1:].lower())
     if format is None:
         raise UsageError(
             f"{path}: the extension {name.suffix or '(none)'!r} is no RDF format",
             hint="name it .ttl, .trig, .nt, .nq, .rdf, .jsonld or .n3; .gz, .bz2, .xz or .zst may follow",
         )
-    return opener, format
+    return packing, format
 
 
 class _Counted:
