@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -16,7 +19,8 @@ from construct_messages.formats import RDFM, TRIG, TURTLE, Format, find_format, 
 from construct_messages.logs import decoder_for
 from construct_messages.logs.parsed import to_message
 from construct_messages.message import Message
-from tests.conftest import shared_path
+from tests.conftest import absent, shared_path
+from tests.engines import NODE
 from tests.log_kinds import Kind, Reading, cut, isomorphic, read, single_bytes
 
 Chunks = Callable[[bytes], list[bytes]]
@@ -347,7 +351,70 @@ def test_a_message_comes_with_its_delimiter() -> None:
     assert list(decoder.feed(f"{B} @message .".encode())) == messages(B)
 
 
-# --- the suites -----------------------------------------------------------------------------------------------------
+def test_a_literal_longer_than_the_parser_takes() -> None:
+    reading = decode(f"{NEW}{A}MESSAGE <a:s> <a:p> '{'x' * (1 << 24)}' . MESSAGE {A}", "ttl")
+    assert isinstance(reading.error, LimitExceeded)
+    assert "message 2: a term is too long" in str(reading.error)
+    assert reading.messages == messages(A)
+
+
+@pytest.mark.parametrize("chunk", [1 << 16, 7])
+def test_many_empty_messages_and_many_prefixes(chunk: int) -> None:
+    """A message costs what it holds, not what came before."""
+    prefixes = "".join(f"PREFIX p{number}: <a:{number}>\n" for number in range(2000))
+    log = f"{NEW}{prefixes}{'MESSAGE ' * 20_000}{'p7:a p8:b p9:c . MESSAGE ' * 100}"
+    reading = decode(log, "trig", lambda data: cut(data, range(0, len(data), chunk)))
+    assert reading.messages == [Message()] * 20_000 + messages("<a:7a> <a:8b> <a:9c> .") * 100
+
+
+# --- another reader, and the suites ----------------------------------------------------------------------------------
+
+COUNT = """
+const N3 = require("n3");
+let text = "";
+process.stdin.on("data", chunk => text += chunk).on("end", async () => {
+  const counts = {};
+  for (const [name, format, log] of JSON.parse(text)) counts[name] = await new Promise(resolve => {
+    const messages = [new Set()];
+    const parser = new N3.Parser({format, directives: ["message"], parseUnsupportedVersions: true, baseIRI: "http://e/"});
+    parser.parse(log, {
+      onDirective: () => messages.push(new Set()),
+      onQuad: (error, quad) => {
+        if (error) resolve(String(error));
+        else if (quad) messages[messages.length - 1].add(N3.termToId(quad));
+        else resolve(messages.map(quads => quads.size));
+      },
+    });
+  });
+  process.stdout.write(JSON.stringify(counts));
+  process.exit(0);
+});
+// what it throws behind the error that it has told
+process.on("uncaughtException", () => {});
+"""
+
+# it takes 1.MESSAGE for one token
+NOT_N3 = {"behind a number, a keyword, a tag"}
+
+
+def test_another_reader_finds_the_same_boundaries() -> None:
+    """npm's n3, which leaves an empty last message to its caller."""
+    node = Path(os.environ.get(NODE, "nowhere"))
+    if not (node / "node_modules" / "n3").exists():
+        absent(f"npm's n3 is absent: set {NODE} to the folder that holds its node_modules")
+    cases = [
+        (name, find_format(media_type)[0].media_types[0], log)
+        for name, (media_type, log, _) in READ.items()
+        if NEW in log and name not in NOT_N3
+    ]
+    assert len(cases) > 20
+    run = subprocess.run(
+        ["node", "-e", COUNT], input=json.dumps(cases), cwd=node, capture_output=True, text=True, check=True, timeout=60
+    )
+    for name, counts in json.loads(run.stdout).items():
+        expected = [len(message) for message in messages(*READ[name][2])]
+        assert counts in (expected, [*expected, 0]), name
+
 
 MANIFEST = rdflib.Namespace("http://www.w3.org/2001/sw/DataAccess/tests/test-manifest#")
 SUITES = "https://w3c.github.io/rdf-tests/rdf/"

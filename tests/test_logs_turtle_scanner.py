@@ -37,17 +37,10 @@ labels = st.sampled_from(["_:a", "_:MESSAGE", "_:a.MESSAGE", "_:message", "_:1",
 content = st.lists(
     st.sampled_from(
         [
-            *"\"'# .;<>{}[]()@aé\U0001f600",
-            "MESSAGE",
-            "\n",
-            "\nMESSAGE\n",
-            "# @message",
-            "@message .",
-            '\\"',
-            "\\'",
-            "\\\\",
+            *("\"'# .;<>{}[]()@aé\U0001f600"),
+            *("MESSAGE", "\n", "\nMESSAGE\n", "# @message", "@message .", "VERSION '1.2-messages'", "<<(", ")>>"),
+            *('\\"', "\\'", "\\\\", "\\n", "\\u0022", "\r"),
         ]
-        + ["\\n", "\\u0022", "\r", "VERSION '1.2-messages'", "<<(", ")>>"]
     ),
     max_size=6,
 ).map("".join)
