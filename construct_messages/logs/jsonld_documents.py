@@ -72,7 +72,7 @@ class Documents:
 
         Raises:
             LogError: no JSON-LD, or a context that is not known.
-            LimitExceeded: a string of more than 16 MiB, which is the parser's bound.
+            LimitExceeded: a string of more than 8 MiB, which is the parser's bound.
         """
         try:
             if isinstance(document, dict) and document.keys() == {"@context"}:
