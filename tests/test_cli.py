@@ -215,6 +215,12 @@ ERRORS = {
         "9",
         "distinct_limit",
     ),
+    "an archive": (
+        ["run", "--query", ANY, "--source", DATA, "--output", "log.tar.gz"],
+        2,
+        "archives are read, not written",
+        ".nq.gz",
+    ),
     "no place": (["run", "--query", ANY, "--source", DATA, "--output", "no/where.nq"], 2, "no/where.nq", None),
 }
 

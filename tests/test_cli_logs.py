@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+import os
 import re
 import subprocess
 import sys
@@ -377,6 +378,16 @@ def test_diff(here: Here, place: Path) -> None:
         "+ <http://example.org/c> <http://example.org/p> <http://example.org/e> .\n"
         "other.ttl has 1 more, from message 5 on\n"
     )
+
+
+def test_what_the_output_cannot_encode(place: Path) -> None:
+    name = os.fsdecode(b"log\xff.nt")
+    (place / name).write_text('<urn:s> <urn:p> "é" .', encoding="utf-8")
+    done = run("validate", name)
+    assert done == Done(0, "log\\udcff.nt: ok, 1 message, 1 quad\n", "")
+    done = run("diff", "log.ttl", name, PYTHONIOENCODING="ascii")
+    assert (done.status, done.errors) == (1, "")
+    assert '+ <urn:s> <urn:p> "\\xe9" .\n' in done.log
 
 
 def test_diff_with_standard_input() -> None:

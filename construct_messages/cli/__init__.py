@@ -7,6 +7,7 @@ the floors below.
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import signal
 import sys
@@ -56,6 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:
         # a service manager's stop must not leave a hidden half log behind: let it unwind like Ctrl-C
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a file's name, or a quad, may be what it cannot encode
     trouble: int = options.trouble
     try:
         return int(options.command(options))
