@@ -170,6 +170,11 @@ class LogReader:
         return self._decoder.archive
 
     @property
+    def names_graphs(self) -> bool:
+        """Whether messages may have named graphs, as far as the format is told."""
+        return self.archive or self.format is None or self.format.graphs
+
+    @property
     def bytes_read(self) -> int:
         """How many bytes were read so far, packed as they are."""
         return self._decoder.bytes_read

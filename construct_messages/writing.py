@@ -167,13 +167,9 @@ class _Log:
         prefixes, graphs = self._prefixes, self._graphs
         if isinstance(self._stream, LogReader):
             prefixes = dict(self._stream.prefixes) if prefixes is None else prefixes
-            graphs = _names_graphs(self._stream) if graphs is None else graphs
+            graphs = self._stream.names_graphs if graphs is None else graphs
         self._encoder = encoder_for(self._format, self._syntax, prefixes, graphs=graphs is not False)
         return self._encoder
-
-
-def _names_graphs(reader: LogReader) -> bool:
-    return reader.format is None or reader.format.graphs
 
 
 async def _each(stream: Iterable[Message] | AsyncIterable[Message]) -> Any:

@@ -231,6 +231,12 @@ ANNOUNCEMENTS: dict[str, tuple[bytes, str | None, str | None, int | str]] = {
     "by both": (LABELLED, "text/turtle; version=1.2-messages", "1.2-messages", 1),
     "comments": (COMMENTED, None, None, 2),
     "comments, by the argument": (COMMENTED, "ttl", "RDFM", 2),
+    "a restriction": (
+        COMMENTED + b"<urn:s> <urn:p> <<( <urn:s> <urn:p> 1 )>> .",
+        "ttl;version=1.1;messages=rdfm",
+        "rdfm",
+        "1.1",
+    ),
     "a contradiction": (LABELLED, "text/turtle; messages=rdfm", "1.2-messages", "contradicts"),
     "another than the log's": (LABELLED, "ttl", "1.1-messages", "1.2-messages"),
     "unknown": (LABELLED, None, "1.3-messages", "unknown message syntax '1.3-messages'"),

@@ -26,6 +26,7 @@ from construct_messages import (
 )
 from construct_messages.formats import FORMATS
 from construct_messages.terms import iri, literal
+from tests.test_logs_archive import archive
 
 SUBJECT, PREDICATE, GRAPH = (iri(f"http://example.org/{name}") for name in "spg")
 MESSAGES = [Message([Quad(SUBJECT, PREDICATE, literal(str(number)))]) for number in range(100)]
@@ -117,6 +118,7 @@ def test_jelly_says_whether_there_are_named_graphs(write: Write) -> None:
     assert written(read_log(turtle, "ttl")) == triples
     assert written(read_log(turtle, "trig")) == quads
     assert written(read_log(turtle, "ttl"), graphs=True) == quads
+    assert written(read_log(archive(("0.ttl", turtle)))) == quads  # the next file may be of another format
 
 
 def test_a_query(write: Write) -> None:

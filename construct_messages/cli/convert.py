@@ -82,7 +82,7 @@ def _convert(options: argparse.Namespace) -> int:
         messages = _begun(reader)
         if options.fold or options.unfold:
             messages = _refolded(messages, unfolded=options.unfold)
-        graphs = options.unfold or (not options.fold and _names_graphs(reader))
+        graphs = options.unfold or (reader.names_graphs and not options.fold)
         _write(reader, messages, options, options.format, options.messages, graphs=graphs)
     return 0
 
@@ -100,7 +100,7 @@ def _slice(options: argparse.Namespace) -> int:
             format = named.extension
         if label is None and format is not None and reader.syntax is not None and find_format(format)[1] is None:
             label = reader.syntax.label or None
-        _write(reader, messages, options, format, label, graphs=_names_graphs(reader))
+        _write(reader, messages, options, format, label, graphs=reader.names_graphs)
     return 0
 
 
@@ -108,10 +108,6 @@ def _begun(messages: Iterable[Message]) -> Iterator[Message]:
     """The same, with the first message read: then the log's format, its syntax and most of its prefixes are known."""
     rest = iter(messages)
     return chain(list(islice(rest, 1)), rest)
-
-
-def _names_graphs(reader: LogReader) -> bool:
-    return reader.format is None or reader.format.graphs
 
 
 def _refolded(messages: Iterable[Message], *, unfolded: bool) -> Iterator[Message]:

@@ -196,6 +196,6 @@ class DetectingDecoder:
         return self.archive or self._sniffed
 
     def _syntax(self, format: Format) -> Syntax | None:
-        if self._known.label is not None:
+        if self._known.syntax is None and self._known.label is not None:
             return find_log(format.extension, self._known.label)[1]
         return self._known.syntax or format.own
