@@ -12,19 +12,18 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator, Mapping
-from itertools import chain
 from types import MappingProxyType
 from typing import Final
 
 from construct_messages.errors import LimitExceeded, LogError, Position, TermError
 from construct_messages.formats import RDFM, SYNTAXES, Format, Syntax
 from construct_messages.logs.carry import lacks
-from construct_messages.logs.lines_statements import Statements, make_quad
+from construct_messages.logs.lines_statements import BLANK, Statements, make_quad
 from construct_messages.logs.parsed import Labels, log_error
 from construct_messages.message import Message, Quad
-from construct_messages.terms import has_blank, map_blanks
+from construct_messages.terms import map_blanks
 
-_BLOCK: Final = 1 << 14
+_BLOCK: Final = 1 << 15
 """How many bytes of lines are taken apart at a time: large enough to be quick, and small against a message's bound."""
 
 _DIRECTIVE: Final = re.compile(
@@ -69,11 +68,11 @@ class LinesDecoder:
         self._rest, self._undecided, self._begun = bytearray(), b"", False
         self._lines = 0  # that have been read
         self._delimiter = 0  # the line of the last delimiter, from 1; 0: there was none
-        # the message that is open: its number, its quads, at least its blank nodes, the bytes of its lines
+        # the message that is open: its number, the bytes of its lines, its quads
         self._number, self._size = 1, 0
-        self._ready: list[Message] = []  # those that are complete and not given yet
+        self._labels: Labels | None = None  # as soon as it has blank nodes
         self._quads: list[Quad] = []
-        self._blanks: set[str | None] = set()
+        self._ready: list[Message] = []  # those that are complete and not given yet
 
     def _use(self, syntax: Syntax | None) -> None:
         self._syntax = syntax
@@ -147,7 +146,8 @@ class LinesDecoder:
 
     def _read(self, block: bytes) -> None:
         """Reads whole lines, each with LF at its end."""
-        if self._size + len(block) - block.count(b"\n") > self._message_bytes:
+        most = self._size + len(block)
+        if most > self._message_bytes and most - block.count(b"\n") > self._message_bytes:
             # a delimiter among them may still keep each message small
             lines = block.splitlines(keepends=True)
             if len(lines) == 1:
@@ -179,13 +179,12 @@ class LinesDecoder:
     # --- lines to messages ------------------------------------------------------------------------------------------
 
     def _read_lines(self, text: str) -> None:
-        quads, others, blanks = self._statements.read(text)
-        if self._quads:
-            self._blanks |= blanks
-        else:
-            self._blanks = blanks
+        quads, others = self._statements.read(text)
         start = 0
         for index, other in others:
+            if other is BLANK:
+                quads[index] = self._in_scope(quads[index])
+                continue
             self._quads += quads[start:index]
             start = index + 1
             if other == self._usual_delimiter:
@@ -228,8 +227,7 @@ class LinesDecoder:
                 place = _OBJECT.search(text)
                 assert place is not None
                 raise self._error(f"{self._syntax.version} has no {lack}", line, place.start() + 1)
-            self._blanks.update(term for term in quad if term is not None and has_blank(term))
-            self._quads.append(quad)
+            self._quads.append(self._in_scope(quad))
 
     def _announce(self, label: str, line: int, column: int) -> None:
         if not label.endswith("-messages"):
@@ -260,15 +258,18 @@ class LinesDecoder:
         self._delimiter = line
 
     def _finish(self) -> None:
-        quads, self._quads = self._quads, []
-        if self._scoped and self._blanks and not self._blanks.isdisjoint(chain.from_iterable(quads)):
-            rename = Labels(self._number).__getitem__
-            quads = [
-                quad if self._blanks.isdisjoint(quad) else make_quad(term and map_blanks(term, rename) for term in quad)
-                for quad in quads
-            ]
-        self._ready.append(Message(quads))
+        self._ready.append(Message(self._quads))
+        self._quads = []
         self._number += 1
+        self._labels = None
+
+    def _in_scope(self, quad: Quad) -> Quad:
+        """The quad with the labels that its blank nodes have in the log."""
+        if not self._scoped:
+            return quad
+        if self._labels is None:
+            self._labels = Labels(self._number)
+        return make_quad(term and map_blanks(term, self._labels.__getitem__) for term in quad)
 
     def _error(self, message: str, line: int, column: int = 1, hint: str | None = None) -> LogError:
         return LogError(message, number=self._number, position=Position(line, column), hint=hint)

@@ -14,8 +14,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from functools import partial
-from itertools import compress
-from typing import Final, NamedTuple, cast
+from itertools import compress, count
+from typing import Any, Final, NamedTuple, cast
 
 import pyoxigraph as ox
 
@@ -62,6 +62,9 @@ make_quad = cast("Callable[[Iterable[str | None]], Quad]", partial(tuple.__new__
 """A quad of its four parts in a row; what `Quad._make` is, without its check of their number."""
 
 
+BLANK: Final = "_:"
+"""What is said of a line that is a canonical statement, and holds a blank node."""
+
 _NO_QUAD: Final = Quad(*[Term("")] * 3)
 
 
@@ -70,13 +73,12 @@ class Lines(NamedTuple):
 
     Args:
         quads: one for each line, of no meaning where the line is among the others.
-        others: the lines that are no canonical statements, each with its index and its end.
-        blanks: the blank nodes of the quads.
+        others: the lines that are no canonical statements, each with its index and its end, and those that hold a blank
+            node, each with its index and `BLANK`.
     """
 
     quads: list[Quad]
     others: list[tuple[int, str]]
-    blanks: set[str | None]
 
 
 class Statements:
@@ -96,7 +98,7 @@ class Statements:
         self._forget()
 
     def _forget(self) -> None:
-        self._known: set[str | None] = {None}
+        self._known: set[Any] = {None}  # as a group that took no part is
         self._blanks: set[str | None] = set()
         self._read = 0
 
@@ -115,11 +117,16 @@ class Statements:
         terms = {*subjects, *predicates, *suffixes, *graphs, *[o for o in objects if o and o[0] != '"']}
         if not self._are_canonical(terms):
             return self._one_by_one(text)
+        if blanks := self._blanks & terms:
+            for column in (subjects, objects, graphs):
+                if not blanks.isdisjoint(column):
+                    for index in compress(count(), map(blanks.__contains__, column)):
+                        others[index] = BLANK
         quads = list(map(make_quad, zip(subjects, predicates, objects, graphs, strict=True)))
-        return Lines(quads, list(compress(enumerate(others), others)), self._blanks & terms)
+        return Lines(quads, list(compress(enumerate(others), others)))
 
-    def _are_canonical(self, terms: set[str | None]) -> bool:
-        new = cast("set[str]", terms - self._known)
+    def _are_canonical(self, terms: set[Any]) -> bool:
+        new = terms - self._known
         if not all(map(_CANONICAL.fullmatch, new)):
             return False
         self._known |= new
@@ -130,13 +137,12 @@ class Statements:
         # splitlines() would know more line ends
         lines = text.split("\n")[:-1]
         if len(lines) == 1:
-            return Lines([_NO_QUAD], [(0, text)], set())
-        together = Lines([], [], set())
+            return Lines([_NO_QUAD], [(0, text)])
+        together = Lines([], [])
         for index, line in enumerate(lines):
-            quads, others, blanks = self.read(f"{line}\n")
+            quads, others = self.read(f"{line}\n")
             together.quads.extend(quads)
             together.others.extend((index, other) for _, other in others)
-            together.blanks.update(blanks)
         return together
 
     def parse(self, line: str) -> Message:
