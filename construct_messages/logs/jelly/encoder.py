@@ -10,8 +10,9 @@ Jelly 1.1, serialization (rdf.proto); RDF Messages section 3.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
@@ -82,12 +83,12 @@ def row(kind: bytes, body: bytes) -> bytes:
     """
     size = len(body)
     if size < 126:
-        return _HEADS[kind][size] + body
+        return HEADS[kind][size] + body
     return b"\x0a" + delimited(kind + varint(size) + body)
 
 
-_LEXICAL_HEADS: Final = tuple(bytes((0x0A, size)) for size in range(128))
-_HEADS: Final = {
+_LEXICALHEADS: Final = tuple(bytes((0x0A, size)) for size in range(128))
+HEADS: Final = {
     kind: tuple(bytes((0x0A, size + 2, kind[0], size)) for size in range(126))
     for kind in (_TRIPLE, _QUAD, _GRAPH_START, _GRAPH_END, _NAMESPACE)
 }
@@ -128,7 +129,7 @@ class JellyEncoder:
         self.options = options
         self.kind = _QUAD if options.physical is Physical.QUADS else _TRIPLE
         self._namespaces = {prefix: iri(value) for prefix, value in (prefixes or {}).items()}
-        self._opened = False
+        self.is_open = False
         self.messages = 0
         self._restart()
 
@@ -156,24 +157,22 @@ class JellyEncoder:
             CannotCarry: a base direction, a named graph in a stream of triples, a term where the options allow
                 none, triple terms too deep in each other, or a statement that outgrows a table.
         """
-        write = self._graphs if self.options.physical is Physical.GRAPHS else self.statements
-        return self.frame(lambda rows: write(message, rows))
-
-    def frame(self, write: Callable[[list[bytes]], None]) -> bytes:
-        """The frame of the next message, with the rows that `write` adds; behind its length.
-
-        Raises:
-            CannotCarry: as `write`, and naming the message; what stands in the log before it holds.
-        """
         self.messages += 1
-        rows = [] if self._opened else self._opening()
+        rows = [] if self.is_open else self._opening()
         try:
-            write(rows)
+            if self.options.physical is Physical.GRAPHS:
+                self._graphs(message, rows)
+            else:
+                self.statements(message, rows)
         except CannotCarry as error:
-            self._restart()
-            raise CannotCarry(f"message {self.messages}: {error.message}", hint=error.hint) from None
-        self._opened = True
+            raise self.refused(error) from None
+        self.is_open = True
         return delimited(b"".join(rows))
+
+    def refused(self, error: CannotCarry) -> CannotCarry:
+        """The error as one of the last message, after which the next one depends on nothing that was not written."""
+        self._restart()
+        return CannotCarry(f"message {self.messages}: {error.message}", hint=error.hint)
 
     def finish(self) -> bytes:
         """What stands after the last message."""
@@ -194,7 +193,7 @@ class JellyEncoder:
 
     def statements(self, quads: Iterable[Statement], rows: list[bytes]) -> None:
         """Adds the rows of statements, triples or quads."""
-        known, kind, heads = self.iris, self.kind, _HEADS[self.kind]
+        known, kind, heads = self.iris, self.kind, HEADS[self.kind]
         last_subject, last_predicate, last_object, last_graph = self.last
         for quad in quads:
             subject, predicate, object, graph = quad
@@ -305,9 +304,8 @@ class JellyEncoder:
                     del self.iris[stale]
         if len(self.iris) >= _MOST_IRIS:
             self._forget()
-        prefix_id, name_id = b"\x08" + varint(prefix), b"\x10" + varint(name)
-        both = prefix_id + name_id
-        found = Iri(prefix, name, delimited(both), delimited(name_id), delimited(prefix_id))
+        next_name, same_prefix = _form(0x08, prefix), _form(0x10, name)
+        found = Iri(prefix, name, delimited(next_name[1:] + same_prefix[1:]), same_prefix, next_name)
         self.iris[term] = found
         if rest in self._named:
             self._named[rest].append(term)
@@ -343,7 +341,7 @@ class JellyEncoder:
         data = (unescape(lexical) if "\\" in lexical else lexical).encode()
         size = len(data)
         if size < 0x80:
-            return varint(size + 2 + len(kind)) + _LEXICAL_HEADS[size] + data + kind
+            return varint(size + 2 + len(kind)) + _LEXICALHEADS[size] + data + kind
         return delimited(b"\x0a" + delimited(data) + kind)
 
     def _kind(self, suffix: str, quad: Statement | tuple[()], rows: list[bytes]) -> bytes:
@@ -372,6 +370,12 @@ class JellyEncoder:
         ids = self.datatypes.ids
         datatypes = (term[term.rindex('"') + 4 : -1] for term in _leaves(quad) if term.startswith('"'))
         return {ids[datatype] for datatype in datatypes if datatype in ids}
+
+
+@cache
+def _form(tag: int, number: int) -> bytes:
+    """An RdfIri of one id."""
+    return delimited(bytes((tag,)) + varint(number))
 
 
 _TRIPLE_POSITIONS: Final = (SUBJECT, PREDICATE, OBJECT)

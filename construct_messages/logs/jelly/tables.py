@@ -33,7 +33,7 @@ class Table:
     """
 
     def __init__(self, name: str, tag: int, size: int) -> None:
-        self._name, self._tag, self._size = name, bytes((tag,)), size
+        self._name, self._tag, self._size = name, tag, size
         self.ids: dict[str, int] = {}
         self.entered = 0
         self._strings: list[str] = []
@@ -60,11 +60,15 @@ class Table:
             self._strings[number - 1] = string
         self.ids[string] = number
         self.entered += 1
+        follows, self._last = number == self._last + 1, number
+        data = string.encode()
+        size = len(data)
         # 0 is the id after the last; the first is written, so that logs can be joined end to end
-        explicit = b"\x08" + varint(number) if number != self._last + 1 or number == 1 else b""
-        self._last = number
-        entry = explicit + (b"\x12" + delimited(string.encode()) if string else b"")
-        return number, old, b"\x0a" + delimited(self._tag + delimited(entry))
+        if follows and number > 1 and 0 < size < 0x70:
+            return number, old, bytes((0x0A, size + 4, self._tag, size + 2, 0x12, size)) + data
+        explicit = b"" if follows and number > 1 else b"\x08" + varint(number)
+        entry = explicit + (b"\x12" + delimited(data) if data else b"")
+        return number, old, b"\x0a" + delimited(bytes((self._tag,)) + delimited(entry))
 
     def spares(self, ids: Iterable[int]) -> int:
         """How many strings can be entered before one of these ids makes room, if none is kept on the way.

@@ -9,13 +9,16 @@ byte for byte what the plain encoder writes (tests/test_logs_jelly_template.py).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import combinations
-from typing import Final, NamedTuple
+from collections.abc import Mapping, Sequence
+from functools import cache
+from itertools import combinations, count
+from typing import Final, NamedTuple, TypeAlias
 
-from construct_messages.logs.jelly.encoder import NEITHER, OBJECT, PREDICATE, Iri, JellyEncoder, Statement, row
+from construct_messages.errors import CannotCarry
+from construct_messages.logs.jelly.encoder import HEADS, NEITHER, OBJECT, PREDICATE, Iri, JellyEncoder, Statement, row
 from construct_messages.logs.jelly.options import Physical
 from construct_messages.logs.jelly.tables import Table
+from construct_messages.logs.jelly.wire import delimited, varint
 from construct_messages.message import Message
 from construct_messages.solutions import Solutions
 from construct_messages.template import (
@@ -55,7 +58,7 @@ class TemplateFrames:
         if self._plain:
             return
         self._layout = _Layout(patterns, len(template.variables))
-        self._prepared = _Prepared(encoder, patterns)
+        self._prepared = _Prepared(encoder, patterns, self._layout)
         self._twins = any(may_coincide(one, other) for one, other in combinations(patterns, 2))
         self._checks = {
             (slot.index, FORBIDDEN[position])
@@ -66,22 +69,79 @@ class TemplateFrames:
 
     def encode(self, solutions: Solutions, first: int) -> bytes:
         """The frames of a batch, one a solution; see `TemplateEncoder.encode`."""
-        return b"".join(self._frame(solution, number) for number, solution in enumerate(solutions, first))
+        if self._plain:
+            return b"".join(map(self._encode_plainly, solutions, count(first)))
+        encoder, prepared, layout = self._encoder, self._prepared, self._layout
+        batch = _Batch(solutions)
+        are_whole = all(batch.has_all(index, forbidden) for index, forbidden in self._checks)
+        literals: list[list[bytes] | None] = []
+        entered = -1
+        out = []
+        for number, solution in enumerate(solutions):
+            if not (encoder.is_open and prepared.holds() and (are_whole or self._is_whole(solution))):
+                out.append(self._encode_plainly(solution, first + number))
+                continue
+            terms = layout.terms(solution, first + number)
+            if self._twins and layout.has_twins(terms):
+                out.append(self._encode_plainly(solution, first + number))
+                continue
+            if entered < 0:  # by now the encoder knows what one message needs
+                entered = encoder.datatypes.entered
+                literals = [batch.literals(index, encoder.suffixes) for index in range(len(solution))]
+            elif entered != encoder.datatypes.entered:  # which may have cost a datatype its id
+                literals = [None] * len(literals)
+            out.append(prepared.frame(terms, literals, number))
+        return b"".join(out)
 
-    def _frame(self, solution: tuple[Term, ...], number: int) -> bytes:
-        if not self._plain and self._prepared.holds() and self._is_whole(solution):
-            statements = self._layout.statements(solution, number)
-            if not self._twins or len(set(statements)) == len(statements):
-                return self._encoder.frame(lambda rows: self._prepared.write(statements, rows))
+    def _encode_plainly(self, solution: tuple[Term, ...], number: int) -> bytes:
         return self._encoder.encode(Message(self._template.instantiate(solution, number)))
 
     def _is_whole(self, solution: tuple[Term, ...]) -> bool:
         """Whether every triple of the template is one of the message."""
-        for index, forbidden in self._checks:
-            term = solution[index]
-            if not term or (forbidden and term.startswith(forbidden)):
-                return False
-        return True
+        return not any(
+            not solution[index] or (forbidden and solution[index].startswith(forbidden))
+            for index, forbidden in self._checks
+        )
+
+
+class _Batch:
+    """The columns of one batch, each looked at as a whole."""
+
+    def __init__(self, solutions: Solutions) -> None:
+        self._columns = solutions.utf8
+        # no term holds a line break: so one search tells whether any begins or ends in some way
+        self._joined = [b"\n%b\n" % b"\n".join(column) for column in self._columns]
+
+    def has_all(self, index: int, forbidden: Sequence[str]) -> bool:
+        """Whether a variable is bound in all solutions, to terms that do not begin as is forbidden."""
+        joined = self._joined[index]
+        return b"\n\n" not in joined and not any(b"\n" + start.encode() in joined for start in forbidden)
+
+    def literals(self, index: int, suffixes: Mapping[str, bytes]) -> list[bytes] | None:
+        """The objects that a column's terms are, if all are literals of one known kind without escapes; else None."""
+        column, joined = self._columns[index], self._joined[index]
+        suffix = column[0][column[0].rfind(b'"') :]
+        kind = suffixes.get(suffix[1:].decode()) if suffix.startswith(b'"') else None
+        if (
+            kind is None
+            or b"\\" in joined
+            or joined.count(b'\n"') < len(column)
+            or joined.count(suffix + b"\n") < len(column)
+        ):
+            return None
+        heads, cut = _literal_heads(len(kind)), len(suffix)
+        return [
+            heads[len(term) - 1 - cut] + term[1:-cut] + kind
+            if len(term) - 1 - cut < len(heads)
+            else OBJECT.literal + delimited(b"\x0a" + delimited(term[1:-cut]) + kind)
+            for term in column
+        ]
+
+
+@cache
+def _literal_heads(kind: int) -> tuple[bytes, ...]:
+    """What stands before a lexical form, by its length, where the bytes of the literal's kind are so many."""
+    return tuple(OBJECT.literal + varint(size + 2 + kind) + bytes((0x0A, size)) for size in range(128))
 
 
 class _Layout:
@@ -92,7 +152,7 @@ class _Layout:
         self._constants = list(dict.fromkeys(slot.term for slot in slots if isinstance(slot, Constant)))
         self._blanks = range(1 + max((slot.index for slot in slots if isinstance(slot, Blank)), default=-1))
         self._variables = variables
-        self._indexes = [
+        self.indexes = [
             (self._index(s), self._index(p), self._index(o), None if g is None else self._index(g))
             for s, p, o, g in patterns
         ]
@@ -107,10 +167,23 @@ class _Layout:
                 return self._variables + len(self._constants) + index
         raise TypeError(slot)
 
-    def statements(self, solution: tuple[Term, ...], number: int) -> list[Statement]:
-        """All that the template gives for a solution."""
-        terms = [*solution, *self._constants, *(Term(f"_:{blank_label(number, index)}") for index in self._blanks)]
-        return [(terms[s], terms[p], terms[o], None if g is None else terms[g]) for s, p, o, g in self._indexes]
+    def terms(self, solution: tuple[Term, ...], number: int) -> list[Term]:
+        """The list for one solution."""
+        terms = [*solution, *self._constants]
+        terms += [Term(f"_:{blank_label(number, index)}") for index in self._blanks]
+        return terms
+
+    def has_twins(self, terms: Sequence[Term]) -> bool:
+        """Whether two statements are the same."""
+        return len({_statement(terms, indexes) for indexes in self.indexes}) < len(self.indexes)
+
+
+_Indexes: TypeAlias = tuple[int, int, int, int | None]
+
+
+def _statement(terms: Sequence[Term], indexes: _Indexes) -> Statement:
+    s, p, o, g = indexes
+    return terms[s], terms[p], terms[o], None if g is None else terms[g]
 
 
 class _Row(NamedTuple):
@@ -131,8 +204,8 @@ class _Row(NamedTuple):
 class _Prepared:
     """The rows of a template that can be prepared, as long as the encoder's tables hold what they refer to."""
 
-    def __init__(self, encoder: JellyEncoder, patterns: Sequence[Pattern]) -> None:
-        self._encoder, self._patterns = encoder, patterns
+    def __init__(self, encoder: JellyEncoder, patterns: Sequence[Pattern], layout: _Layout) -> None:
+        self._encoder, self._patterns, self._indexes = encoder, patterns, layout.indexes
         pairs = zip(patterns, [None, *patterns], strict=False)
         self._can = [before is not None and _adds_predicate(before, pattern) for pattern, before in pairs]
         prepared = [slot for pattern, can in zip(patterns, self._can, strict=True) if can for slot in pattern[1:3]]
@@ -190,30 +263,60 @@ class _Prepared:
         full, same_prefix, next_name, neither = (row(encoder.kind, body) for body in bodies) if is_whole else bodies
         return _Row(*predicate[:2], (full, same_prefix, next_name, neither), end, is_whole)
 
-    def write(self, statements: Sequence[Statement], rows: list[bytes]) -> None:
-        """Adds the rows of a message's statements, one for each pattern."""
+    def frame(self, terms: Sequence[Term], literals: Sequence[list[bytes] | None], number: int) -> bytes:
+        """The frame of a message that has a statement for each pattern.
+
+        Args:
+            terms: as the layout gives them.
+            literals: of the variables whose columns are encoded, their columns.
+            number: of the solution in these.
+
+        Raises:
+            CannotCarry: as `JellyEncoder.encode`.
+        """
         encoder = self._encoder
-        last = encoder.last
-        for statement, prepared in zip(statements, self._rows, strict=True):
-            object = statement[2]
-            if prepared is None or object == last[2]:
-                encoder.last = last
-                encoder.statements((statement,), rows)
-                last = statement
-                continue
-            prefix, name, variants, end, is_whole = prepared
-            body = variants[(prefix == encoder.prefix) + 2 * (name == encoder.name + 1)]
-            encoder.prefix, encoder.name = end
-            last = statement
-            if is_whole:
-                rows.append(body)
-                continue
-            if object[0] == '"':
-                body += OBJECT.literal + encoder.literal(object, statement, rows)
-            else:
-                body += encoder.term(OBJECT, object, statement, rows)
-            rows.append(row(encoder.kind, body))
-        encoder.last = last
+        encoder.messages += 1
+        known, heads, kind = encoder.iris, HEADS[encoder.kind], encoder.kind
+        variables = len(literals)
+        rows: list[bytes] = []
+        last, last_object = None, encoder.last[2]  # `last` are the indexes of the last statement
+        prefix, name = encoder.prefix, encoder.name
+        try:
+            for indexes, prepared in zip(self._indexes, self._rows, strict=True):
+                place = indexes[2]
+                object = terms[place]
+                if prepared is None or object == last_object:
+                    encoder.prefix, encoder.name = prefix, name
+                    if last is not None:
+                        encoder.last = _statement(terms, last)
+                    encoder.statements((_statement(terms, indexes),), rows)
+                    prefix, name = encoder.prefix, encoder.name
+                else:
+                    own_prefix, own_name, variants, end, is_whole = prepared
+                    body = variants[(own_prefix == prefix) + 2 * (own_name == name + 1)]
+                    prefix, name = end
+                    if is_whole:
+                        rows.append(body)
+                    else:
+                        if place < variables and (column := literals[place]) is not None:
+                            body += column[number]
+                        elif (found := known.get(object)) is not None:
+                            form = (found.prefix == prefix) + 2 * (found.name == name + 1)
+                            prefix, name = found.prefix, found.name
+                            body += OBJECT.iri + _forms(found)[form]
+                        else:
+                            encoder.prefix, encoder.name = prefix, name
+                            body += encoder.term(OBJECT, object, _statement(terms, indexes), rows)
+                            prefix, name = encoder.prefix, encoder.name
+                        size = len(body)
+                        rows.append(heads[size] + body if size < 126 else row(kind, body))
+                last, last_object = indexes, object
+        except CannotCarry as error:
+            raise encoder.refused(error) from None
+        encoder.prefix, encoder.name = prefix, name
+        if last is not None:
+            encoder.last = _statement(terms, last)
+        return delimited(b"".join(rows))
 
 
 def _adds_predicate(before: Pattern, pattern: Pattern) -> bool:
