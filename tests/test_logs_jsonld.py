@@ -219,6 +219,18 @@ ERRORS: dict[str, tuple[bytes, list[int], tuple[int, int], str]] = {
     "no context": (b'{"@context": 5}\n', [], (1, 1), "@context must be an object (invalid local context)"),
     "terms in a circle": (b'{"@context": {"a": "b:x", "b": "a:x"}}\n', [], (1, 1), "cyclic"),
     "no node": (b'{"@id": 5}\n', [], (1, 1), '"@id" value must be a string'),
+    "what is included is no node": (
+        b'{"@included": {"@id": "urn:a"}}\n',
+        [],
+        (1, 1),
+        "values of @included must expand to node objects",
+    ),
+    "nothing said of what is included": (
+        b'{"urn:p": {"@included": [{"@id": "urn:a"}]}}\n',
+        [],
+        (1, 1),
+        "values of @included must expand to node objects",
+    ),
     "a relative datatype": (
         b'{"urn:p": {"@value": "x", "@type": "t"}}\n',
         [],

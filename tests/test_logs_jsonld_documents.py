@@ -247,6 +247,13 @@ def test_whatever_is_not_plain_goes_the_long_way(case: str) -> None:
     assert "_contexts" in documents.__dict__
 
 
+def test_what_is_kept_of_contexts_is_bounded() -> None:
+    contexts = Contexts({"urn:c": {"p": "urn:p"}}, None)
+    for number in range(300):
+        contexts.expand({"@context": ["urn:c", {"q": f"urn:q{number}"}], "@id": "urn:s", "q": "x"})
+    assert 0 < len(contexts._processed) <= 102
+
+
 def test_a_base_must_be_an_iri() -> None:
     with pytest.raises(UsageError, match="the base <a> is no absolute IRI"):
         Documents("a", None)

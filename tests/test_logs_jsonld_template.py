@@ -77,7 +77,7 @@ TEMPLATES = {
     "only constants": [Pattern(constant("s"), constant("p"), Constant(literal("%d")))],
     "no pattern": [],
 }
-VALUES = [iri("http://example.org/a"), iri("http://example.org/p"), RDF_TYPE, Term("_:da"), literal("x"), Term("")]
+VALUES = [iri("http://example.org/a"), iri("http://example.org/p"), RDF_TYPE, Term("_:da"), literal("urn:x"), Term("")]
 REGULAR = tuple(iri(f"http://example.org/{name}") for name in "wxyz")
 
 
