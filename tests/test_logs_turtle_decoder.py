@@ -269,6 +269,9 @@ FAULTS = {
     "a delimiter on the second line of a string": Fault(
         "ttl", f"{NEW}<a:s> <a:p> 'x\nMESSAGE ' .", 0, (2, 13), ["does not end"]
     ),
+    "an escape on the second line of a token": Fault(
+        "ttl", f"{NEW}MESSAGE\n <a:s> <a:p> <\né \\e> . MESSAGE", 1, (4, 3), ["escape"]
+    ),
     "two bytes of three": Fault("ttl", f"{NEW}{A}MESSAGE\n'é".encode() + b"\xe2\x82'", 1, (3, 3), ["UTF-8"]),
     "no UTF-8 in a comment": Fault("ttl", f"{NEW}{A}MESSAGE\n# ".encode() + b"\xff\n", 1, (3, 3), ["UTF-8"]),
     "no UTF-8 in a delimiter": Fault("ttl", f"{A}\n# @message ".encode() + b"\xff\n", 1, (2, 12), ["UTF-8"]),

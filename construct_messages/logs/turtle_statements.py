@@ -26,6 +26,7 @@ _BRACKETS: Final = re.compile(
     r"""|\\.|#[^\r\n]*+|<<\(|\)>>|<<|<[^<>\s]*+>""",
     re.DOTALL,
 )
+_LINE_END: Final = re.compile(r"\r\n|\r|\n")
 
 
 class TurtleStatements:
@@ -83,7 +84,7 @@ class TurtleStatements:
         check_utf8(text, place, number)
         if text.count(b"<<(") > DEEPEST:
             _check_depth(text.decode(), place, number)
-        first = self._lines + 1
+        lines = self._lines
         given = text + self._end
         self._lines += _line_ends(given)
         self._pipe.put(given)
@@ -95,12 +96,8 @@ class TurtleStatements:
                     return quads
                 quads.append(line)
         except SyntaxError as error:
-            last = first + _line_ends(text + b"\n") - 1
-            if error.lineno is not None and error.lineno <= last:
-                if error.end_lineno is not None and error.end_lineno > last:
-                    error.msg = "a string or an IRI that does not end"
-                error.lineno -= first - 1
-                raise log_error(error, number, *place) from error
+            if (found := _in_text(error, lines, text, place, number)) is not None:
+                raise found from error
         except MemoryError as error:
             raise LimitExceeded(f"message {number}: a term is too long for the parser: {error}") from error
         raise LogError(
@@ -111,6 +108,24 @@ class TurtleStatements:
         )
 
 
+def _in_text(error: SyntaxError, lines: int, text: bytes, place: Position, number: int) -> LogError | None:
+    """The error as one of the log; None where it is in what was put behind the text, which `lines` lines stand before."""
+    assert error.lineno is not None
+    assert error.offset is not None
+    assert error.end_lineno is not None
+    end = lines + _line_ends(text + b"\n")
+    if error.lineno > end:
+        return None
+    if error.end_lineno > end:
+        error.msg = "a string or an IRI that does not end"
+    # there may be more characters than the line has: the parser does not count the lines within a token
+    decoded = text.decode()
+    starts = [0, *(match.end() for match in _LINE_END.finditer(decoded))]
+    offset = starts[error.lineno - lines - 1] + error.offset - 1
+    error.lineno, error.offset = place_behind(place, decoded[:offset].encode())
+    return log_error(error, number)
+
+
 class _Pipe:
     """A binary file that ends where the message ends which is being read, and then goes on with the next one."""
 
@@ -118,7 +133,8 @@ class _Pipe:
         self._data, self._at = b"", 0
 
     def put(self, data: bytes) -> None:
-        self._data, self._at = data, 0
+        # the parser may have met the last quad before the end of its statement
+        self._data, self._at = self._data[self._at :] + data, 0
 
     def read(self, size: int) -> bytes:
         data = self._data[self._at : self._at + size]
