@@ -16,15 +16,13 @@ import msgspec
 import pyoxigraph as ox
 
 from construct_messages.errors import LimitExceeded, LogError, Position, UsageError
-from construct_messages.logs.jsonld_nodes import is_iri
+from construct_messages.logs.jsonld_nodes import GEN_DELIMS, is_iri
 from construct_messages.logs.parsed import Labels, to_message
 from construct_messages.message import Message
 
 if TYPE_CHECKING:
     from construct_messages.logs.contexts import Contexts
 
-# what a term is to end with to be a prefix without further ado (JSON-LD 1.1 API, section 4.2.2, step 14.2.5)
-_GEN_DELIMS: Final = (":", "/", "?", "#", "[", "]", "@")
 _NAME: Final = re.compile(r"(?!_$)[^@:/][^:/]*")
 _ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 _PLAIN_BASE: Final = re.compile(r"[a-z]+://[^/?#]*/(?:(?!/\.).)*")
@@ -168,7 +166,7 @@ def _declared(context: Any) -> tuple[dict[str, str], bool]:
     for name, value in context.items():
         if isinstance(value, dict) and value.keys() == {"@id", "@prefix"} and value["@prefix"] is True:
             value = value["@id"]
-        elif not isinstance(value, str) or not value.endswith(_GEN_DELIMS):
+        elif not isinstance(value, str) or not value.endswith(GEN_DELIMS):
             continue
         if _NAME.fullmatch(name) and isinstance(value, str) and _ABSOLUTE.match(value):
             prefixes[name] = value

@@ -21,8 +21,10 @@ Node: TypeAlias = dict[str, Any]
 Value: TypeAlias = str | dict[str, str]
 
 RDF_TYPE: Final = Term(f"<{RDF}type>")
+GEN_DELIMS: Final = (":", "/", "?", "#", "[", "]", "@")
+"""What a namespace ends with to be declared in one word (JSON-LD 1.1 API, section 4.2.2, step 14.2.5)."""
+
 _PREFIX: Final = re.compile(r'(?!_$)[^@:/"\\\s]+')
-_GEN_DELIMS: Final = (":", "/", "?", "#", "[", "]", "@")
 # terms to remember, and the length of those worth it
 _MOST: Final = 1 << 15
 _LONGEST: Final = 256
@@ -45,7 +47,7 @@ def context_of(prefixes: Mapping[str, str]) -> dict[str, Any]:
     # a namespace that begins like a prefix would be a compact IRI
     schemes = {namespace.partition(":")[0] for namespace in named.values()}
     return {
-        prefix: namespace if namespace.endswith(_GEN_DELIMS) else {"@id": namespace, "@prefix": True}
+        prefix: namespace if namespace.endswith(GEN_DELIMS) else {"@id": namespace, "@prefix": True}
         for prefix, namespace in named.items()
         if prefix not in schemes
     }
