@@ -50,6 +50,7 @@ _DEFAULT_GRAPH: Final = b"\x7a\x00"
 _DEFAULT_STARTED: Final = b"\x1a\x00"
 
 _TRIPLE, _QUAD, _GRAPH_START, _GRAPH_END, _NAMESPACE = b"\x12", b"\x1a", b"\x22", b"\x2a", b"\x32"
+_NEITHER: Final = b"\x00"  # the RdfIri without ids
 _NO_TERM: Final = Term("")
 _NOWHERE: Final = -2  # an id that no id is, or follows
 # a prefix table for less than one quad could lose a prefix between the row that enters it and the row that needs it
@@ -62,17 +63,15 @@ _OF_QUADS: Final = StreamOptions(Physical.QUADS, Logical.DATASETS)
 
 
 class Iri(NamedTuple):
-    """An IRI whose prefix and name are in the tables: its ids, and an RdfIri for each way to leave them out."""
+    """An IRI whose prefix and name are in the tables.
+
+    `forms` are its RdfIri where the prefix is not that of the IRI before and its name does not follow, where only the
+    prefix is the same, where only the name follows, and where both is so.
+    """
 
     prefix: int
     name: int
-    full: bytes
-    same_prefix: bytes
-    next_name: bytes
-
-
-NEITHER: Final = b"\x00"
-"""The RdfIri that has the prefix of the last one and the name after its name."""
+    forms: tuple[bytes, bytes, bytes, bytes]
 
 
 def row(kind: bytes, body: bytes) -> bytes:
@@ -261,13 +260,10 @@ class JellyEncoder:
 
     def field(self, tag: bytes, found: Iri) -> bytes:
         """The field of an IRI, without the ids that the one before it makes unnecessary."""
-        prefix, name, full, same_prefix, next_name = found
-        follows = name == self.name + 1
-        self.name = name
-        if prefix == self.prefix:
-            return tag + (NEITHER if follows else same_prefix)
-        self.prefix = prefix
-        return tag + (next_name if follows else full)
+        prefix, name, forms = found
+        form = forms[(prefix == self.prefix) + 2 * (name == self.name + 1)]
+        self.prefix, self.name = prefix, name
+        return tag + form
 
     def _quoted(self, position: Position, term: Term, quad: Statement | tuple[()], rows: list[bytes]) -> bytes:
         if not self.options.rdf_star:
@@ -305,7 +301,8 @@ class JellyEncoder:
         if len(self.iris) >= _MOST_IRIS:
             self._forget()
         next_name, same_prefix = _form(0x08, prefix), _form(0x10, name)
-        found = Iri(prefix, name, delimited(next_name[1:] + same_prefix[1:]), same_prefix, next_name)
+        full = delimited(next_name[1:] + same_prefix[1:])
+        found = Iri(prefix, name, (full, same_prefix, next_name, _NEITHER))
         self.iris[term] = found
         if rest in self._named:
             self._named[rest].append(term)

@@ -15,7 +15,7 @@ from itertools import combinations, count
 from typing import Final, NamedTuple, TypeAlias
 
 from construct_messages.errors import CannotCarry
-from construct_messages.logs.jelly.encoder import HEADS, NEITHER, OBJECT, PREDICATE, Iri, JellyEncoder, Statement, row
+from construct_messages.logs.jelly.encoder import HEADS, OBJECT, PREDICATE, SUBJECT, JellyEncoder, Statement, row
 from construct_messages.logs.jelly.options import Physical
 from construct_messages.logs.jelly.tables import Table
 from construct_messages.logs.jelly.wire import delimited, varint
@@ -170,7 +170,8 @@ class _Layout:
     def terms(self, solution: tuple[Term, ...], number: int) -> list[Term]:
         """The list for one solution."""
         terms = [*solution, *self._constants]
-        terms += [Term(f"_:{blank_label(number, index)}") for index in self._blanks]
+        if self._blanks:
+            terms += [Term(f"_:{blank_label(number, index)}") for index in self._blanks]
         return terms
 
     def has_twins(self, terms: Sequence[Term]) -> bool:
@@ -187,18 +188,19 @@ def _statement(terms: Sequence[Term], indexes: _Indexes) -> Statement:
 
 
 class _Row(NamedTuple):
-    """A row that repeats its subject and has a constant predicate.
+    """A row with a constant predicate.
 
-    `variants` are the bytes up to the object, or all of them if that is constant: where the predicate's prefix is
-    another than the last one and its name does not follow, where only the prefix is the same, where only the name
-    follows, and where both is so. `end` is what the row leaves as last prefix and name.
+    `variants` are its bytes from the predicate up to the object, or to the end if that is constant, for each of the
+    predicate's forms (see `Iri`). `end` is what they leave as last prefix and name. Where `adds` is true, the row is
+    sure to repeat subject and graph and no predicate, so that these are all its bytes; with their head, if complete.
     """
 
     prefix: int
     name: int
     variants: tuple[bytes, bytes, bytes, bytes]
     end: tuple[int, int]
-    is_whole: bool
+    is_complete: bool
+    adds: bool
 
 
 class _Prepared:
@@ -206,24 +208,26 @@ class _Prepared:
 
     def __init__(self, encoder: JellyEncoder, patterns: Sequence[Pattern], layout: _Layout) -> None:
         self._encoder, self._patterns, self._indexes = encoder, patterns, layout.indexes
-        pairs = zip(patterns, [None, *patterns], strict=False)
-        self._can = [before is not None and _adds_predicate(before, pattern) for pattern, before in pairs]
-        prepared = [slot for pattern, can in zip(patterns, self._can, strict=True) if can for slot in pattern[1:3]]
+        prepared = [slot for pattern in patterns if _can_be_prepared(pattern) for slot in pattern[1:3]]
         self._constants = {slot.term for slot in prepared if isinstance(slot, Constant)}
         # An entry is made at most once for each other term of a message, and then may have to pass the four that its
         # statement needs itself.
         others = {slot for pattern in patterns for slot in pattern if slot is not None} - set(prepared)
         variables = {slot for slot in prepared if not isinstance(slot, Constant)}
         self._reserve = 5 * len(others | variables)
-        self._rows: list[_Row | None] = []
+        self._rows: list[tuple[_Indexes, _Row | None]] = []
         self._limits: list[tuple[Table, int]] = []  # how many entries the tables may have had
 
     def holds(self) -> bool:
         """Whether the next message can be written, by what is prepared or by what can be now."""
         limits, encoder = self._limits, self._encoder
         # an encoder that refused a message has begun with new tables
-        if limits and limits[0][0] is encoder.names and all(table.entered <= limit for table, limit in limits):
-            return True
+        if limits and limits[0][0] is encoder.names:
+            for table, limit in limits:
+                if table.entered > limit:
+                    break
+            else:
+                return True
         self._limits = []
         iris = [encoder.iris.get(term) for term in self._constants if not is_literal(term)]
         suffixes = {term[term.rindex('"') + 1 :] for term in self._constants if is_literal(term)}
@@ -240,28 +244,34 @@ class _Prepared:
         if any(table.entered > limit for table, limit in limits):
             return False
         self._limits = limits
-        self._rows = [
-            self._prepare(pattern) if can else None for pattern, can in zip(self._patterns, self._can, strict=True)
+        rows = [
+            self._prepare(pattern, before is not None and _adds_predicate(before, pattern))
+            if _can_be_prepared(pattern)
+            else None
+            for pattern, before in zip(self._patterns, [None, *self._patterns], strict=False)
         ]
+        self._rows = list(zip(self._indexes, rows, strict=True))
         return True
 
-    def _prepare(self, pattern: Pattern) -> _Row:
+    def _prepare(self, pattern: Pattern, adds: bool) -> _Row:
         encoder = self._encoder
         predicate = encoder.iris[_constant(pattern.predicate)]
         end = predicate[:2]
         object = b""
-        is_whole = isinstance(pattern.object, Constant)
-        if is_whole:
+        is_complete = isinstance(pattern.object, Constant)
+        if is_complete:
             term = _constant(pattern.object)
             if is_literal(term):
                 object = OBJECT.literal + encoder.literal(term, (), [])
             else:
                 found = encoder.iris[term]
-                object = OBJECT.iri + _forms(found)[(found.prefix == end[0]) + 2 * (found.name == end[1] + 1)]
+                object = OBJECT.iri + found.forms[(found.prefix == end[0]) + 2 * (found.name == end[1] + 1)]
                 end = found[:2]
-        bodies = [PREDICATE.iri + form + object for form in _forms(predicate)]
-        full, same_prefix, next_name, neither = (row(encoder.kind, body) for body in bodies) if is_whole else bodies
-        return _Row(*predicate[:2], (full, same_prefix, next_name, neither), end, is_whole)
+        bodies = [PREDICATE.iri + form + object for form in predicate.forms]
+        if is_complete and adds:
+            bodies = [row(encoder.kind, body) for body in bodies]
+        full, same_prefix, next_name, neither = bodies
+        return _Row(*predicate[:2], (full, same_prefix, next_name, neither), end, is_complete, adds)
 
     def frame(self, terms: Sequence[Term], literals: Sequence[list[bytes] | None], number: int) -> bytes:
         """The frame of a message that has a statement for each pattern.
@@ -282,35 +292,44 @@ class _Prepared:
         last, last_object = None, encoder.last[2]  # `last` are the indexes of the last statement
         prefix, name = encoder.prefix, encoder.name
         try:
-            for indexes, prepared in zip(self._indexes, self._rows, strict=True):
+            for indexes, prepared in self._rows:
                 place = indexes[2]
                 object = terms[place]
-                if prepared is None or object == last_object:
+                start: bytes | None = b""
+                if prepared is None or object == last_object or not prepared.adds:
                     encoder.prefix, encoder.name = prefix, name
                     if last is not None:
                         encoder.last = _statement(terms, last)
-                    encoder.statements((_statement(terms, indexes),), rows)
+                    statement = _statement(terms, indexes)
+                    start = None
+                    if prepared is not None and object != last_object:
+                        start = self._start(statement, rows)
+                    if start is None:
+                        encoder.statements((statement,), rows)
                     prefix, name = encoder.prefix, encoder.name
-                else:
-                    own_prefix, own_name, variants, end, is_whole = prepared
-                    body = variants[(own_prefix == prefix) + 2 * (own_name == name + 1)]
-                    prefix, name = end
-                    if is_whole:
-                        rows.append(body)
-                    else:
-                        if place < variables and (column := literals[place]) is not None:
-                            body += column[number]
-                        elif (found := known.get(object)) is not None:
-                            form = (found.prefix == prefix) + 2 * (found.name == name + 1)
-                            prefix, name = found.prefix, found.name
-                            body += OBJECT.iri + _forms(found)[form]
-                        else:
-                            encoder.prefix, encoder.name = prefix, name
-                            body += encoder.term(OBJECT, object, _statement(terms, indexes), rows)
-                            prefix, name = encoder.prefix, encoder.name
-                        size = len(body)
-                        rows.append(heads[size] + body if size < 126 else row(kind, body))
                 last, last_object = indexes, object
+                if start is None or prepared is None:
+                    continue
+                own_prefix, own_name, variants, end, is_complete, adds = prepared
+                body = variants[(own_prefix == prefix) + 2 * (own_name == name + 1)]
+                prefix, name = end
+                if is_complete:
+                    if adds:
+                        rows.append(body)
+                        continue
+                elif place < variables and (column := literals[place]) is not None:
+                    body += column[number]
+                elif (found := known.get(object)) is not None:
+                    form = (found.prefix == prefix) + 2 * (found.name == name + 1)
+                    prefix, name = found.prefix, found.name
+                    body += OBJECT.iri + found.forms[form]
+                else:
+                    encoder.prefix, encoder.name = prefix, name
+                    body += encoder.term(OBJECT, object, _statement(terms, indexes), rows)
+                    prefix, name = encoder.prefix, encoder.name
+                body = start + body
+                size = len(body)
+                rows.append(heads[size] + body if size < 126 else row(kind, body))
         except CannotCarry as error:
             raise encoder.refused(error) from None
         encoder.prefix, encoder.name = prefix, name
@@ -318,25 +337,36 @@ class _Prepared:
             encoder.last = _statement(terms, last)
         return delimited(b"".join(rows))
 
+    def _start(self, statement: Statement, rows: list[bytes]) -> bytes | None:
+        """What stands before the predicate of a prepared row that is no mere addition; None: other bytes differ too."""
+        encoder = self._encoder
+        subject, predicate, _, graph = statement
+        last_subject, last_predicate, _, last_graph = encoder.last
+        if predicate == last_predicate or graph != last_graph:
+            return None
+        if subject == last_subject:
+            return b""
+        found = encoder.iris.get(subject)
+        return encoder.field(SUBJECT.iri, found) if found else encoder.term(SUBJECT, subject, statement, rows)
+
+
+def _can_be_prepared(pattern: Pattern) -> bool:
+    """Whether the predicate is constant, and the object no constant that the encoder might refuse."""
+    return isinstance(pattern.predicate, Constant) and not (
+        isinstance(pattern.object, Constant) and is_triple(pattern.object.term)
+    )
+
 
 def _adds_predicate(before: Pattern, pattern: Pattern) -> bool:
-    """Whether a row repeats the subject and the graph of the one before, and has a constant predicate of its own."""
+    """Whether a row repeats the subject and the graph of the one before, and does not repeat its predicate."""
     return (
         pattern.subject == before.subject
         and pattern.graph == before.graph
-        and isinstance(pattern.predicate, Constant)
         and isinstance(before.predicate, Constant)
         and pattern.predicate != before.predicate
-        # whether the encoder refuses a triple term is for it to say
-        and not (isinstance(pattern.object, Constant) and is_triple(pattern.object.term))
     )
 
 
 def _constant(slot: Slot) -> Term:
-    assert isinstance(slot, Constant)  # which `_adds_predicate` has seen to
+    assert isinstance(slot, Constant)  # which `_can_be_prepared` has seen to
     return slot.term
-
-
-def _forms(found: Iri) -> tuple[bytes, bytes, bytes, bytes]:
-    """What an IRI is where its prefix is not (0) or is (1) that of the IRI before, and its name follows (2 more)."""
-    return found.full, found.same_prefix, found.next_name, NEITHER
