@@ -109,7 +109,7 @@ class TurtleStatements:
 
 
 def _in_text(error: SyntaxError, lines: int, text: bytes, place: Position, number: int) -> LogError | None:
-    """The error as one of the log; None where it is in what was put behind the text, which `lines` lines stand before."""
+    """The error as one of the log; None where it is in what stands behind the text. `lines` were given before it."""
     assert error.lineno is not None
     assert error.offset is not None
     assert error.end_lineno is not None
