@@ -178,11 +178,12 @@ class YamlLdDecoder:
         ends = marker is not None and marker[1] == b"..."
         if marker and not ends and self._begun:
             yield from self._read()
-        if self._begun or not (_NOTHING.fullmatch(line) or (ends and not self._document)):
+        nothing = _NOTHING.fullmatch(line) is not None
+        if self._document or not (nothing or ends):
             if not self._document:
                 self._document_line = self._line_number
             self._document += line
-            self._begun = self._begun or not line.startswith(b"%")
+            self._begun = self._begun or not (nothing or line.startswith(b"%"))
         self._line.clear()
         self._line_number += 1
         if ends and self._begun:
