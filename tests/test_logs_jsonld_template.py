@@ -6,6 +6,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from benchmarks import jsonld
 from construct_messages.errors import CannotCarry
 from construct_messages.logs.jsonld import JsonLdEncoder
 from construct_messages.logs.jsonld_nodes import RDF_TYPE
@@ -105,3 +106,9 @@ def test_an_error_counts_the_messages_before_it() -> None:
 def test_templates_of_many_patterns(patterns: int) -> None:
     template = Template(("a",), tuple(Pattern(A, constant(f"p{number}"), A) for number in range(patterns)))
     assert fast(template, [(REGULAR[0],)], {}, 0) == slow(template, [(REGULAR[0],)], {})
+
+
+def test_the_benchmark_runs() -> None:
+    title, figures = jsonld.measure(60, rounds=1)
+    assert title == "NDJSON-LD logs of 60 messages, 300 quads"
+    assert all(figure.seconds > 0 for figure in figures)
