@@ -218,6 +218,12 @@ ERRORS: dict[str, tuple[bytes, list[int], tuple[int, int], str]] = {
     ),
     "no context": (b'{"@context": 5}\n', [], (1, 1), "@context must be an object (invalid local context)"),
     "terms in a circle": (b'{"@context": {"a": "b:x", "b": "a:x"}}\n', [], (1, 1), "cyclic"),
+    "terms in a long chain": (
+        json.dumps({"@context": {f"t{number}": f"t{number + 1}:x" for number in range(2000)}}).encode(),
+        [],
+        (1, 1),
+        "too long a chain",
+    ),
     "no node": (b'{"@id": 5}\n', [], (1, 1), '"@id" value must be a string'),
     "what is included is no node": (
         b'{"@included": {"@id": "urn:a"}}\n',
@@ -250,6 +256,19 @@ def test_errors(case: str) -> None:
         assert came.error.number == len(before) + 1
         assert came.error.position == position
         assert words.lower() in came.error.message.lower()
+
+
+def test_nothing_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_network(*_: object) -> None:
+        raise AssertionError("a connection is opened")
+
+    monkeypatch.setattr("socket.socket.connect", no_network)
+    monkeypatch.setattr("socket.getaddrinfo", no_network)
+    for context in ("http://127.0.0.1:9/c", "https://example.org/c", "file:///etc/hostname", {"@import": "http://a/"}):
+        for document in ({"@context": context}, {"@context": [context], "a": "b"}, {"urn:a": {"@context": context}}):
+            error = read([json.dumps(document).encode()], LINES, base="http://example.org/").error
+            assert error is not None
+            assert "is not known, and none is fetched" in error.message
 
 
 def test_the_error_for_a_context_says_how_to_give_it() -> None:

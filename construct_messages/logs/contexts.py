@@ -84,6 +84,8 @@ def _reason(error: BaseException) -> UsageError:
         error = error.__cause__
     if isinstance(error, ConstructMessagesError):
         return UsageError(error.message, hint=error.hint)
+    if isinstance(error, RecursionError):
+        return UsageError("the terms of a context are defined by too long a chain of each other")
     if not isinstance(error, jsonld.JsonLdError):
         return UsageError(f"malformed JSON-LD: {error}")
     message = str(error.args[0]).removeprefix("Invalid JSON-LD syntax; ").rstrip(".")
