@@ -71,7 +71,7 @@ def _long(quote: str) -> str:
     return rf"(?: [^\\{quote}]++ | \\. | {quote}{{1,2}}+ (?=[^{quote}]) )*+"
 
 
-_COMMENT: Final = r"\# (?! [^A-Za-z@]*+ @message) [^\r\n]*+ [\r\n]"
+_COMMENT: Final = r"\# (?! [^A-Za-z@\r\n]*+ @message) [^\r\n]*+ [\r\n]"
 _WORD: Final = rf"(?: [{_NAME}]++ | \\. | \.++ (?=[{_NAME}\\]) )*+"
 _IRI: Final = r"""[^<>"{}|^`\x00-\x20]*+"""
 _TAG: Final = r"[A-Za-z0-9\-]*+"
