@@ -1,18 +1,15 @@
-// npm's n3 and jsonld as peers: `node log_peers.cjs MODE FORMAT`, with their modules in NODE_PATH.
-// Messages are arrays of N-Quads, as JSON; a log is text. What is not read comes on standard input, the rest goes out.
+// npm's n3 and jsonld as peers: `node log_peers.cjs`, with their modules in NODE_PATH.
+// A line of JSON is a request: mode, format, and a log (text) or messages (an array of N-Quads); a line is the answer.
 'use strict';
-const { readFileSync } = require('node:fs');
+const { createInterface } = require('node:readline');
 const N3 = require('n3');
 const jsonld = require('jsonld');
-
-const input = readFileSync(0, 'utf8');
-const [, , mode, format] = process.argv;
 
 const lines = (quads) => new N3.Writer({ format: 'N-Quads' }).quadsToString(quads);
 const parse = (text) => new N3.Parser({ format: 'N-Quads', blankNodePrefix: '' }).parse(text);
 
 const modes = {
-  'n3-read': () =>
+  'n3-read': ({ format, input }) =>
     new Promise((resolve, reject) => {
       const messages = [];
       let quads = [];
@@ -34,11 +31,11 @@ const modes = {
         onDirective: end,
       });
     }),
-  'n3-write': async () => {
+  'n3-write': async ({ format, input }) => {
     let log = '';
     const stream = { write: (chunk, _, done) => ((log += chunk), done && done()), end: (done) => done && done() };
     let version = '1.2-messages';
-    for (const text of JSON.parse(input)) {
+    for (const text of input) {
       const writer = new N3.Writer(stream, { format, version, end: false });
       writer.addQuads(parse(text));
       writer.end();
@@ -47,7 +44,7 @@ const modes = {
     }
     return log;
   },
-  'jsonld-read': async () => {
+  'jsonld-read': async ({ input }) => {
     const messages = [];
     let context;
     for (const line of input.split('\n').slice(0, -1)) {
@@ -60,13 +57,22 @@ const modes = {
     }
     return messages;
   },
-  'jsonld-write': async () => {
+  'jsonld-write': async ({ input }) => {
     const documents = [];
-    for (const text of JSON.parse(input)) {
+    for (const text of input) {
       documents.push({ '@graph': await jsonld.fromRDF(text, { format: 'application/n-quads' }) });
     }
     return documents.map((document) => `${JSON.stringify(document)}\n`).join('');
   },
 };
 
-modes[mode]().then((result) => process.stdout.write(typeof result === 'string' ? result : JSON.stringify(result)));
+(async () => {
+  for await (const line of createInterface({ input: process.stdin })) {
+    const request = JSON.parse(line);
+    const answer = await modes[request.mode](request).then(
+      (result) => ({ result }),
+      (error) => ({ error: String(error) }),
+    );
+    process.stdout.write(`${JSON.stringify(answer)}\n`);
+  }
+})();

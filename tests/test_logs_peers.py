@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -147,28 +147,46 @@ def quads_of(message: Message) -> str:
     return "".join(f"{quad}\n" for quad in message)
 
 
-def node(mode: str, format: str, text: str) -> str:
+@cache
+def node_process() -> subprocess.Popen[str]:
     modules = Path(os.environ.get("CONSTRUCT_MESSAGES_NODE", "nowhere")) / "node_modules"
     if shutil.which("node") is None or not (modules / "n3").exists() or not (modules / "jsonld").exists():
         absent(
             "npm's n3 and jsonld are absent: set CONSTRUCT_MESSAGES_NODE to the folder that holds their node_modules"
         )
-    script = Path(__file__).with_name("log_peers.cjs")
-    done = subprocess.run(
-        ["node", str(script), mode, format],
-        **{"input": text.encode(), "capture_output": True, "check": False, "timeout": 60},
+    return subprocess.Popen(
+        ["node", str(Path(__file__).with_name("log_peers.cjs"))],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
         env={**os.environ, "NODE_PATH": str(modules)},
     )
-    assert done.returncode == 0, done.stderr.decode()
-    return done.stdout.decode()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _node_process_ends() -> Iterator[None]:
+    yield
+    if node_process.cache_info().currsize:
+        node_process().communicate(timeout=10)
+
+
+def node(mode: str, format: str, input: str | list[str]) -> Any:
+    process = node_process()
+    assert process.stdin
+    assert process.stdout
+    process.stdin.write(json.dumps({"mode": mode, "format": format, "input": input}) + "\n")
+    process.stdin.flush()
+    answer = json.loads(process.stdout.readline())
+    assert "result" in answer, answer
+    return answer["result"]
 
 
 def n3_reads(log: bytes, format: Format) -> list[Message]:
-    return [parsed(text) for text in json.loads(node("n3-read", format.name, log.decode()))]
+    return list(map(parsed, node("n3-read", format.name, log.decode())))
 
 
 def n3_writes(messages: list[Message], format: Format) -> bytes:
-    return node("n3-write", format.name, json.dumps([quads_of(message) for message in messages])).encode()
+    return bytes(node("n3-write", format.name, list(map(quads_of, messages))), "utf-8")
 
 
 def pyling_reads(log: bytes, _: Format) -> list[Message]:
@@ -282,11 +300,11 @@ def pyld_writes(messages: list[Message], _: Format) -> bytes:
 
 
 def jsonld_reads(log: bytes, _: Format) -> list[Message]:
-    return [parsed(text) for text in json.loads(node("jsonld-read", "", log.decode()))]
+    return list(map(parsed, node("jsonld-read", "", log.decode())))
 
 
 def jsonld_writes(messages: list[Message], _: Format) -> bytes:
-    return node("jsonld-write", "", json.dumps([quads_of(message) for message in messages])).encode()
+    return bytes(node("jsonld-write", "", list(map(quads_of, messages))), "utf-8")
 
 
 def pyyaml_reads(log: bytes, _: Format) -> list[Message]:
