@@ -55,7 +55,7 @@ def test_seeds_are_valid(format: Format) -> None:
 @each_format
 def test_whatever_the_bytes_only_errors_of_ours_come_out(format: Format) -> None:
     counts: Counter[bool] = Counter()
-    for input in itertools.islice(inputs(format.extension, seed=1), 150):
+    for input in itertools.islice(inputs(format.extension, seed=1), 300):
         found = check(input)
         counts[found.error is None] += 1
         counts[True] += bool(found.messages)
