@@ -437,6 +437,18 @@ def test_a_length_is_refused_before_what_it_announces() -> None:
         list(JellyDecoder(message_bytes=1000).feed(b"\xff" * 10))
 
 
+def test_a_frame_cannot_make_much_of_little() -> None:
+    """Three bytes of a name's id stand for as many characters as its entry has, before another prefix each time."""
+    rows = [options_row(TRIPLES), *ENTRIES, row(name=jelly.RdfNameEntry(value="x" * 100_000)), FIRST]
+    for number in range(1000):
+        rows.append(row(prefix=jelly.RdfPrefixEntry(id=2, value=f"urn:{number}:")))
+        rows.append(row(triple=TRIPLE(o_iri=jelly.RdfIri(prefix_id=2, name_id=2))))
+    assert len(log_of(rows[:200])) < 110_000
+    assert [len(one) for one in read(log_of(rows[:200]))] == [1 + 97]
+    with pytest.raises(LimitExceeded, match="message 1: more than 67108864 characters of IRIs that differ"):
+        list(read(log_of(rows), limit=1 << 20))
+
+
 # --- what producers may do ------------------------------------------------------------------------------------------
 
 

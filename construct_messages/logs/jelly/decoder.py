@@ -18,13 +18,15 @@ from construct_messages.message import Message
 _ROW = 0x0A
 """How a frame that is not delimited begins: with the tag of a row. It is also a length, of ten bytes."""
 _LONGEST_LENGTH = 10
+_LEAST_MADE = 1 << 26
+"""How many characters the different IRIs of a frame may have, also where its bytes are more narrowly bounded."""
 
 
 class JellyDecoder:
     """Reads a Jelly log, delimited or of one frame.
 
     Args:
-        message_bytes: how large a frame may be.
+        message_bytes: how large a frame may be; its different IRIs may have as many characters, or 64 Mi.
         generalized: whether terms may stand where RDF has no place for them, quoted triples as subjects among them;
             they cannot be made objects of pyoxigraph.
         scoped: whether blank node labels mean the nodes of one frame, and are made unique in the log; if not, they
@@ -39,7 +41,7 @@ class JellyDecoder:
 
     def __init__(self, *, message_bytes: int, generalized: bool = False, scoped: bool = True) -> None:
         self._limit = message_bytes
-        self._rows = Rows(generalized=generalized, scoped=scoped)
+        self._rows = Rows(generalized=generalized, scoped=scoped, most_made=max(message_bytes, _LEAST_MADE))
         self._buffer = bytearray()
         self._offset = 0  # of the buffer in the log
         self._messages = 0
@@ -123,6 +125,8 @@ class JellyDecoder:
             message = self._rows.message(frame)
         except Malformed as error:
             raise self._error(error.message, self._offset + self._rows.place, error.hint) from None
+        except LimitExceeded as error:
+            raise LimitExceeded(f"message {self._messages + 1}: {error.message}", hint=error.hint) from None
         self._messages += 1
         return message
 

@@ -86,7 +86,7 @@ def row(kind: bytes, body: bytes) -> bytes:
     return b"\x0a" + delimited(kind + varint(size) + body)
 
 
-_LEXICALHEADS: Final = tuple(bytes((0x0A, size)) for size in range(128))
+_LEXICAL_HEADS: Final = tuple(bytes((0x0A, size)) for size in range(128))
 HEADS: Final = {
     kind: tuple(bytes((0x0A, size + 2, kind[0], size)) for size in range(126))
     for kind in (_TRIPLE, _QUAD, _GRAPH_START, _GRAPH_END, _NAMESPACE)
@@ -285,7 +285,7 @@ class JellyEncoder:
         if self.options.prefixes:
             known = self.prefixes.ids.get(start)
             if known is None:
-                prefix, old, entry = self.prefixes.enter(start, lambda: self._kept(self.prefixes, quad, 0))
+                prefix, old, entry = self.prefixes.enter(start, lambda old: self._needs_prefix(quad, old))
                 rows.append(entry)
                 if old is not None:
                     self._forget()
@@ -293,7 +293,7 @@ class JellyEncoder:
                 prefix = known
         name = self.names.ids.get(rest)
         if name is None:
-            name, old, entry = self.names.enter(rest, lambda: self._kept(self.names, quad, 1))
+            name, old, entry = self.names.enter(rest, lambda old: self._needs_name(quad, old))
             rows.append(entry)
             if old is not None:
                 for stale in self._named.pop(old, ()):
@@ -323,10 +323,11 @@ class JellyEncoder:
             return "", term[1:-1]
         return term[1 : at + 1], term[at + 1 : -1]
 
-    def _kept(self, table: Table, quad: Statement | tuple[()], part: int) -> set[int]:
-        """The ids that the IRIs of a statement have in the table of prefixes (part 0) or of names (part 1)."""
-        parts = (self._split(term)[part] for term in _leaves(quad) if term.startswith("<"))
-        return {table.ids[string] for string in parts if string in table.ids}
+    def _needs_prefix(self, quad: Statement | tuple[()], prefix: str) -> bool:
+        return _holds(quad, f"<{prefix}") and any(self._split(leaf)[0] == prefix for leaf in _iris(quad))
+
+    def _needs_name(self, quad: Statement | tuple[()], name: str) -> bool:
+        return _holds(quad, f"{name}>") and any(self._split(leaf)[1] == name for leaf in _iris(quad))
 
     def literal(self, term: Term, quad: Statement | tuple[()], rows: list[bytes]) -> bytes:
         """A literal as a field's value, behind its length."""
@@ -338,7 +339,7 @@ class JellyEncoder:
         data = (unescape(lexical) if "\\" in lexical else lexical).encode()
         size = len(data)
         if size < 0x80:
-            return varint(size + 2 + len(kind)) + _LEXICALHEADS[size] + data + kind
+            return varint(size + 2 + len(kind)) + _LEXICAL_HEADS[size] + data + kind
         return delimited(b"\x0a" + delimited(data) + kind)
 
     def _kind(self, suffix: str, quad: Statement | tuple[()], rows: list[bytes]) -> bytes:
@@ -355,18 +356,18 @@ class JellyEncoder:
             datatype = suffix[3:-1]
             number = self.datatypes.ids.get(datatype)
             if number is None:
-                number, old, entry = self.datatypes.enter(datatype, lambda: self._kept_datatypes(quad))
+                number, old, entry = self.datatypes.enter(
+                    datatype,
+                    lambda old: (
+                        _holds(quad, f"^^<{old}>") and any(leaf.endswith(f'"^^<{old}>') for leaf in _leaves(quad))
+                    ),
+                )
                 rows.append(entry)
                 if old is not None:
                     self.suffixes.pop(f"^^<{old}>", None)
             kind = b"\x18" + varint(number)
         self.suffixes[suffix] = kind
         return kind
-
-    def _kept_datatypes(self, quad: Statement | tuple[()]) -> set[int]:
-        ids = self.datatypes.ids
-        datatypes = (term[term.rindex('"') + 4 : -1] for term in _leaves(quad) if term.startswith('"'))
-        return {ids[datatype] for datatype in datatypes if datatype in ids}
 
 
 @cache
@@ -392,6 +393,15 @@ def _leaves(quad: Statement | tuple[()]) -> Iterator[Term]:
             yield term
         elif depth < DEEPEST:  # what is deeper is refused anyway
             pending += ((part, depth + 1) for part in triple_parts(term))
+
+
+def _iris(quad: Statement | tuple[()]) -> Iterator[Term]:
+    return (leaf for leaf in _leaves(quad) if leaf.startswith("<"))
+
+
+def _holds(quad: Statement | tuple[()], text: str) -> bool:
+    """Whether a term holds a text, in whatever sense: a quick no is what matters, at each entry that makes room."""
+    return any(text in term for term in quad if term is not None)
 
 
 def _is_too_deep(term: Term) -> bool:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
-from construct_messages.errors import TermError
+from construct_messages.errors import LimitExceeded, TermError
 from construct_messages.logs.jelly.options import StreamOptions
 from construct_messages.logs.jelly.tables import Entries
 from construct_messages.logs.jelly.wire import DEEPEST, Malformed, delimited, fields, integer, read_varint, text, varint
@@ -28,7 +28,7 @@ POSITIONS: Final = ("subject", "predicate", "object", "graph")
 _USUAL_IRI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*+:[!#-;=?-\[\]_a-z~]*+")
 _NO_SUFFIXES: Final = {b"": '"'}
 _MOST: Final = 1 << 16  # parsed bytes to remember
-_MOST_PREFIXES: Final = 1 << 8  # of one name
+_MOST_PREFIXES: Final = 1 << 6  # of one name
 
 
 class TermReader:
@@ -38,12 +38,13 @@ class TermReader:
         options: of the stream.
         generalized: whether terms may stand where RDF has no place for them.
         scoped: whether blank node labels mean the nodes of one frame; if so, they are made unique in the log.
+        most_made: how many characters the IRIs may have that one frame makes of table entries.
 
     Attributes:
         prefix, begin, name: what the next IRI depends on: id and string of the last prefix, and id of the last name.
     """
 
-    def __init__(self, options: StreamOptions, *, generalized: bool, scoped: bool) -> None:
+    def __init__(self, options: StreamOptions, *, generalized: bool, scoped: bool, most_made: int) -> None:
         self.names = Entries("names", options.names)
         self.prefixes = Entries("prefixes", options.prefixes)
         self.datatypes = Entries("datatypes", options.datatypes)
@@ -52,6 +53,8 @@ class TermReader:
         self._scoped = scoped
         self._labels = Labels(0)
         self._depth = 0
+        # a few entries make many long IRIs, which their frame is no measure of
+        self._made, self._most_made = 0, most_made
         # by the id of the name and by the prefix itself, so that another prefix with the same id changes nothing
         self._iris: dict[int, dict[str, Term]] = {}
         self._ids: dict[bytes, tuple[int, int]] = {}
@@ -128,12 +131,13 @@ class TermReader:
         self._depth = 0
 
     def new_scope(self, number: int, terms: list[Term | None]) -> None:
-        """Forgets the labels of the last frame.
+        """Begins a frame, and forgets the labels of the last one.
 
         Args:
             number: of the frame that comes.
             terms: which the frame may repeat; a node in them becomes one of this frame.
         """
+        self._made = 0
         before, self._labels = self._labels, Labels(number)
         if before:
             written = {node: label for label, node in before.items()}
@@ -183,6 +187,11 @@ class TermReader:
             self.begin = self.prefixes.get(prefix)
         begin = self.begin
         value = begin + self.names.get(name)
+        self._made += len(value)
+        if self._made > self._most_made:
+            raise LimitExceeded(
+                f"more than {self._most_made} characters of IRIs that differ", hint="write less at once"
+            )
         known = self._iris[name]
         if len(known) >= _MOST_PREFIXES:
             known.clear()

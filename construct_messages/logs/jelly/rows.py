@@ -42,6 +42,7 @@ class Rows:
     Args:
         generalized: whether terms may stand where RDF has no place for them.
         scoped: whether blank node labels mean the nodes of one frame; if so, they are made unique in the log.
+        most_made: how many characters the IRIs may have that one frame makes of table entries.
 
     Attributes:
         options: of the stream, once they came.
@@ -49,8 +50,8 @@ class Rows:
         place: where in the frame the row begins that was read last.
     """
 
-    def __init__(self, *, generalized: bool = False, scoped: bool = True) -> None:
-        self._generalized, self._scoped = generalized, scoped
+    def __init__(self, *, generalized: bool, scoped: bool, most_made: int) -> None:
+        self._generalized, self._scoped, self._most_made = generalized, scoped, most_made
         self.options: StreamOptions | None = None
         self.prefixes: dict[str, str] = {}
         self.place = 0
@@ -66,6 +67,7 @@ class Rows:
 
         Raises:
             Malformed: the frame is none of such a stream; `place` tells where.
+            LimitExceeded: it makes too much of little.
         """
         self._frames += 1
         if self.options is not None:
@@ -161,7 +163,9 @@ class Rows:
                 raise Malformed("options that differ from those that opened the stream")
             return
         self.options = options
-        self._reader = reader = TermReader(options, generalized=self._generalized, scoped=self._scoped)
+        self._reader = reader = TermReader(
+            options, generalized=self._generalized, scoped=self._scoped, most_made=self._most_made
+        )
         reader.new_scope(self._frames, self._last)
         self._fields: Fields = reader.of_triple
         self._handlers |= {

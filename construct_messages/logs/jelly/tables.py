@@ -7,7 +7,7 @@ other, so that they need not be written. Which terms use the entries is not know
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Iterable
 
 from construct_messages.errors import CannotCarry
 from construct_messages.logs.jelly.wire import Malformed, delimited, fields, integer, text, varint
@@ -26,9 +26,9 @@ class Table:
         entered: how many strings were entered so far.
 
     >>> table = Table("prefixes", 0x52, 1)
-    >>> table.enter("a", set)
+    >>> table.enter("a", "b".__eq__)
     (1, None, b'\\n\\x07R\\x05\\x08\\x01\\x12\\x01a')
-    >>> table.enter("b", set), table.ids
+    >>> table.enter("b", "b".__eq__), table.ids
     ((1, 'a', b'\\n\\x07R\\x05\\x08\\x01\\x12\\x01b'), {'b': 1})
     """
 
@@ -39,12 +39,12 @@ class Table:
         self._strings: list[str] = []
         self._last = 0  # the id entered last
 
-    def enter(self, string: str, kept: Callable[[], Container[int]]) -> tuple[int, str | None, bytes]:
+    def enter(self, string: str, is_kept: Callable[[str], bool]) -> tuple[int, str | None, bytes]:
         """The id that a string gets, the string that had it, and the row that tells so.
 
         Args:
             string: one that is not entered.
-            kept: gives the ids that the statement at hand needs itself; asked where the table is full.
+            is_kept: whether the statement at hand needs a string itself; asked where the table is full.
 
         Raises:
             CannotCarry: it needs them all.
@@ -54,7 +54,7 @@ class Table:
             self._strings.append(string)
             number = len(self._strings)
         else:
-            number = self._free(kept())
+            number = self._free(is_kept)
             old = self._strings[number - 1]
             del self.ids[old]
             self._strings[number - 1] = string
@@ -74,17 +74,17 @@ class Table:
         """How many strings can be entered before one of these ids makes room, if none is kept on the way.
 
         >>> table = Table("names", 0x4A, 8)
-        >>> number, _, _ = table.enter("a", set)
+        >>> number, _, _ = table.enter("a", "b".__eq__)
         >>> table.spares([number])
         7
         """
         return min(((number - self._last - 1) % self._size for number in ids), default=self._size)
 
-    def _free(self, kept: Container[int]) -> int:
+    def _free(self, is_kept: Callable[[str], bool]) -> int:
         for step in range(self._size):
-            number = (self._last + step) % self._size + 1
-            if number not in kept:
-                return number
+            index = (self._last + step) % self._size
+            if not is_kept(self._strings[index]):
+                return index + 1
         raise CannotCarry(
             f"one statement needs more {self._name} than the {self._size} that the stream's options allow",
             hint="choose a larger table",
