@@ -24,7 +24,7 @@ from construct_messages.logs.jsonld import JsonLdEncoder
 from construct_messages.logs.parsed import to_message
 from construct_messages.message import Message, Quad
 from construct_messages.terms import RDF, XSD, Term, iri, literal, parse_term, triple
-from tests.conftest import absent, shared_path
+from tests.conftest import absent
 from tests.log_kinds import Kind, isomorphic, read, single_bytes, write
 from tests.strategies import messages
 
@@ -159,21 +159,6 @@ def test_the_context_names_the_prefixes() -> None:
     list(decoder.feed((HEAD + '{"@context":{"a":{"@id":"urn:a","@prefix":true},"b":"urn:b","c":"ex:c#"}}\n').encode()))
     assert decoder.prefixes == {"ex": "http://example.org/", "a": "urn:a", "c": "ex:c#"}
     assert decoder.syntax is NDJSON_LD.own
-
-
-CASES = shared_path("suites/rdf-messages/cases.json")
-
-
-@pytest.mark.parametrize("case", [f"1.3.{number}" for number in range(1, 6)])
-def test_cases_of_the_specification(case: str) -> None:
-    suite = json.loads(CASES.read_text())
-    found = next(each for each in suite["cases"] if each["id"] == case)
-    expected = [parse("\n".join(lines)) for lines in found["messages"]]
-    data = found["input"].encode()
-    for chunks in ([data], single_bytes(data)):
-        came = read(chunks, LINES, contexts=suite["contexts"])
-        assert came.error is None
-        assert isomorphic(came.messages, expected)
 
 
 def parse(quads: str) -> Message:
