@@ -18,6 +18,7 @@ fuzz:
 bench:
 	$(PYTHON) -m benchmarks.embedded
 	$(PYTHON) -m benchmarks.endpoint
+	$(PYTHON) -m benchmarks.jelly
 	$(PYTHON) -m benchmarks.jsonld
 	$(PYTHON) -m benchmarks.memory
 	$(PYTHON) -m benchmarks.proxy

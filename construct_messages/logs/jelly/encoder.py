@@ -401,7 +401,10 @@ def _iris(quad: Statement | tuple[()]) -> Iterator[Term]:
 
 def _holds(quad: Statement | tuple[()], text: str) -> bool:
     """Whether a term holds a text, in whatever sense: a quick no is what matters, at each entry that makes room."""
-    return any(text in term for term in quad if term is not None)
+    for term in quad:  # noqa: SIM110 - any() of a generator takes twice the time, for each name that is new
+        if term is not None and text in term:
+            return True
+    return False
 
 
 def _is_too_deep(term: Term) -> bool:

@@ -1,0 +1,26 @@
+"""`benchmarks/jelly.py`: it runs, on little data, and logs that differ stop it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from benchmarks import jelly
+from construct_messages.logs.jelly.template import TemplateFrames
+from construct_messages.template import Template
+from construct_messages.terms import Term
+
+
+@pytest.mark.parametrize(
+    ("template", "make"),
+    [(jelly.COMPANY, jelly.company), (jelly.OBSERVATION, jelly.observation)],
+    ids=["triples", "quads"],
+)
+def test_it_runs(template: Template, make: Callable[[int], tuple[Term, ...]], monkeypatch: pytest.MonkeyPatch) -> None:
+    solutions = [make(number) for number in range(30)]
+    figures = jelly.measure("small", template, solutions, rounds=1)
+    assert [figure.goal for figure in figures] == ["", "≥ 2", "≥ 4", "", "≥ 1.5"]
+    monkeypatch.setattr(TemplateFrames, "encode", lambda *_: b"")
+    with pytest.raises(SystemExit, match="small: the logs differ"):
+        jelly.measure("small", template, solutions, rounds=1)
