@@ -109,3 +109,17 @@ def test_most_frames_are_written_by_what_is_prepared(monkeypatch: pytest.MonkeyP
         subject = iri(f"http://example.org/thing/{number}")
         frames.encode(Solutions.of([(subject, literal("a"), literal("b"), literal("c"))]), number)
     assert 1 <= len(plainly) < 200
+
+
+def test_batches_and_messages_in_turn() -> None:
+    options = StreamOptions(Physical.QUADS, Logical.DATASETS, names=80, prefixes=40, datatypes=4)
+    plain, special = JellyEncoder(options=options), JellyEncoder(options=options)
+    frames = special.for_template(STAR)
+    solutions = [
+        (iri(f"urn:{number}"), literal(str(number)), iri(f"urn:x/{number % 9}"), literal("x")) for number in range(60)
+    ]
+    for number, solution in enumerate(solutions):
+        message = Message(STAR.instantiate(solution, number))
+        expected = plain.encode(message)
+        written = special.encode(message) if number % 3 == 2 else frames.encode(Solutions.of([solution]), number)
+        assert written == expected
