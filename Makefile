@@ -1,6 +1,6 @@
 PYTHON ?= python
 
-.PHONY: check lint fuzz bench load
+.PHONY: check lint fuzz fuzz-logs bench load
 
 check: lint
 	$(PYTHON) -m pytest -q
@@ -15,11 +15,17 @@ lint:
 fuzz:
 	$(PYTHON) -m pytest -q --hypothesis-profile=long -m hypothesis tests
 
+# 100,000 broken logs for every decoder
+fuzz-logs:
+	$(PYTHON) -m benchmarks.log_fuzz
+
 bench:
 	$(PYTHON) -m benchmarks.embedded
 	$(PYTHON) -m benchmarks.endpoint
 	$(PYTHON) -m benchmarks.jelly
 	$(PYTHON) -m benchmarks.jsonld
+	$(PYTHON) -m benchmarks.log_memory
+	$(PYTHON) -m benchmarks.lines
 	$(PYTHON) -m benchmarks.memory
 	$(PYTHON) -m benchmarks.proxy
 	$(PYTHON) -m benchmarks.virtuoso
