@@ -272,11 +272,6 @@ def test_what_is_kept_of_contexts_is_bounded() -> None:
     assert 0 < len(contexts._processed) <= 102
 
 
-def test_a_base_must_be_an_iri() -> None:
-    with pytest.raises(UsageError, match="the base <a> is no absolute IRI"):
-        Documents("a", None)
-
-
 KEYWORDS = [
     "@id",
     "@type",

@@ -14,7 +14,7 @@ import pyoxigraph as ox
 import pytest
 import rdflib
 
-from construct_messages.errors import LimitExceeded, LogError, UsageError
+from construct_messages.errors import LimitExceeded, LogError
 from construct_messages.formats import RDFM, TRIG, TURTLE, Format, find_format, find_syntax
 from construct_messages.logs import decoder_for
 from construct_messages.logs.parsed import to_message
@@ -317,11 +317,6 @@ def test_messages_that_are_too_long(chunks: Chunks) -> None:
     assert isinstance(reading.error, LimitExceeded)
     assert len(reading.messages) == 1
     assert "message 2 is longer than 63 bytes" in str(reading.error)
-
-
-def test_a_base_that_is_none() -> None:
-    with pytest.raises(UsageError, match="base <x>"):
-        decoder_for(TURTLE, base="x")
 
 
 @chunked

@@ -1,10 +1,16 @@
-"""Message logs: messages in, bytes out, and back, one file a syntax. No I/O, and nothing about sources."""
+"""Message logs: messages in, bytes out, and back. No I/O, and nothing about sources.
+
+A syntax is loaded when it is asked for: few programs need more than one or two.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, Protocol
 
+import pyoxigraph as ox
+
+from construct_messages.errors import UsageError
 from construct_messages.formats import (
     JELLY,
     N_QUADS,
@@ -17,15 +23,6 @@ from construct_messages.formats import (
     Format,
     Syntax,
 )
-from construct_messages.logs.jelly.decoder import JellyDecoder
-from construct_messages.logs.jelly.encoder import JellyEncoder
-from construct_messages.logs.jsonld import JsonLdDecoder, JsonLdEncoder
-from construct_messages.logs.lines import LinesEncoder
-from construct_messages.logs.lines_decoder import LinesDecoder
-from construct_messages.logs.rdfxml import RdfXmlDecoder, RdfXmlEncoder
-from construct_messages.logs.turtle import TurtleEncoder
-from construct_messages.logs.turtle_decoder import TurtleDecoder
-from construct_messages.logs.yamlld import YamlLdDecoder, YamlLdEncoder
 from construct_messages.message import Message
 from construct_messages.solutions import Solutions
 from construct_messages.template import Template
@@ -122,18 +119,29 @@ def encoder_for(
         graphs: whether a message may have named graphs, which Jelly says at the start of the log.
     """
     if format in (N_TRIPLES, N_QUADS):
+        from construct_messages.logs.lines import LinesEncoder
+
         return LinesEncoder(format, syntax)
     if format in (TURTLE, TRIG):
+        from construct_messages.logs.turtle import TurtleEncoder
+
         return TurtleEncoder(format, syntax, prefixes)
     if format is RDF_XML:
+        from construct_messages.logs.rdfxml import RdfXmlEncoder
+
         return RdfXmlEncoder(prefixes)
     if format is JELLY:
+        from construct_messages.logs.jelly.encoder import JellyEncoder
+
         return JellyEncoder(graphs=graphs)
     if format is NDJSON_LD:
+        from construct_messages.logs.jsonld import JsonLdEncoder
+
         return JsonLdEncoder(prefixes)
-    if format is YAML_LD:
-        return YamlLdEncoder(prefixes)
-    raise NotImplementedError(format.name)
+    assert format is YAML_LD
+    from construct_messages.logs.yamlld import YamlLdEncoder
+
+    return YamlLdEncoder(prefixes)
 
 
 def decoder_for(
@@ -153,17 +161,38 @@ def decoder_for(
         base: the IRI that relative IRIs resolve against, until the log says otherwise.
         contexts: JSON-LD contexts by their IRI, as parsed JSON (`{"@context": …}` or what stands in there).
         message_bytes: how large a message may be, as it stands in the log.
+
+    Raises:
+        UsageError: a base that is no absolute IRI.
     """
+    if base is not None:
+        try:
+            ox.NamedNode(base)
+        except ValueError as error:
+            raise UsageError(
+                f"the base <{base}> is no absolute IRI", hint="give one such as https://example.org/"
+            ) from error
     if format in (N_TRIPLES, N_QUADS):
+        from construct_messages.logs.lines_decoder import LinesDecoder
+
         return LinesDecoder(format, syntax, message_bytes=message_bytes)
     if format in (TURTLE, TRIG):
+        from construct_messages.logs.turtle_decoder import TurtleDecoder
+
         return TurtleDecoder(format, syntax, base=base, message_bytes=message_bytes)
     if format is RDF_XML:
+        from construct_messages.logs.rdfxml import RdfXmlDecoder
+
         return RdfXmlDecoder(base=base, message_bytes=message_bytes)
     if format is JELLY:
+        from construct_messages.logs.jelly.decoder import JellyDecoder
+
         return JellyDecoder(message_bytes=message_bytes)
     if format is NDJSON_LD:
+        from construct_messages.logs.jsonld import JsonLdDecoder
+
         return JsonLdDecoder(base=base, contexts=contexts, message_bytes=message_bytes)
-    if format is YAML_LD:
-        return YamlLdDecoder(base=base, contexts=contexts, message_bytes=message_bytes)
-    raise NotImplementedError(format.name)
+    assert format is YAML_LD
+    from construct_messages.logs.yamlld import YamlLdDecoder
+
+    return YamlLdDecoder(base=base, contexts=contexts, message_bytes=message_bytes)

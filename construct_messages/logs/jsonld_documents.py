@@ -16,7 +16,7 @@ import msgspec
 import pyoxigraph as ox
 
 from construct_messages.errors import LimitExceeded, LogError, Position, UsageError
-from construct_messages.logs.jsonld_nodes import GEN_DELIMS, is_iri
+from construct_messages.logs.jsonld_nodes import GEN_DELIMS
 from construct_messages.logs.parsed import Labels, to_message
 from construct_messages.message import Message
 
@@ -36,9 +36,6 @@ class Documents:
         base: the IRI that relative IRIs resolve against.
         contexts: see `Contexts`.
 
-    Raises:
-        UsageError: a base that is no absolute IRI.
-
     Attributes:
         prefixes: what the active contexts so far have declared.
 
@@ -51,8 +48,6 @@ class Documents:
     """
 
     def __init__(self, base: str | None, contexts: Mapping[str, Any] | None) -> None:
-        if base is not None and not is_iri(base):
-            raise UsageError(f"the base <{base}> is no absolute IRI", hint="give one such as https://example.org/")
         self._base, self._given = base, contexts
         # relative IRIs mean the same to both libraries only under such a base
         self._plain_base = base is None or _PLAIN_BASE.fullmatch(base) is not None

@@ -36,9 +36,6 @@ class TurtleDecoder:
         base: the IRI that relative IRIs resolve against, until the log says otherwise.
         message_bytes: how long a message may be, with its delimiter.
 
-    Raises:
-        UsageError: a base that is no absolute IRI.
-
     >>> from construct_messages.formats import find_format
     >>> decoder = TurtleDecoder(find_format("ttl")[0], message_bytes=1 << 20)
     >>> log = b'VERSION "1.2-messages" PREFIX : <urn:x:> _:a :p 1 . MESSAGE _:a :p 2 .'

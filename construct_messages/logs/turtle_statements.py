@@ -14,7 +14,7 @@ from uuid import uuid4
 
 import pyoxigraph as ox
 
-from construct_messages.errors import LimitExceeded, LogError, Position, UsageError
+from construct_messages.errors import LimitExceeded, LogError, Position
 from construct_messages.formats import Format
 from construct_messages.logs.parsed import DEEPEST, log_error
 from construct_messages.logs.turtle_scanner import place_behind
@@ -36,9 +36,6 @@ class TurtleStatements:
         format: Turtle or TriG.
         base: the IRI that relative IRIs resolve against, until the log says otherwise.
 
-    Raises:
-        UsageError: a base that is no absolute IRI.
-
     >>> from construct_messages.formats import TURTLE
     >>> statements = TurtleStatements(TURTLE, None)
     >>> statements.read(b"PREFIX : <urn:> :a :b :c, 1 .", Position(1, 1), 1, "MESSAGE")
@@ -57,11 +54,8 @@ class TurtleStatements:
         self._pipe = _Pipe()
         self._lines = 0  # that the parser was given
         turtle = ox.RdfFormat.TRIG if format.graphs else ox.RdfFormat.TURTLE
-        try:
-            # all that is asked of a file is to be read
-            self._parser = ox.parse(self._pipe, format=turtle, base_iri=base)  # type: ignore[arg-type]
-        except ValueError as error:
-            raise UsageError(f"the base <{base}> is no absolute IRI: {error}") from error
+        # all that is asked of a file is to be read
+        self._parser = ox.parse(self._pipe, format=turtle, base_iri=base)  # type: ignore[arg-type]
 
     @property
     def prefixes(self) -> Mapping[str, str]:
