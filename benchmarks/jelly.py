@@ -8,6 +8,7 @@ goes from the solutions to bytes. All runs are taken in turn in one process, on 
 from __future__ import annotations
 
 import argparse
+import gc
 import io
 from collections.abc import Sequence
 from typing import Any
@@ -141,9 +142,14 @@ def measure(what: str, template: Template, solutions: Sequence[tuple[Term, ...]]
 
     if log != write_by_template() or list(decoder_for(JELLY).feed(log)) != messages or read() != peer_read():
         raise SystemExit(f"{what}: the logs differ")
-    peer_writes, writes, by_template, peer_reads, reads = alternate(
-        rounds, (peer_write, write, write_by_template, peer_read, read)
-    )
+    gc.collect()
+    gc.freeze()  # what all have ready in memory is no garbage of whoever allocates next
+    try:
+        peer_writes, writes, by_template, peer_reads, reads = alternate(
+            rounds, (peer_write, write, write_by_template, peer_read, read)
+        )
+    finally:
+        gc.unfreeze()
     rate = sum(map(len, messages)) / 1000
     size = f"{len(log) / len(peer_write()):.3f} of its size"
     return [

@@ -51,7 +51,8 @@ class TermReader:
         self.prefix, self.begin, self.name = 0, "", 0
         self._prefixes = self.prefixes.strings
         self._scoped = scoped
-        self._labels = Labels(0)
+        self._frame = 0
+        self._labels: Labels | None = None  # of this frame, once it has a blank node
         self._depth = 0
         # a few entries make many long IRIs, which their frame is no measure of
         self._made, self._most_made = 0, most_made
@@ -138,14 +139,15 @@ class TermReader:
             terms: which the frame may repeat; a node in them becomes one of this frame.
         """
         self._made = 0
-        before, self._labels = self._labels, Labels(number)
-        if before:
-            written = {node: label for label, node in before.items()}
+        self._frame = number
+        if self._labels is not None:
+            written = {node: label for label, node in self._labels.items()}
+            labels = self._labels = Labels(number)
 
             def renew(term: Term) -> Term:
                 if is_triple(term):  # of a generalized one the predicate as well
                     return triple(*map(renew, triple_parts(term)))
-                return self._labels[written[term]] if is_blank(term) else term
+                return labels[written[term]] if is_blank(term) else term
 
             terms[:] = [renew(term) if term else term for term in terms]
 
@@ -201,7 +203,11 @@ class TermReader:
     def blank(self, data: bytes) -> Term:
         """The term of a blank node's label."""
         label = text(data, "the label of a blank node")
-        return self._labels[Term(label)] if self._scoped else _legal(lambda: blank(label))
+        if not self._scoped:
+            return _legal(lambda: blank(label))
+        if self._labels is None:
+            self._labels = Labels(self._frame)
+        return self._labels[Term(label)]
 
     def literal(self, data: bytes) -> Term:
         """The term of an RdfLiteral."""
