@@ -1,7 +1,8 @@
 """Peak memory of reading, writing and converting 10,000 and 1,000,000 messages: `python -m benchmarks.log_memory`.
 
 Every run is a fresh process. Messages have two quads, one in ten has none; what is read is made as it is asked for, so
-that neither a log nor a list of messages is anywhere in memory. Converting reads N-Quads and writes the format.
+that neither a log nor a list of messages is anywhere in memory. Converting reads N-Quads and writes the format. Logs of
+nothing but empty messages are read as well.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from construct_messages.message import Message, Quad
 from construct_messages.terms import XSD, iri, literal
 
 SIZES = (10_000, 1_000_000)
+WAYS = ("read", "write", "convert", "read empty messages")
 _CHUNK = 1 << 16
 
 
@@ -29,14 +31,14 @@ def main() -> None:
     """Measures each format, or (with --messages) one run."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--messages", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--how", choices=("read", "write", "convert"), help=argparse.SUPPRESS)
+    parser.add_argument("--how", choices=WAYS, help=argparse.SUPPRESS)
     parser.add_argument("formats", nargs="*", metavar="FORMAT", help="file extensions (default all)")
     arguments = parser.parse_args()
     formats = [f for f in FORMATS if not arguments.formats or f.extension in arguments.formats]
     if arguments.messages:
         _run(formats[0], arguments.how, arguments.messages)
         return
-    figures = [figure for format in formats for how in ("read", "write", "convert") for figure in _measure(format, how)]
+    figures = [figure for format in formats for how in WAYS for figure in _measure(format, how)]
     report("log_memory", "seconds, and peak resident memory of the process (the ratio is of memory)", figures)
 
 
@@ -70,11 +72,11 @@ def messages(count: int) -> Iterator[Message]:
         yield Message([Quad(subject, p, object), Quad(subject, q, iri(f"http://example.org/{number}"))])
 
 
-def _log(format: Format, count: int) -> Iterator[bytes]:
+def _log(format: Format, logged: Iterable[Message]) -> Iterator[bytes]:
     """A log in pieces, that end anywhere."""
     encoder = encoder_for(format, format.own or SYNTAXES[1])
     held = bytearray(encoder.start())
-    for piece in itertools.chain(map(encoder.encode, messages(count)), [encoder.finish()]):
+    for piece in itertools.chain(map(encoder.encode, logged), [encoder.finish()]):
         held += piece
         if len(held) >= _CHUNK:
             yield bytes(held[:_CHUNK])
@@ -92,14 +94,15 @@ def _read(format: Format, chunks: Iterable[bytes]) -> Iterator[Message]:
 def _run(format: Format, how: str, size: int) -> None:
     started = time.perf_counter()
     found = 0
+    logged = itertools.repeat(Message(), size) if how == "read empty messages" else messages(size)
     if how == "write":
-        for _ in _log(format, size):
+        for _ in _log(format, logged):
             pass
         found = size
     else:
         source = N_QUADS if how == "convert" else format
         encoder = encoder_for(format, format.own or SYNTAXES[1])
-        for message in _read(source, _log(source, size)):
+        for message in _read(source, _log(source, logged)):
             found += 1
             if how == "convert":
                 encoder.encode(message)
