@@ -137,8 +137,7 @@ class LinesDecoder:
         self._begun = True
         yield from self.feed(b"\n")
         if self._quads or (self._delimiter and not self._scoped):
-            self._finish()
-            yield from self._take()
+            yield Message(self._quads)
 
     def _take(self) -> list[Message]:
         ready, self._ready = self._ready, []
@@ -185,7 +184,10 @@ class LinesDecoder:
             if other is BLANK:
                 quads[index] = self._in_scope(quads[index])
                 continue
-            self._quads += quads[start:index]
+            if self._quads:
+                self._quads += quads[start:index]
+            else:
+                self._quads = quads[start:index]
             start = index + 1
             if other == self._usual_delimiter:
                 self._delimit(self._lines + start)
@@ -254,14 +256,10 @@ class LinesDecoder:
     def _delimit(self, line: int) -> None:
         # the first comment opens the first message, unless that has begun without
         if self._scoped or self._delimiter or self._quads:
-            self._finish()
+            self._ready.append(Message(self._quads))
+            self._quads, self._labels = [], None
+            self._number += 1
         self._delimiter = line
-
-    def _finish(self) -> None:
-        self._ready.append(Message(self._quads))
-        self._quads = []
-        self._number += 1
-        self._labels = None
 
     def _in_scope(self, quad: Quad) -> Quad:
         """The quad with the labels that its blank nodes have in the log."""

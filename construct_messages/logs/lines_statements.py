@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import compress, count
-from typing import Any, Final, NamedTuple, cast
+from typing import Final, NamedTuple, cast
 
 import pyoxigraph as ox
 
@@ -35,8 +35,8 @@ _STRING: Final = rf'"{_TEXT}(?:\\[tbnrf"\\]{_TEXT})*+"'
 
 
 def _line(graph: str) -> re.Pattern[str]:
-    """Subject, predicate, object, what follows the object's string, graph; or else the line as it is, with its end."""
-    return re.compile(rf"({_NODE}) ({_IRI}) ({_NODE}|{_STRING}((?:@|\^\^)[^ ]*+)?){graph} \.\n|(.*\n)")
+    """Subject, predicate, object (a node, or a string with what follows it), graph; or else the line, with its end."""
+    return re.compile(rf"({_NODE}) ({_IRI}) (?:({_NODE})|({_STRING}((?:@|\^\^)[^ ]*+)?)){graph} \.\n|(.*\n)")
 
 
 _LINES: Final = {N_TRIPLES: _line("((?!))?"), N_QUADS: _line(f"(?: ({_NODE}))?")}
@@ -98,8 +98,7 @@ class Statements:
         self._forget()
 
     def _forget(self) -> None:
-        self._known: set[Any] = {None}  # as a group that took no part is
-        self._blanks: set[str | None] = set()
+        self._known: set[str | None] = {None}  # as a group that took no part is
         self._read = 0
 
     def read(self, text: str) -> Lines:
@@ -113,25 +112,27 @@ class Statements:
             self._forget()
         # between the matches there is nothing: split gives the columns without a tuple for each line
         found = self._line.split(text)
-        subjects, predicates, objects, suffixes, graphs, others = (found[group::7] for group in range(1, 7))
-        terms = {*subjects, *predicates, *suffixes, *graphs, *[o for o in objects if o and o[0] != '"']}
-        if not self._are_canonical(terms):
-            return self._one_by_one(text)
-        if blanks := self._blanks & terms:
-            for column in (subjects, objects, graphs):
-                if not blanks.isdisjoint(column):
+        subjects, predicates, nodes, strings, suffixes, graphs, others = (found[group::8] for group in range(1, 8))
+        for column in (subjects, predicates, nodes, suffixes, graphs):
+            if not self._known.issuperset(column):
+                blanks = self._learn(column)
+                if blanks is None:
+                    return self._one_by_one(text)
+                if blanks:
                     for index in compress(count(), map(blanks.__contains__, column)):
                         others[index] = BLANK
+        objects = [node or string for node, string in zip(nodes, strings, strict=True)]
         quads = list(map(make_quad, zip(subjects, predicates, objects, graphs, strict=True)))
         return Lines(quads, list(compress(enumerate(others), others)))
 
-    def _are_canonical(self, terms: set[Any]) -> bool:
-        new = terms - self._known
-        if not all(map(_CANONICAL.fullmatch, new)):
-            return False
-        self._known |= new
-        self._blanks.update(term for term in new if term.startswith("_:"))
-        return True
+    def _learn(self, column: list[str]) -> set[str] | None:
+        """Gives the blank nodes of a column, whose other terms are known then; None where one is not canonical."""
+        blanks = set[str]()
+        for term in set(column) - self._known:
+            if not _CANONICAL.fullmatch(term):
+                return None
+            (blanks if term.startswith("_:") else self._known).add(term)
+        return blanks
 
     def _one_by_one(self, text: str) -> Lines:
         # splitlines() would know more line ends
