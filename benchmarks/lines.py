@@ -17,12 +17,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 from benchmarks.measure import Figure, report
 from construct_messages.formats import N_QUADS, find_syntax
 from construct_messages.logs import decoder_for, encoder_for
-from construct_messages.message import Message
 
 PEER = Path(__file__).with_name("n3.cjs")
 CHUNK = 1 << 16
@@ -105,14 +105,17 @@ def _fresh(command: Sequence[str], messages: int) -> float:
 def run(what: str, path: Path) -> dict[str, float]:
     """Reads a log, or reads it unmeasured and writes it."""
     data = path.read_bytes()
-    list(_read(b""))  # loads the syntax, as n3 is loaded
+    list(decoder_for(N_QUADS).close())  # loads the syntax, as n3 is loaded
     started = time.perf_counter()
     messages = quads = 0
     held = []
-    for message in _read(data):
-        messages, quads = messages + 1, quads + len(message)
-        if what == "write":
-            held.append(message)
+    decoder = decoder_for(N_QUADS)
+    pieces = (decoder.feed(data[start : start + CHUNK]) for start in range(0, len(data), CHUNK))
+    for piece in chain(pieces, [decoder.close()]):
+        for message in piece:
+            messages, quads = messages + 1, quads + len(message)
+            if what == "write":
+                held.append(message)
     if what == "write":
         started = time.perf_counter()
         encoder = encoder_for(N_QUADS, SYNTAX)
@@ -120,13 +123,6 @@ def run(what: str, path: Path) -> dict[str, float]:
         if abs(len(log) - len(data)) > len(data) / 10:
             raise SystemExit(f"wrote {len(log)} bytes")
     return {"seconds": time.perf_counter() - started, "messages": messages, "quads": quads}
-
-
-def _read(data: bytes) -> Iterator[Message]:
-    decoder = decoder_for(N_QUADS)
-    for start in range(0, len(data), CHUNK):
-        yield from decoder.feed(data[start : start + CHUNK])
-    yield from decoder.close()
 
 
 if __name__ == "__main__":
