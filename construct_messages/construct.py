@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import aclosing, closing
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
 import pyoxigraph as ox
 
@@ -20,6 +19,7 @@ from construct_messages.assembly import DISTINCT_LIMIT, GROUP_LIMIT, Assembly, O
 from construct_messages.errors import UsageError
 from construct_messages.formats import NDJSON_LD, find_log
 from construct_messages.message import Message
+from construct_messages.once import Once
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.solutions import Solutions
 from construct_messages.sources import Request, Source
@@ -159,7 +159,7 @@ def _term(value: Any) -> Term:
     raise UsageError(f"{value!r} is no term", hint='write it as in N-Triples: "<http://…>", \'"text"@en\' or "42"')
 
 
-class MessageStream:
+class MessageStream(Once):
     """The messages of one query, lazily, once. Iterate it, or write or serialize it as a log.
 
     It lets go of its source when it is exhausted, closed, left (as a context manager) or garbage. A stream that ends
@@ -169,15 +169,15 @@ class MessageStream:
         query: the parsed query.
     """
 
+    _again = "construct_messages"
+
     def __init__(
         self, query: ConstructQuery, source: Source, request: Request, options: Options, *, owns_source: bool
     ) -> None:
+        super().__init__()
         self.query = query
         self._source, self._request, self._owns_source = source, request, owns_source
         self._assembly = Assembly(query.template, options, source.stable_blank_nodes)
-        self._sync: Generator[Message | bytes] | None = None
-        self._async: AsyncGenerator[Message | bytes] | None = None
-        self._closed = False
 
     @property
     def select(self) -> str:
@@ -194,26 +194,11 @@ class MessageStream:
         """How many solutions came so far."""
         return self._assembly.solutions
 
-    # --- messages ---
+    def _messages(self) -> Generator[Message]:
+        return _iterate(self._batches(), self._assembly)
 
-    def __iter__(self) -> Iterator[Message]:
-        return self
-
-    def __next__(self) -> Message:
-        if self._closed:
-            raise StopIteration
-        if self._sync is None:
-            self._begin()
-            self._sync = _iterate(self._batches(), self._assembly)
-        message = next(self._sync)
-        assert isinstance(message, Message)
-        return message
-
-    def __aiter__(self) -> AsyncIterator[Message]:
-        self._begin()
-        stream = _aiterate(self._abatches(), self._assembly)
-        self._async = stream
-        return stream
+    def _amessages(self) -> AsyncGenerator[Message]:
+        return _aiterate(self._abatches(), self._assembly)
 
     # --- logs ---
 
@@ -233,14 +218,14 @@ class MessageStream:
         """
         self._begin()
         chunks = _serialize(self._batches(), self._writing(format, messages))
-        self._sync = chunks
+        self._running = chunks
         return chunks
 
     def aserialize(self, format: str = "nq", messages: str | None = None) -> AsyncGenerator[bytes]:
         """`serialize` for asyncio."""
         self._begin()
         chunks = _aserialize(self._abatches(), self._writing(format, messages))
-        self._async = chunks
+        self._arunning = chunks
         return chunks
 
     def write(self, target: LogTarget, format: str | None = None, messages: str | None = None) -> int:
@@ -257,41 +242,11 @@ class MessageStream:
                 write(chunk)
         return self.messages
 
-    # --- the end ---
-
     def close(self) -> None:
         """Cancels what is under way and lets go of the source."""
-        self._closed = True
-        if self._sync is not None:
-            self._sync.close()
+        super().close()
         if self._owns_source:
             self._source.close()
-
-    async def aclose(self) -> None:
-        """`close` for asyncio."""
-        if self._async is not None:
-            await self._async.aclose()
-        self.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.aclose()
-
-    def _begin(self) -> None:
-        if self._closed or self._sync is not None or self._async is not None:
-            raise UsageError("a stream can be read once", hint="call construct_messages again")
 
     def _writing(self, format: str, messages: str | None) -> Writing:
         found, syntax = find_log(format, messages)

@@ -10,18 +10,15 @@ import os
 from collections.abc import (
     AsyncGenerator,
     AsyncIterable,
-    AsyncIterator,
     Callable,
     Generator,
     Iterable,
-    Iterator,
     Mapping,
 )
 from contextlib import aclosing, closing
 from functools import partial
 from pathlib import PurePath
-from types import TracebackType
-from typing import IO, Any, Final, Self, TypeAlias
+from typing import IO, Any, Final, TypeAlias
 
 from construct_messages.compression import COMPRESSIONS
 from construct_messages.errors import ConstructMessagesError, IncompleteResult, LimitExceeded, LogError, UsageError
@@ -29,6 +26,7 @@ from construct_messages.formats import Format, Syntax, find_format, find_log, fi
 from construct_messages.logs import MESSAGE_BYTES
 from construct_messages.logs.detecting import DetectingDecoder, Known
 from construct_messages.message import Message
+from construct_messages.once import Once
 
 Chunk: TypeAlias = bytes | bytearray | memoryview
 LogSource: TypeAlias = str | os.PathLike[str] | Chunk | IO[bytes] | Iterable[Chunk] | AsyncIterable[Chunk]
@@ -132,17 +130,17 @@ def _of_name(name: str) -> tuple[str | None, bool]:
     return None, suffix == ".tar"
 
 
-class LogReader:
+class LogReader(Once):
     """The messages of one log, lazily, once: to iterate with `for` or `async for`.
 
     It lets go of its file when it is exhausted, closed, left (as a context manager) or garbage.
     """
 
+    _again = "read_log"
+
     def __init__(self, source: LogSource, name: str, decoder: DetectingDecoder) -> None:
+        super().__init__()
         self._source, self._name, self._decoder = source, name, decoder
-        self._sync: Generator[Message] | None = None
-        self._async: AsyncGenerator[Message] | None = None
-        self._closed = False
 
     @property
     def format(self) -> Format | None:
@@ -184,53 +182,11 @@ class LogReader:
         """How many messages came so far."""
         return self._decoder.messages
 
-    def __iter__(self) -> Iterator[Message]:
-        return self
+    def _messages(self) -> Generator[Message]:
+        return _iterate(_chunks(self._source), self._decoder, self._name)
 
-    def __next__(self) -> Message:
-        if self._closed:
-            raise StopIteration
-        if self._sync is None:
-            self._begin()
-            self._sync = _iterate(_chunks(self._source), self._decoder, self._name)
-        return next(self._sync)
-
-    def __aiter__(self) -> AsyncIterator[Message]:
-        self._begin()
-        self._async = _aiterate(_achunks(self._source), self._decoder, self._name)
-        return self._async
-
-    def close(self) -> None:
-        """Lets go of the log's file, if it was opened here."""
-        self._closed = True
-        if self._sync is not None:
-            self._sync.close()
-
-    async def aclose(self) -> None:
-        """`close` for asyncio."""
-        if self._async is not None:
-            await self._async.aclose()
-        self.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.aclose()
-
-    def _begin(self) -> None:
-        if self._closed or self._sync is not None or self._async is not None:
-            raise UsageError("a log can be read once", hint="call read_log again")
+    def _amessages(self) -> AsyncGenerator[Message]:
+        return _aiterate(_achunks(self._source), self._decoder, self._name)
 
 
 # The generators know nothing of the reader that holds them: so a reader that is dropped is garbage at once, and its

@@ -509,6 +509,10 @@ def test_read_once(store: ox.Store) -> None:
         stream.serialize()
     with pytest.raises(UsageError, match="read once"):
         aiter(stream)
+    serialized = construct_messages(SPO, store)
+    next(serialized.serialize())
+    with pytest.raises(UsageError, match="read once"):
+        next(serialized)
 
 
 def test_threads_end_with_the_stream(store: ox.Store) -> None:
