@@ -35,6 +35,7 @@ class Quad(NamedTuple):
         return " ".join((*(term for term in self if term is not None), "."))
 
 
+_predicate_of: Final = itemgetter(1)
 _object_of: Final = itemgetter(2)
 
 
@@ -54,8 +55,8 @@ class Message:
 
     def __init__(self, quads: Iterable[Quad] = ()) -> None:
         held = tuple(quads)
-        # where all objects are different, so are the quads: that is seen in a third of the time
-        if len(set(map(_object_of, held))) < len(held):
+        # where all predicates are different, or all objects, so are the quads: that is seen in less time
+        if len(set(map(_predicate_of, held))) < len(held) and len(set(map(_object_of, held))) < len(held):
             held = tuple(dict.fromkeys(held))
         self._quads: tuple[Quad, ...] = held
         self._set: frozenset[Quad] | None = None
