@@ -109,7 +109,7 @@ def corpus(name: str) -> list[Message]:
         return MADE[name]
     file, query = QUERIES[name]
     source = str(shared_path(f"data/{file}"))
-    return list(construct_messages(query, source, group_by=["s"], max_messages=40))
+    return list(construct_messages(query, source, group_by=["s"], max_messages=20))
 
 
 def corpora(kind: Kind) -> list[str]:
