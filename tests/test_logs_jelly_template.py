@@ -123,3 +123,45 @@ def test_batches_and_messages_in_turn() -> None:
         expected = plain.encode(message)
         written = special.encode(message) if number % 3 == 2 else frames.encode(Solutions.of([solution]), number)
         assert written == expected
+
+
+@pytest.mark.parametrize("names", [24, 4000])
+@pytest.mark.parametrize("size", [1, 7, 100])
+def test_columns_of_literals(names: int, size: int) -> None:
+    """Rows made a column at a time: of any length, that repeat an object, and behind IRIs that shorten what follows."""
+    options = StreamOptions(Physical.TRIPLES, Logical.GRAPHS, names=names, prefixes=40, datatypes=4)
+    one = Constant(literal("1"))
+    objects: tuple[Constant | Variable, ...] = (
+        one,
+        Variable(1),
+        Variable(2),
+        one,
+        Variable(3),
+        Variable(4),
+        Variable(4),
+        Variable(5),
+    )
+    template = Template(
+        ("s", "a", "b", "iri", "c", "d"),
+        tuple(
+            Pattern(Variable(0), Constant(iri(f"http://example.org/ns#q{number}")), object)
+            for number, object in enumerate(objects)
+        ),
+    )
+    solutions = [
+        (
+            iri(f"http://example.org/thing/{number}"),
+            literal("x" * (number * 7 % 150)),
+            literal(str(number % 3)),
+            iri(["http://example.org/ns#q4", "http://example.org/ns#q3", f"urn:x:{number % 5}"][number // 3 % 3]),
+            literal("é" * (number % 90) * (number % 40), language="fr"),
+            literal("2" if number % 11 else "", datatype=XSD + "integer"),
+        )
+        for number in range(400)
+    ]
+    plain, special = JellyEncoder(options=options), JellyEncoder(options=options)
+    frames = special.for_template(template)
+    for start in range(0, len(solutions), size):
+        part = solutions[start : start + size]
+        expected = b"".join(plain.encode(Message(template.instantiate(each, start))) for each in part)
+        assert frames.encode(Solutions.of(part), start) == expected

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
@@ -138,6 +138,8 @@ class JellyEncoder:
         self.names = Table("names", 0x4A, options.names)
         self.prefixes = Table("prefixes", 0x52, options.prefixes)
         self.datatypes = Table("datatypes", 0x5A, options.datatypes)
+        if not options.prefixes:
+            self.prefixes.ids[""] = 0  # what all IRIs then have, and no row enters
         self.iris: dict[Term, Iri] = {}
         self._named: dict[str, list[Term]] = {}  # the keys of `iris`, by name
         self.suffixes: dict[str, bytes] = {"": b""}
@@ -278,32 +280,32 @@ class JellyEncoder:
         )
         return position.triple + delimited(body)
 
+    def found(self, term: Term) -> Iri | None:
+        """An IRI, if its prefix and its name are in the tables."""
+        start, rest = self._split(term)
+        prefix, name = self.prefixes.ids.get(start), self.names.ids.get(rest)
+        return None if prefix is None or name is None else _iri(prefix, name)
+
     def _entered(self, term: Term, quad: Statement | tuple[()], rows: list[bytes]) -> Iri:
         """An IRI, once its prefix and its name are in the tables."""
         start, rest = self._split(term)
-        prefix = 0
-        if self.options.prefixes:
-            known = self.prefixes.ids.get(start)
-            if known is None:
-                prefix, old, entry = self.prefixes.enter(start, lambda old: self._needs_prefix(quad, old))
-                rows.append(entry)
-                if old is not None:
-                    self._forget()
-            else:
-                prefix = known
+        prefix = self.prefixes.ids.get(start)
+        if prefix is None:
+            prefix, old, entry = self.prefixes.enter(start, lambda old: self._needs_prefix(quad, old))
+            rows.append(entry)
+            if old is not None:
+                self._forget()
         name = self.names.ids.get(rest)
         if name is None:
             name, old, entry = self.names.enter(rest, lambda old: self._needs_name(quad, old))
             rows.append(entry)
-            if old is not None:
-                for stale in self._named.pop(old, ()):
+            if old in self._named:
+                for stale in self._named.pop(old):
                     del self.iris[stale]
+            return _iri(prefix, name)  # not worth remembering before it comes again, which most never do
         if len(self.iris) >= _MOST_IRIS:
             self._forget()
-        next_name, same_prefix = _form(0x08, prefix), _form(0x10, name)
-        full = delimited(next_name[1:] + same_prefix[1:])
-        found = Iri(prefix, name, (full, same_prefix, next_name, _NEITHER))
-        self.iris[term] = found
+        self.iris[term] = found = _iri(prefix, name)
         if rest in self._named:
             self._named[rest].append(term)
         else:
@@ -368,6 +370,13 @@ class JellyEncoder:
             kind = b"\x18" + varint(number)
         self.suffixes[suffix] = kind
         return kind
+
+
+@lru_cache(_MOST_IRIS)  # names come and go, and their ids come again
+def _iri(prefix: int, name: int) -> Iri:
+    next_name, same_prefix = _form(0x08, prefix), _form(0x10, name)
+    full = delimited(next_name[1:] + same_prefix[1:])
+    return Iri(prefix, name, (full, same_prefix, next_name, _NEITHER))
 
 
 @cache

@@ -8,6 +8,7 @@ other, so that they need not be written. Which terms use the entries is not know
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cache
 
 from construct_messages.errors import CannotCarry
 from construct_messages.logs.jelly.wire import Malformed, delimited, fields, integer, text, varint
@@ -34,6 +35,7 @@ class Table:
 
     def __init__(self, name: str, tag: int, size: int) -> None:
         self._name, self._tag, self._size = name, tag, size
+        self._heads = _entry_heads(tag)
         self.ids: dict[str, int] = {}
         self.entered = 0
         self._strings: list[str] = []
@@ -49,24 +51,26 @@ class Table:
         Raises:
             CannotCarry: it needs them all.
         """
-        old = None
-        if len(self._strings) < self._size:
-            self._strings.append(string)
-            number = len(self._strings)
+        old, last, strings = None, self._last, self._strings
+        if len(strings) < self._size:
+            strings.append(string)
+            number = len(strings)
         else:
-            number = self._free(is_kept)
-            old = self._strings[number - 1]
+            index = last % self._size
+            if is_kept(strings[index]):
+                index = self._free(is_kept)
+            old = strings[index]
             del self.ids[old]
-            self._strings[number - 1] = string
-        self.ids[string] = number
+            strings[index] = string
+            number = index + 1
+        self.ids[string] = self._last = number
         self.entered += 1
-        follows, self._last = number == self._last + 1, number
+        follows = number == last + 1 > 1
         data = string.encode()
-        size = len(data)
         # 0 is the id after the last; the first is written, so that logs can be joined end to end
-        if follows and number > 1 and 0 < size < 0x70:
-            return number, old, bytes((0x0A, size + 4, self._tag, size + 2, 0x12, size)) + data
-        explicit = b"" if follows and number > 1 else b"\x08" + varint(number)
+        if follows and 0 < len(data) < 0x70:
+            return number, old, self._heads[len(data)] + data
+        explicit = b"" if follows else b"\x08" + varint(number)
         entry = explicit + (b"\x12" + delimited(data) if data else b"")
         return number, old, b"\x0a" + delimited(bytes((self._tag,)) + delimited(entry))
 
@@ -84,11 +88,17 @@ class Table:
         for step in range(self._size):
             index = (self._last + step) % self._size
             if not is_kept(self._strings[index]):
-                return index + 1
+                return index
         raise CannotCarry(
             f"one statement needs more {self._name} than the {self._size} that the stream's options allow",
             hint="choose a larger table",
         )
+
+
+@cache
+def _entry_heads(tag: int) -> tuple[bytes, ...]:
+    """What stands before a string that gets the next id, by its length."""
+    return tuple(bytes((0x0A, size + 4, tag, size + 2, 0x12, size)) for size in range(0x70))
 
 
 class Entries:

@@ -9,16 +9,16 @@ byte for byte what the plain encoder writes (tests/test_logs_jelly_template.py).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Sequence
 from itertools import combinations, count
 from typing import Final, NamedTuple, TypeAlias
 
 from construct_messages.errors import CannotCarry
+from construct_messages.logs.jelly.columns import Batch, LiteralHeads, Literals, Part, spliced
 from construct_messages.logs.jelly.encoder import HEADS, OBJECT, PREDICATE, SUBJECT, JellyEncoder, Statement, row
 from construct_messages.logs.jelly.options import Physical
 from construct_messages.logs.jelly.tables import Table
-from construct_messages.logs.jelly.wire import delimited, varint
+from construct_messages.logs.jelly.wire import delimited
 from construct_messages.message import Message
 from construct_messages.solutions import Solutions
 from construct_messages.template import (
@@ -72,10 +72,11 @@ class TemplateFrames:
         if self._plain:
             return b"".join(map(self._encode_plainly, solutions, count(first)))
         encoder, prepared, layout = self._encoder, self._prepared, self._layout
-        batch = _Batch(solutions)
+        batch = Batch(solutions)
         are_whole = all(batch.has_all(index, forbidden) for index, forbidden in self._checks)
-        literals: list[list[bytes] | None] = []
+        literals: list[Literals | None] = []
         entered = -1
+        rows, steps = None, list[_Step]()
         out = []
         for number, solution in enumerate(solutions):
             if not (encoder.is_open and prepared.holds() and (are_whole or self._is_whole(solution))):
@@ -89,8 +90,11 @@ class TemplateFrames:
                 entered = encoder.datatypes.entered
                 literals = [batch.literals(index, encoder.suffixes) for index in range(len(solution))]
             elif entered != encoder.datatypes.entered:  # which may have cost a datatype its id
-                literals = [None] * len(literals)
-            out.append(prepared.frame(terms, literals, number))
+                rows, literals = None, [None] * len(literals)
+            if rows is not prepared.rows:
+                rows = prepared.rows
+                steps = layout.steps(rows, batch, literals)
+            out.append(prepared.frame(terms, steps, number))
         return b"".join(out)
 
     def _encode_plainly(self, solution: tuple[Term, ...], number: int) -> bytes:
@@ -102,46 +106,6 @@ class TemplateFrames:
             not solution[index] or (forbidden and solution[index].startswith(forbidden))
             for index, forbidden in self._checks
         )
-
-
-class _Batch:
-    """The columns of one batch, each looked at as a whole."""
-
-    def __init__(self, solutions: Solutions) -> None:
-        self._columns = solutions.utf8
-        # no term holds a line break: so one search tells whether any begins or ends in some way
-        self._joined = [b"\n%b\n" % b"\n".join(column) for column in self._columns]
-
-    def has_all(self, index: int, forbidden: Sequence[str]) -> bool:
-        """Whether a variable is bound in all solutions, to terms that do not begin as is forbidden."""
-        joined = self._joined[index]
-        return b"\n\n" not in joined and not any(b"\n" + start.encode() in joined for start in forbidden)
-
-    def literals(self, index: int, suffixes: Mapping[str, bytes]) -> list[bytes] | None:
-        """The objects that a column's terms are, if all are literals of one known kind without escapes; else None."""
-        column, joined = self._columns[index], self._joined[index]
-        suffix = column[0][column[0].rfind(b'"') :]
-        kind = suffixes.get(suffix[1:].decode()) if suffix.startswith(b'"') else None
-        if (
-            kind is None
-            or b"\\" in joined
-            or joined.count(b'\n"') < len(column)
-            or joined.count(suffix + b"\n") < len(column)
-        ):
-            return None
-        heads, cut = _literal_heads(len(kind)), len(suffix)
-        return [
-            heads[len(term) - 1 - cut] + term[1:-cut] + kind
-            if len(term) - 1 - cut < len(heads)
-            else OBJECT.literal + delimited(b"\x0a" + delimited(term[1:-cut]) + kind)
-            for term in column
-        ]
-
-
-@cache
-def _literal_heads(kind: int) -> tuple[bytes, ...]:
-    """What stands before a lexical form, by its length, where the bytes of the literal's kind are so many."""
-    return tuple(OBJECT.literal + varint(size + 2 + kind) + bytes((0x0A, size)) for size in range(128))
 
 
 class _Layout:
@@ -174,12 +138,35 @@ class _Layout:
             terms += [Term(f"_:{blank_label(number, index)}") for index in self._blanks]
         return terms
 
+    def steps(self, rows: Sequence[_IndexedRow], batch: Batch, literals: Sequence[Literals | None]) -> list[_Step]:
+        """The rows of a batch's messages, those together whose bytes depend on nothing between them."""
+        steps: list[_Step] = []
+        for number, (indexes, prepared) in enumerate(rows):
+            place = indexes[2]
+            column = literals[place] if place < self._variables else None
+            is_run = prepared is not None and prepared.adds and (prepared.is_complete or column is not None)
+            follows = is_run and steps and steps[-1].is_run
+            if not follows or self._may_repeat(rows[number - 1][0][2], place, batch):
+                steps.append(_Step(len(batch), is_run))
+            steps[-1].rows.append((indexes, prepared, column))
+        return steps
+
+    def _may_repeat(self, one: int, other: int, batch: Batch) -> bool:
+        """Whether two objects of a message, each constant or of a column, are the same anywhere in a batch."""
+        one, other = sorted((one, other))
+        if one >= self._variables or one == other:
+            return one == other
+        if other >= self._variables:
+            return batch.has(one, self._constants[other - self._variables])
+        return batch.have_same(one, other)
+
     def has_twins(self, terms: Sequence[Term]) -> bool:
         """Whether two statements are the same."""
         return len({_statement(terms, indexes) for indexes in self.indexes}) < len(self.indexes)
 
 
 _Indexes: TypeAlias = tuple[int, int, int, int | None]
+_NO_INDEXES: Final[_Indexes] = (0, 0, 0, None)
 
 
 def _statement(terms: Sequence[Term], indexes: _Indexes) -> Statement:
@@ -201,6 +188,59 @@ class _Row(NamedTuple):
     end: tuple[int, int]
     is_complete: bool
     adds: bool
+    heads: dict[tuple[int, int], LiteralHeads]
+
+    def heads_for(self, kind: bytes, variant: int, literals: Literals) -> LiteralHeads:
+        """What stands before literals in a row that adds them."""
+        rest = len(literals.kind)
+        if (variant, rest) not in self.heads:
+            self.heads[variant, rest] = LiteralHeads(kind, self.variants[variant], rest)
+        return self.heads[variant, rest]
+
+
+_IndexedRow: TypeAlias = tuple[_Indexes, _Row | None]
+
+
+class _Step:
+    """Rows of a batch's messages that follow each other; in a run they can be made for all messages at once.
+
+    How a run begins depends on the IRI before it, which seldom varies: it is made for what the first message has.
+    """
+
+    __slots__ = ("_count", "_first", "_made", "_variant", "end", "is_run", "last", "rows")
+
+    def __init__(self, count: int, is_run: bool) -> None:
+        self._count, self.is_run = count, is_run
+        self.rows: list[tuple[_Indexes, _Row | None, Literals | None]] = []
+        self._variant, self._first = -1, 0
+        self._made: list[bytes] = []
+        self.last, self.end = _NO_INDEXES, (0, 0)
+
+    def made(self, kind: bytes, prefix: int, name: int, number: int) -> bytes | None:
+        """The rows of a run in a message, where prefix and name were the last; None: they begin otherwise."""
+        row = self.rows[0][1]
+        assert row is not None
+        variant = (row.prefix == prefix) + 2 * (row.name == name + 1)
+        if variant != self._variant:
+            if self._variant >= 0:
+                return None
+            self._variant, self._first = variant, number
+            self._make(kind, prefix, name)
+        return self._made[number - self._first]
+
+    def _make(self, kind: bytes, prefix: int, name: int) -> None:
+        parts: list[Part] = []
+        for indexes, prepared, literals in self.rows:
+            assert prepared is not None
+            variant = (prepared.prefix == prefix) + 2 * (prepared.name == name + 1)
+            parts.append(
+                prepared.variants[variant]
+                if literals is None
+                else (prepared.heads_for(kind, variant, literals), literals)
+            )
+            prefix, name = self.end = prepared.end
+            self.last = indexes
+        self._made = spliced(parts, self._first, self._count - self._first)
 
 
 class _Prepared:
@@ -215,7 +255,7 @@ class _Prepared:
         others = {slot for pattern in patterns for slot in pattern if slot is not None} - set(prepared)
         variables = {slot for slot in prepared if not isinstance(slot, Constant)}
         self._reserve = 5 * len(others | variables)
-        self._rows: list[tuple[_Indexes, _Row | None]] = []
+        self.rows: list[_IndexedRow] = []
         self._limits: list[tuple[Table, int]] = []  # how many entries the tables may have had
 
     def holds(self) -> bool:
@@ -229,7 +269,7 @@ class _Prepared:
             else:
                 return True
         self._limits = []
-        iris = [encoder.iris.get(term) for term in self._constants if not is_literal(term)]
+        iris = [encoder.found(term) for term in self._constants if not is_literal(term)]
         suffixes = {term[term.rindex('"') + 1 :] for term in self._constants if is_literal(term)}
         if None in iris or not suffixes <= encoder.suffixes.keys():
             return False
@@ -250,12 +290,13 @@ class _Prepared:
             else None
             for pattern, before in zip(self._patterns, [None, *self._patterns], strict=False)
         ]
-        self._rows = list(zip(self._indexes, rows, strict=True))
+        self.rows = list(zip(self._indexes, rows, strict=True))
         return True
 
     def _prepare(self, pattern: Pattern, adds: bool) -> _Row:
         encoder = self._encoder
-        predicate = encoder.iris[_constant(pattern.predicate)]
+        predicate = encoder.found(_constant(pattern.predicate))
+        assert predicate is not None  # which `holds` has seen to
         end = predicate[:2]
         object = b""
         is_complete = isinstance(pattern.object, Constant)
@@ -264,22 +305,23 @@ class _Prepared:
             if is_literal(term):
                 object = OBJECT.literal + encoder.literal(term, (), [])
             else:
-                found = encoder.iris[term]
+                found = encoder.found(term)
+                assert found is not None
                 object = OBJECT.iri + found.forms[(found.prefix == end[0]) + 2 * (found.name == end[1] + 1)]
                 end = found[:2]
         bodies = [PREDICATE.iri + form + object for form in predicate.forms]
         if is_complete and adds:
             bodies = [row(encoder.kind, body) for body in bodies]
         full, same_prefix, next_name, neither = bodies
-        return _Row(*predicate[:2], (full, same_prefix, next_name, neither), end, is_complete, adds)
+        return _Row(*predicate[:2], (full, same_prefix, next_name, neither), end, is_complete, adds, {})
 
-    def frame(self, terms: Sequence[Term], literals: Sequence[list[bytes] | None], number: int) -> bytes:
+    def frame(self, terms: Sequence[Term], steps: Sequence[_Step], number: int) -> bytes:
         """The frame of a message that has a statement for each pattern.
 
         Args:
             terms: as the layout gives them.
-            literals: of the variables whose columns are encoded, their columns.
-            number: of the solution in these.
+            steps: of the solution's batch.
+            number: of the solution in it.
 
         Raises:
             CannotCarry: as `JellyEncoder.encode`.
@@ -287,49 +329,57 @@ class _Prepared:
         encoder = self._encoder
         encoder.messages += 1
         known, heads, kind = encoder.iris, HEADS[encoder.kind], encoder.kind
-        variables = len(literals)
         rows: list[bytes] = []
         last, last_object = None, encoder.last[2]  # `last` are the indexes of the last statement
         prefix, name = encoder.prefix, encoder.name
         try:
-            for indexes, prepared in self._rows:
-                place = indexes[2]
-                object = terms[place]
-                start: bytes | None = b""
-                if prepared is None or object == last_object or not prepared.adds:
-                    encoder.prefix, encoder.name = prefix, name
-                    if last is not None:
-                        encoder.last = _statement(terms, last)
-                    statement = _statement(terms, indexes)
-                    start = None
-                    if prepared is not None and object != last_object:
-                        start = self._start(statement, rows)
-                    if start is None:
-                        encoder.statements((statement,), rows)
-                    prefix, name = encoder.prefix, encoder.name
-                last, last_object = indexes, object
-                if start is None or prepared is None:
-                    continue
-                own_prefix, own_name, variants, end, is_complete, adds = prepared
-                body = variants[(own_prefix == prefix) + 2 * (own_name == name + 1)]
-                prefix, name = end
-                if is_complete:
-                    if adds:
-                        rows.append(body)
+            for step in steps:
+                if step.is_run and terms[step.rows[0][0][2]] != last_object:
+                    made = step.made(kind, prefix, name, number)
+                    if made is not None:
+                        rows.append(made)
+                        last, (prefix, name) = step.last, step.end
+                        last_object = terms[last[2]]
                         continue
-                elif place < variables and (column := literals[place]) is not None:
-                    body += column[number]
-                elif (found := known.get(object)) is not None:
-                    form = (found.prefix == prefix) + 2 * (found.name == name + 1)
-                    prefix, name = found.prefix, found.name
-                    body += OBJECT.iri + found.forms[form]
-                else:
-                    encoder.prefix, encoder.name = prefix, name
-                    body += encoder.term(OBJECT, object, _statement(terms, indexes), rows)
-                    prefix, name = encoder.prefix, encoder.name
-                body = start + body
-                size = len(body)
-                rows.append(heads[size] + body if size < 126 else row(kind, body))
+                for indexes, prepared, literals in step.rows:
+                    place = indexes[2]
+                    object = terms[place]
+                    start: bytes | None = b""
+                    if prepared is None or object == last_object or not prepared.adds:
+                        encoder.prefix, encoder.name = prefix, name
+                        if last is not None:
+                            encoder.last = _statement(terms, last)
+                        statement = _statement(terms, indexes)
+                        start = None
+                        if prepared is not None and object != last_object:
+                            start = self._start(statement, rows)
+                        if start is None:
+                            encoder.statements((statement,), rows)
+                        prefix, name = encoder.prefix, encoder.name
+                    last, last_object = indexes, object
+                    if start is None or prepared is None:
+                        continue
+                    own_prefix, own_name, variants, end, is_complete, adds, _ = prepared
+                    variant = (own_prefix == prefix) + 2 * (own_name == name + 1)
+                    body = variants[variant]
+                    prefix, name = end
+                    if is_complete:
+                        if adds:
+                            rows.append(body)
+                            continue
+                    elif literals is not None:
+                        body += OBJECT.literal + literals.value(number)
+                    elif (found := known.get(object)) is not None:
+                        form = (found.prefix == prefix) + 2 * (found.name == name + 1)
+                        prefix, name = found.prefix, found.name
+                        body += OBJECT.iri + found.forms[form]
+                    else:
+                        encoder.prefix, encoder.name = prefix, name
+                        body += encoder.term(OBJECT, object, _statement(terms, indexes), rows)
+                        prefix, name = encoder.prefix, encoder.name
+                    body = start + body
+                    size = len(body)
+                    rows.append(heads[size] + body if size < 126 else row(kind, body))
         except CannotCarry as error:
             raise encoder.refused(error) from None
         encoder.prefix, encoder.name = prefix, name
@@ -346,8 +396,7 @@ class _Prepared:
             return None
         if subject == last_subject:
             return b""
-        found = encoder.iris.get(subject)
-        return encoder.field(SUBJECT.iri, found) if found else encoder.term(SUBJECT, subject, statement, rows)
+        return encoder.term(SUBJECT, subject, statement, rows)
 
 
 def _can_be_prepared(pattern: Pattern) -> bool:

@@ -1,0 +1,109 @@
+"""The columns of a batch as Jelly wants them, and rows of literals made of them a whole column at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
+from operator import eq
+from typing import Final, NamedTuple, TypeAlias
+
+from construct_messages.logs.jelly.encoder import OBJECT
+from construct_messages.logs.jelly.wire import delimited, varint
+from construct_messages.solutions import Solutions
+from construct_messages.terms import Term
+
+_MOST_HEADS: Final = 1 << 10
+
+
+class Literals(NamedTuple):
+    """A column of literals of one kind without escapes.
+
+    Attributes:
+        lexical: their lexical forms.
+        kind: what an RdfLiteral has for their language or datatype.
+    """
+
+    lexical: list[bytes]
+    kind: bytes
+
+    def value(self, number: int) -> bytes:
+        """The RdfLiteral of a solution, behind its length."""
+        return delimited(b"\x0a" + delimited(self.lexical[number]) + self.kind)
+
+
+class Batch:
+    """The columns of one batch, each looked at as a whole."""
+
+    def __init__(self, solutions: Solutions) -> None:
+        self._columns = solutions.utf8
+        # no term holds a line break: so one search tells whether any begins or ends in some way
+        self._joined = [b"\n%b\n" % b"\n".join(column) for column in self._columns]
+
+    def __len__(self) -> int:
+        return len(self._columns[0])
+
+    def has_all(self, index: int, forbidden: Sequence[str]) -> bool:
+        """Whether a variable is bound in all solutions, to terms that do not begin as is forbidden."""
+        joined = self._joined[index]
+        return b"\n\n" not in joined and not any(b"\n" + start.encode() in joined for start in forbidden)
+
+    def literals(self, index: int, suffixes: Mapping[str, bytes]) -> Literals | None:
+        """What a column's literals are, if it has only such, of one known kind and without escapes; else None."""
+        column, joined = self._columns[index], self._joined[index]
+        suffix = column[0][column[0].rfind(b'"') :]
+        kind = suffixes.get(suffix[1:].decode()) if suffix.startswith(b'"') else None
+        if kind is None or b"\\" in joined or not joined.startswith(b'\n"') or not joined.endswith(suffix + b"\n"):
+            return None
+        lexical = joined[2 : -1 - len(suffix)].split(suffix + b'\n"')
+        return Literals(lexical, kind) if len(lexical) == len(column) else None
+
+    def has(self, index: int, term: Term) -> bool:
+        """Whether a variable has some value in any solution."""
+        return term.encode() in self._columns[index]
+
+    def have_same(self, one: int, other: int) -> bool:
+        """Whether two variables have the same value in any solution."""
+        return any(map(eq, self._columns[one], self._columns[other]))
+
+
+class LiteralHeads(dict[int, bytes]):
+    """What stands before the lexical form in a row that ends with a literal, by the form's length.
+
+    Args:
+        kind: of the row.
+        body: of the row, up to its object.
+        rest: how many bytes the literal has behind its lexical form.
+
+    >>> LiteralHeads(b"\\x12", b"", 0)[1].hex()
+    '0a0712055a030a01'
+    """
+
+    def __init__(self, kind: bytes, body: bytes, rest: int) -> None:
+        super().__init__()
+        self._kind, self._body, self._rest = kind, body + OBJECT.literal, rest
+
+    def __missing__(self, size: int) -> bytes:
+        start = b"\x0a" + varint(size)
+        rest = size + self._rest
+        body = self._body + varint(len(start) + rest) + start
+        statement = self._kind + varint(len(body) + rest) + body
+        head = b"\x0a" + varint(len(statement) + rest) + statement
+        if len(self) < _MOST_HEADS:
+            self[size] = head
+        return head
+
+
+Part: TypeAlias = "bytes | tuple[LiteralHeads, Literals]"
+
+
+def spliced(parts: Iterable[Part], start: int, count: int) -> list[bytes]:
+    """Rows behind each other, for each of the `count` solutions from `start`: constant ones, and ones of literals."""
+    pieces: list[Iterable[bytes]] = []
+    for part in parts:
+        if isinstance(part, bytes):
+            pieces.append(repeat(part, count))
+        else:
+            heads, (lexical, kind) = part
+            lexical = lexical[start : start + count]
+            pieces += (map(heads.__getitem__, map(len, lexical)), lexical, repeat(kind, count))
+    return list(map(b"".join, zip(*pieces, strict=True)))
