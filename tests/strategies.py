@@ -83,15 +83,24 @@ GROUND = st.one_of(IRIS, LITERALS)
 SLOTS = st.one_of(_slots(GROUND), _slots(GROUND), st.recursive(_slots(GROUND), _nested, max_leaves=2))
 
 
+# Made once: what is made while an example is drawn may or may not be the same object, as Hypothesis' cache has it, and
+# of the same objects a union keeps one.
+_PREDICATES = st.builds(Constant, FEW_IRIS) | _slots(IRIS)
+_GRAPHS = {True: st.none() | SLOTS, False: st.none()}
+_PATTERNS = {
+    graphs: st.lists(st.builds(Pattern, SLOTS, _PREDICATES, SLOTS, _GRAPHS[graphs]), max_size=4) for graphs in _GRAPHS
+}
+_FEW_SLOTS = _slots(FEW_IRIS)
+_FEW_CONSTANTS = st.builds(Constant, FEW_IRIS)
+
+
 @st.composite
 def templates(draw: st.DrawFn, graphs: bool = True) -> Template:
     """Templates over `VARIABLES`, now and then with two triples of which one turns the other around."""
-    predicates = st.builds(Constant, FEW_IRIS) | _slots(IRIS)
-    pattern = st.builds(Pattern, SLOTS, predicates, SLOTS, st.none() | SLOTS if graphs else st.none())
-    patterns = draw(st.lists(pattern, max_size=4))
+    patterns = draw(_PATTERNS[graphs])
     if draw(st.booleans()):
-        subject, object = draw(_slots(FEW_IRIS)), draw(_slots(FEW_IRIS))
-        predicate, graph = draw(st.builds(Constant, FEW_IRIS)), draw(st.none() | SLOTS) if graphs else None
+        subject, object = draw(_FEW_SLOTS), draw(_FEW_SLOTS)
+        predicate, graph = draw(_FEW_CONSTANTS), draw(_GRAPHS[graphs])
         patterns.insert(0, Pattern(subject, predicate, object, graph))
         patterns.append(Pattern(object, predicate, subject, graph))
     return Template(VARIABLES, tuple(patterns))
