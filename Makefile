@@ -28,6 +28,7 @@ bench:
 	$(PYTHON) -m benchmarks.lines
 	$(PYTHON) -m benchmarks.memory
 	$(PYTHON) -m benchmarks.proxy
+	$(PYTHON) -m benchmarks.turtle
 	$(PYTHON) -m benchmarks.virtuoso
 
 # 200 clients for a minute against each kind of source, and 10,000 that leave
