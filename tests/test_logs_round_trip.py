@@ -37,6 +37,8 @@ def kinds(format: Format) -> st.SearchStrategy[Kind]:
 
 # the canonical escapes of control characters but tab and line ends, and two that are no characters
 NOT_IN_XML = re.compile(r"(?<!\\)(?:\\\\)*\\[ubf]|[\ufffe\uffff]")
+# as the predicates of RDF/XML have to: digits alone, as behind a percent sign, are no name of an element
+ENDS_IN_A_NAME = re.compile(r"[^\W\d][\w.\-]*>$")
 
 
 def carried_by(*kinds: Kind) -> st.SearchStrategy[list[Message]]:
@@ -58,6 +60,7 @@ def has_what_some_kinds_lack(message: Message) -> bool:
         or quad.object.endswith(("--ltr", "--rtl"))
         or NOT_IN_XML.search(quad.object)
         or not quad.predicate[-2].isalnum()
+        or not ENDS_IN_A_NAME.search(quad.predicate)
         for quad in message
     )
 
