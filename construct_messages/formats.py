@@ -151,12 +151,14 @@ def _labelled(label: str, *, triple_terms: bool, directions: bool) -> Syntax:
 
 RDFM: Final = _rdfm("1.2", triple_terms=True, directions=True)
 
-SYNTAXES: Final = (
-    RDFM,
+LABELLED: Final = (
     _labelled("1.2-messages", triple_terms=True, directions=True),
     _labelled("1.2-basic-messages", triple_terms=False, directions=True),
     _labelled("1.1-messages", triple_terms=False, directions=False),
 )
+"""Those that a log announces by `VERSION`."""
+
+SYNTAXES: Final = (RDFM, *LABELLED)
 """One for each label."""
 
 VARIANTS: Final = (
@@ -371,6 +373,6 @@ def _syntax_of(format: Format, parameters: str, text: str) -> Syntax | None:
         raise UsageError(
             f"{'; '.join(f'{name}={value}' for name, value in given.items())} in {text!r} is no message syntax",
             hint="choose messages=rdfm (with version=1.2, 1.2-basic or 1.1), or one of "
-            + ", ".join(f"version={syntax.label}" for syntax in SYNTAXES if syntax is not RDFM),
+            + ", ".join(f"version={syntax.label}" for syntax in LABELLED),
         )
     return asked and format.syntax(asked)

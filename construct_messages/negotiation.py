@@ -22,9 +22,9 @@ from typing import Final, NamedTuple, TypeAlias
 from construct_messages.errors import NotAcceptable, UsageError
 from construct_messages.formats import (
     FORMATS,
+    LABELLED,
     LOGS,
     RDFM,
-    SYNTAXES,
     VARIANTS,
     Format,
     Syntax,
@@ -89,7 +89,7 @@ OFFERED: Final = tuple(content_type(*log) for log in sorted(LOGS, key=lambda log
 
 _HOW_TO_ASK: Final = (
     f"ask for {', '.join(format.media_type for format in _BY_PREFERENCE if format.own is None)} with messages=rdfm, "
-    + ", ".join(f"version={syntax.label}" for syntax in SYNTAXES if syntax is not RDFM)
+    + ", ".join(f"version={syntax.label}" for syntax in LABELLED)
     + f"; or for {', '.join(format.media_type for format in _BY_PREFERENCE if format.own is not None)}"
 )
 

@@ -7,19 +7,19 @@ RDF Messages for NDJSON-LD (https://w3c-cg.github.io/rsp/messages/). Here are th
 
 from __future__ import annotations
 
-from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
 
-from construct_messages.errors import LimitExceeded, LogError, Position
+from construct_messages.errors import LogError, Position
 from construct_messages.formats import NDJSON_LD, Syntax
 from construct_messages.logs.carry import Carrier
 from construct_messages.logs.json_text import JsonReader
 from construct_messages.logs.jsonld_documents import Documents
 from construct_messages.logs.jsonld_nodes import MessageDocuments
 from construct_messages.logs.jsonld_template import JsonLdTemplate
+from construct_messages.logs.whole_lines import WholeLines
 from construct_messages.message import Message
 from construct_messages.template import Template
 
@@ -92,11 +92,8 @@ class JsonLdDecoder:
     def __init__(
         self, *, base: str | None = None, contexts: Mapping[str, Any] | None = None, message_bytes: int
     ) -> None:
-        self._message_bytes = message_bytes
         self._documents, self._json = Documents(base, contexts), JsonReader()
-        self._messages = 0
-        self._line_number = 1
-        self._line = bytearray()
+        self._lines = WholeLines(message_bytes)
 
     @property
     def prefixes(self) -> Mapping[str, str]:
@@ -105,33 +102,21 @@ class JsonLdDecoder:
 
     def feed(self, data: bytes) -> Iterator[Message]:
         """The messages whose lines are whole now; see `Decoder.feed`."""
-        start = 0
-        while (end := data.find(b"\n", start)) >= 0:
-            self._hold(data[start:end])
-            yield from self._read()
-            start = end + 1
-        self._hold(data[start:])
+        for line in self._lines.feed(data):
+            yield from self._read(line)
 
     def close(self) -> Iterator[Message]:
         """The message of a last line that has no end; see `Decoder.close`."""
-        if self._line and not (self._line_number == 1 and self._line == BOM_UTF8):
-            yield from self._read()
+        for line in self._lines.close():
+            yield from self._read(line)
 
-    def _hold(self, piece: bytes) -> None:
-        if len(self._line) + len(piece) > self._message_bytes:
-            raise LimitExceeded(
-                f"message {self._messages + 1} is longer than {self._message_bytes} bytes",
-                hint="allow larger messages",
-            )
-        self._line += piece
-
-    def _read(self) -> Iterator[Message]:
-        number, position = self._messages + 1, Position(self._line_number, 1)
-        text = self._text()
+    def _read(self, line: bytes) -> Iterator[Message]:
+        number, position = self._lines.number, Position(self._lines.line, 1)
+        text = self._text(line)
         if not text.strip(" \t\r"):
             hint = "leave blank lines out, and write an empty message as {}"
             raise LogError("the line is blank", number=number, position=position, hint=hint)
-        document = self._json.read(text, number, self._line_number)
+        document = self._json.read(text, number, self._lines.line)
         if not isinstance(document, dict):
             raise LogError(
                 f"the line is no JSON object: {text[:40]}",
@@ -140,23 +125,18 @@ class JsonLdDecoder:
                 hint='write several nodes as {"@included": […]}',
             )
         message = self._documents.read(document, number, position)
-        self._line_number += 1
-        self._line.clear()
         if message is not None:
-            self._messages += 1
+            self._lines.number += 1
             yield message
 
-    def _text(self) -> str:
-        line = bytes(self._line)
-        if self._line_number == 1:
-            line = line.removeprefix(BOM_UTF8)
+    def _text(self, line: bytes) -> str:
         try:
             return line.decode()
         except UnicodeDecodeError as error:
             column = len(line[: error.start].decode()) + 1
             raise LogError(
                 f"the byte 0x{line[error.start]:02X} is not UTF-8",
-                number=self._messages + 1,
-                position=Position(self._line_number, column),
+                number=self._lines.number,
+                position=Position(self._lines.line, column),
                 hint="logs are UTF-8: recode it",
             ) from error

@@ -16,10 +16,11 @@ from types import MappingProxyType
 from typing import Final
 
 from construct_messages.errors import LimitExceeded, LogError, Position, TermError
-from construct_messages.formats import RDFM, SYNTAXES, Format, Syntax
+from construct_messages.formats import LABELLED, RDFM, Format, Syntax
 from construct_messages.logs.carry import lacks
 from construct_messages.logs.lines_statements import BLANK, Statements, make_quad
 from construct_messages.logs.parsed import Labels, log_error
+from construct_messages.logs.whole_lines import too_long
 from construct_messages.message import Message, Quad
 from construct_messages.terms import map_blanks
 
@@ -234,9 +235,9 @@ class LinesDecoder:
     def _announce(self, label: str, line: int, column: int) -> None:
         if not label.endswith("-messages"):
             return  # a version of RDF, which every statement here is of
-        syntax = next((syntax for syntax in SYNTAXES if syntax.label == label), None)
+        syntax = next((syntax for syntax in LABELLED if syntax.label == label), None)
         if syntax is None:
-            known = ", ".join(syntax.label for syntax in SYNTAXES if syntax is not RDFM)
+            known = ", ".join(syntax.label for syntax in LABELLED)
             raise self._error(f'VERSION "{label}" is not known', line, column, f"choose one of {known}")
         if self._syntax is None:
             if self._quads:
@@ -273,11 +274,7 @@ class LinesDecoder:
         return LogError(message, number=self._number, position=Position(line, column), hint=hint)
 
     def _too_large(self) -> LimitExceeded:
-        return LimitExceeded(
-            f"message {self._number} is longer than {self._message_bytes} bytes",
-            position=Position(self._lines + 1, 1),
-            hint="allow larger messages",
-        )
+        return too_long(self._number, self._message_bytes, Position(self._lines + 1, 1))
 
 
 def _hint(text: str, column: int) -> str | None:

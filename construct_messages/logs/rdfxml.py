@@ -8,7 +8,6 @@ what XML cannot write, this room's.
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -23,6 +22,7 @@ from construct_messages.formats import RDF_XML, Syntax
 from construct_messages.logs.by_message import ByMessage
 from construct_messages.logs.carry import Carrier
 from construct_messages.logs.parsed import Labels, to_message
+from construct_messages.logs.whole_lines import WholeLines
 from construct_messages.message import Message
 from construct_messages.template import Template
 from construct_messages.terms import RDF, Term, is_blank, is_literal, literal_parts
@@ -238,9 +238,8 @@ class RdfXmlDecoder:
     syntax: Final[Syntax] = _SYNTAX
 
     def __init__(self, *, base: str | None = None, message_bytes: int) -> None:
-        self._base, self._message_bytes = base, message_bytes
-        self._number = 1  # of the message that the line pending holds, and so that of the line
-        self._line = bytearray()
+        self._base = base
+        self._lines = WholeLines(message_bytes)  # a line is a message
         self._prefixes: dict[str, str] = {}
 
     @property
@@ -250,41 +249,25 @@ class RdfXmlDecoder:
 
     def feed(self, data: bytes) -> Iterator[Message]:
         """The messages whose lines are whole now; see `Decoder.feed`."""
-        start = 0
-        while (end := data.find(b"\n", start)) >= 0:
-            self._hold(data[start:end])
-            yield self._message()
-            start = end + 1
-        self._hold(data[start:])
+        yield from map(self._message, self._lines.feed(data))
 
     def close(self) -> Iterator[Message]:
         """The message of a last line that has no end; see `Decoder.close`."""
-        if self._line and not (self._number == 1 and self._line == codecs.BOM_UTF8):
-            yield self._message()
+        yield from map(self._message, self._lines.close())
 
-    def _hold(self, piece: bytes) -> None:
-        if len(self._line) + len(piece) > self._message_bytes:
-            raise LimitExceeded(
-                f"message {self._number} is longer than {self._message_bytes} bytes", hint="allow larger messages"
-            )
-        self._line += piece
-
-    def _message(self) -> Message:
-        line = bytes(self._line)
-        if self._number == 1:
-            line = line.removeprefix(codecs.BOM_UTF8)
+    def _message(self, line: bytes) -> Message:
+        number = self._lines.number
         if not line.strip():
             hint = f'leave out blank lines, and write an empty message as <rdf:RDF xmlns:rdf="{RDF}"/>'
-            raise _error("the line is blank", self._number, hint=hint)
-        _Examination(line, self._number, self._prefixes).run()
+            raise _error("the line is blank", number, hint=hint)
+        _Examination(line, number, self._prefixes).run()
         try:
             quads = ox.parse(line, format=ox.RdfFormat.RDF_XML, base_iri=self._base)
-            message = to_message(quads, Labels(self._number).__getitem__)
+            message = to_message(quads, Labels(number).__getitem__)
         except SyntaxError as error:
             # where in the document, the parser does not say
-            raise _error(error.msg, self._number) from error
-        self._number += 1
-        self._line.clear()
+            raise _error(error.msg, number) from error
+        self._lines.number += 1
         return message
 
 

@@ -10,12 +10,13 @@ from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, cast
 
-from construct_messages.errors import LimitExceeded, LogError
-from construct_messages.formats import RDFM, SYNTAXES, Format, Syntax
+from construct_messages.errors import LogError
+from construct_messages.formats import LABELLED, RDFM, Format, Syntax
 from construct_messages.logs.carry import lacks
 from construct_messages.logs.parsed import Labels
 from construct_messages.logs.turtle_scanner import Kind, Mark, TurtleScanner
 from construct_messages.logs.turtle_statements import TurtleStatements, check_utf8
+from construct_messages.logs.whole_lines import too_long
 from construct_messages.message import Message, Quad
 from construct_messages.terms import Term, map_blanks
 
@@ -119,10 +120,10 @@ class TurtleDecoder:
     # --- announcements and errors -----------------------------------------------------------------------------------
 
     def _announce(self, mark: Mark) -> None:
-        announced = next((syntax for syntax in SYNTAXES if syntax.version == mark.label), None)
+        announced = next((syntax for syntax in LABELLED if syntax.label == mark.label), None)
         shown = f'VERSION "{mark.label}"'
         if announced is None:
-            known = ", ".join(syntax.label for syntax in SYNTAXES if syntax is not RDFM)
+            known = ", ".join(syntax.label for syntax in LABELLED)
             raise self._error(mark, f"{shown} is unknown", f"choose one of {known}")
         if self._syntax is None:
             # on success, what stands before the announcement is done with
@@ -146,9 +147,7 @@ class TurtleDecoder:
 
     def _bound(self, size: int) -> None:
         if size > self._message_bytes:
-            raise LimitExceeded(
-                f"message {self._number} is longer than {self._message_bytes} bytes", hint="allow larger messages"
-            )
+            raise too_long(self._number, self._message_bytes)
 
     # --- messages ---------------------------------------------------------------------------------------------------
 

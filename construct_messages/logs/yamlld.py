@@ -15,12 +15,13 @@ from typing import Any, Final
 
 import yaml
 
-from construct_messages.errors import LimitExceeded, LogError, Position
+from construct_messages.errors import LogError, Position
 from construct_messages.formats import YAML_LD, Syntax
 from construct_messages.logs.by_message import ByMessage
 from construct_messages.logs.carry import Carrier
 from construct_messages.logs.jsonld_documents import Documents
 from construct_messages.logs.jsonld_nodes import MessageDocuments
+from construct_messages.logs.whole_lines import too_long
 from construct_messages.logs.yaml_text import YamlReader
 from construct_messages.message import Message
 from construct_messages.template import Template
@@ -164,10 +165,7 @@ class YamlLdDecoder:
 
     def _hold(self, piece: bytes) -> None:
         if len(self._document) + len(self._line) + len(piece) > self._message_bytes:
-            raise LimitExceeded(
-                f"message {self._messages + 1} is longer than {self._message_bytes} bytes",
-                hint="allow larger messages",
-            )
+            raise too_long(self._messages + 1, self._message_bytes)
         self._line += piece
 
     def _take_line(self) -> Iterator[Message]:

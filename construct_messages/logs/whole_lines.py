@@ -1,0 +1,78 @@
+"""Whole lines out of bytes in any pieces, for formats in which a line is a document; and what too long a message is.
+
+A line ends with LF; a byte order mark before the first one is dropped. What the lines say is their syntax's business.
+"""
+
+from __future__ import annotations
+
+from codecs import BOM_UTF8
+from collections.abc import Iterator
+
+from construct_messages.errors import LimitExceeded, Position
+
+
+def too_long(number: int, message_bytes: int, position: Position | None = None) -> LimitExceeded:
+    """The error of a message that passes its bound.
+
+    Args:
+        number: of the message, from 1.
+        message_bytes: how long it may be.
+        position: where it is, if that is known.
+
+    >>> print(too_long(3, 100))
+    message 3 is longer than 100 bytes
+      hint: allow larger messages
+    """
+    return LimitExceeded(
+        f"message {number} is longer than {message_bytes} bytes", position=position, hint="allow larger messages"
+    )
+
+
+class WholeLines:
+    """The lines of one log.
+
+    Args:
+        message_bytes: how long a line may be.
+
+    Attributes:
+        line: the number of the line that is read, or not whole yet, from 1.
+        number: of the message that it may be, from 1; whoever makes messages of lines counts it up.
+
+    >>> lines = WholeLines(100)
+    >>> list(lines.feed(b"a\\nb\\nc")), list(lines.close())
+    ([b'a', b'b'], [b'c'])
+    """
+
+    def __init__(self, message_bytes: int) -> None:
+        self._message_bytes = message_bytes
+        self._pending = bytearray()
+        self.line = self.number = 1
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """The lines that are whole now, without their ends.
+
+        Raises:
+            LimitExceeded: one that is too long.
+        """
+        start = 0
+        while (end := data.find(b"\n", start)) >= 0:
+            self._hold(data[start:end])
+            yield from self._take()
+            start = end + 1
+        self._hold(data[start:])
+
+    def close(self) -> Iterator[bytes]:
+        """The last line, if it has no end."""
+        if self._pending and not (self.line == 1 and self._pending == BOM_UTF8):
+            yield from self._take()
+
+    def _hold(self, piece: bytes) -> None:
+        if len(self._pending) + len(piece) > self._message_bytes:
+            raise too_long(self.number, self._message_bytes)
+        self._pending += piece
+
+    def _take(self) -> Iterator[bytes]:
+        line = bytes(self._pending)
+        yield line.removeprefix(BOM_UTF8) if self.line == 1 else line
+        self.line += 1
+        self._pending.clear()
