@@ -205,3 +205,37 @@ class CannotFold(ConstructMessagesError, ValueError):
     """A dataset that has no fold, or a graph that has no strict unfold."""
 
     default_status = 422
+
+
+class UnsupportedQuery(QueryError):
+    """A legal query with a part that this way of evaluation does not have; nothing of it is left out in silence.
+
+    Attributes:
+        fragment: the part, as the query writes it or by its name.
+    """
+
+    default_status = 501
+
+    def __init__(
+        self, message: str, *, fragment: str, position: Position | None = None, hint: str | None = None
+    ) -> None:
+        super().__init__(message, position=position, hint=hint)
+        self.fragment = fragment
+
+
+class ValueOutOfRange(ConstructMessagesError, ValueError):
+    """A number or date that the engine cannot hold exactly; never taken for an error of the query's own."""
+
+    default_status = 422
+
+
+class QuadsError(ConstructMessagesError, ValueError):
+    """RDF data that cannot be read as quads; the message names the file and the text."""
+
+    default_status = 422
+
+
+class SparkUnavailable(ConstructMessagesError):
+    """pyspark or Java is missing; the hint says how to install it."""
+
+    default_status = 501

@@ -26,12 +26,29 @@ FLOORS = [
         "assembly / reading",
         "writing",
         "construct",
-        "server",
+        "server / spark",
         "cli",
         "__main__",
     )
 ]
+# The same inside `spark`; the rooms up to `expressions` know no pyspark.
+SPARK_FLOORS = [
+    floor.split(" / ")
+    for floor in (
+        "algebra / statistics / regex",
+        "plan / optimize / values",
+        "functions / aggregates",
+        "expressions",
+        "session",
+        "scans / quads / logs",
+        "paths / stars",
+        "relations",
+        "messages",
+        "construct",
+    )
+]
 LEVEL = {room: level for level, floor in enumerate(FLOORS) for room in floor}
+SPARK_LEVEL = {room: level for level, floor in enumerate(SPARK_FLOORS) for room in floor}
 
 PURE = {
     "errors",
@@ -91,6 +108,23 @@ def test_imports_point_down(path: Path) -> None:
         imported = rest[0]
         assert imported in LEVEL, f"{path}:{line} imports {name}, which is no room"
         assert imported == room or LEVEL[imported] < LEVEL[room], f"{path}:{line}: {room} imports {imported}"
+
+
+SPARK_MODULES = [path for path in (PACKAGE / "spark").rglob("*.py") if path != PACKAGE / "spark" / "__init__.py"]
+
+
+@pytest.mark.parametrize("path", sorted(SPARK_MODULES), ids=name_of)
+def test_imports_point_down_in_spark(path: Path) -> None:
+    room = path.relative_to(PACKAGE / "spark").parts[0].removesuffix(".py")
+    assert room in SPARK_LEVEL, f"{room} has no floor: give it one in SPARK_FLOORS"
+    for name, line in imports(path):
+        if SPARK_LEVEL[room] <= SPARK_LEVEL["expressions"]:
+            assert name.split(".")[0] not in {"pyspark", "pyarrow"}, f"{path}:{line} imports {name}"
+        top, *rest = name.split(".")
+        if top == PACKAGE.name and rest[0] == "spark":
+            imported = rest[1]
+            assert imported in SPARK_LEVEL, f"{path}:{line} imports {name}, which is no room"
+            assert imported == room or SPARK_LEVEL[imported] < SPARK_LEVEL[room], f"{path}:{line}: {room} → {imported}"
 
 
 @pytest.mark.parametrize("path", [path for path in MODULES if room_of(path) in PURE], ids=name_of)

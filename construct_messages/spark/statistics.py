@@ -1,0 +1,45 @@
+"""What is known of a table of quads: the figures that `optimize` orders joins by.
+
+Written beside a table by `quads`, as JSON. No pyspark here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from construct_messages.terms import Term
+
+
+@dataclass(frozen=True)
+class PredicateStatistics:
+    """The figures of one predicate.
+
+    Args:
+        rows: its quads.
+        subjects: its distinct subjects.
+        objects: its distinct objects.
+        fan_out: the most quads that one subject has.
+        fan_in: the most quads that one object has.
+    """
+
+    rows: int
+    subjects: int
+    objects: int
+    fan_out: int
+    fan_in: int
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """The figures of a table.
+
+    Args:
+        rows: all quads.
+        distinct: whether each quad stands in the table once.
+        predicates: the figures of each predicate; empty if they are not known.
+    """
+
+    rows: int | None = None
+    distinct: bool = False
+    predicates: Mapping[Term, PredicateStatistics] = field(default_factory=dict)
