@@ -3,7 +3,7 @@ PYTHON ?= python
 .PHONY: check lint fuzz fuzz-logs bench load
 
 check: lint
-	$(PYTHON) -m pytest -q
+	$(PYTHON) -m pytest -q -n 2
 
 lint:
 	$(PYTHON) -m ruff check .
