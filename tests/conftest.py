@@ -9,13 +9,16 @@ from contextlib import AsyncExitStack, ExitStack
 from functools import partial
 from pathlib import Path
 from threading import Thread
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 from hypothesis import settings
 
 from tests.commands import Done
 from tests.engines import ENGINES, Missing
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # what an example takes says nothing where other work shares the machine; figures are the benchmarks' business
 settings.register_profile("project", deadline=None, print_blob=True)
@@ -111,3 +114,28 @@ def proxy() -> Iterator[Callable[..., str]]:
     loop.call_soon_threadsafe(loop.stop)
     thread.join()
     loop.close()
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """One small Spark session for all tests of a process; skips the test where pyspark or Java is missing."""
+    from construct_messages.errors import SparkUnavailable
+    from construct_messages.spark.session import local_session
+
+    warehouse = tmp_path_factory.mktemp("spark")
+    try:
+        session = local_session(
+            "local[2]",
+            {
+                "spark.driver.memory": "1g",
+                "spark.sql.shuffle.partitions": "2",
+                "spark.sql.warehouse.dir": str(warehouse / "warehouse"),
+                "spark.local.dir": str(warehouse / "local"),
+                # many short queries: the quick compiler serves them better than the thorough one
+                "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+            },
+        )
+    except SparkUnavailable as unavailable:
+        absent(str(unavailable))
+    yield session
+    session.stop()
