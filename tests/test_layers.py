@@ -36,11 +36,11 @@ SPARK_FLOORS = [
     floor.split(" / ")
     for floor in (
         "algebra / statistics / regex",
-        "plan / optimize / values",
+        "plan / optimize / values / correlation",
         "functions / aggregates",
         "expressions",
-        "session",
-        "scans / quads / logs",
+        "session / table",
+        "scans / joins / quads / logs",
         "paths / stars",
         "relations",
         "messages",
