@@ -135,7 +135,7 @@ def construct_messages(
     parsed = ConstructQuery.parse(query, base=base, prefixes=prefixes, predefined=opened.predefined, group_by=group_by)
     select = parsed.rewritten
     if bindings:
-        select = select.bind({name.lstrip("?$"): _term(value) for name, value in bindings.items()})
+        select = select.bind({name.lstrip("?$"): as_term(value) for name, value in bindings.items()})
     keys = tuple(name.lstrip("?$") for name in group_by)
     if keys and group_order == "sorted":
         select = select.sorted_by(keys)
@@ -149,7 +149,16 @@ def construct_messages(
     )
 
 
-def _term(value: Any) -> Term:
+def as_term(value: object) -> Term:
+    """A term that a user gives: N-Triples text, or a term of pyoxigraph or rdflib.
+
+    Raises:
+        TermError: a text that is no term.
+        UsageError: something else.
+
+    >>> as_term("42") == as_term(ox.Literal(42))
+    True
+    """
     if (rdflib := sys.modules.get("rdflib")) and isinstance(value, rdflib.term.Identifier):
         return from_rdflib(value)
     if isinstance(value, (ox.NamedNode, ox.BlankNode, ox.Literal, ox.Triple)):
