@@ -53,6 +53,9 @@ class LinesDecoder:
         syntax: what the media type announces; None: the log tells.
         message_bytes: how many bytes the lines of a message may have, its delimiter among them; line ends do not count.
 
+    Attributes:
+        delimiter: the line of the last delimiter that was read, from 1; 0: there was none.
+
     >>> from construct_messages.formats import N_TRIPLES
     >>> decoder = LinesDecoder(N_TRIPLES, None, message_bytes=1 << 20)
     >>> list(decoder.feed(b'VERSION "1.2-messages"\n_:b <urn:p> <urn:o> .\nMESS'))
@@ -68,7 +71,7 @@ class LinesDecoder:
         # bytes not read yet: of a line without an end, and of a line end or a byte order mark that may go on
         self._rest, self._undecided, self._begun = bytearray(), b"", False
         self._lines = 0  # that have been read
-        self._delimiter = 0  # the line of the last delimiter, from 1; 0: there was none
+        self.delimiter = 0
         # the message that is open: its number, the bytes of its lines, its quads
         self._number, self._size = 1, 0
         self._labels: Labels | None = None  # as soon as it has blank nodes
@@ -137,7 +140,7 @@ class LinesDecoder:
         """
         self._begun = True
         yield from self.feed(b"\n")
-        if self._quads or (self._delimiter and not self._scoped):
+        if self._quads or (self.delimiter and not self._scoped):
             yield Message(self._quads)
 
     def _take(self) -> list[Message]:
@@ -170,8 +173,8 @@ class LinesDecoder:
             ) from error
         before = self._lines
         self._read_lines(text)
-        if self._delimiter > before:
-            lines_behind = block.rsplit(b"\n", self._lines - self._delimiter + 1)[1:]
+        if self.delimiter > before:
+            lines_behind = block.rsplit(b"\n", self._lines - self.delimiter + 1)[1:]
             self._size = sum(map(len, lines_behind))
         else:
             self._size += len(block) - (self._lines - before)
@@ -256,11 +259,11 @@ class LinesDecoder:
 
     def _delimit(self, line: int) -> None:
         # the first comment opens the first message, unless that has begun without
-        if self._scoped or self._delimiter or self._quads:
+        if self._scoped or self.delimiter or self._quads:
             self._ready.append(Message(self._quads))
             self._quads, self._labels = [], None
             self._number += 1
-        self._delimiter = line
+        self.delimiter = line
 
     def _in_scope(self, quad: Quad) -> Quad:
         """The quad with the labels that its blank nodes have in the log."""

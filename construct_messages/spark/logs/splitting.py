@@ -1,0 +1,154 @@
+"""Which messages of an N-Triples or N-Quads log belong to a range of its bytes, and what they are. No I/O, no Spark.
+
+A range owns the messages that follow the delimiters whose lines begin in it; the first one also owns what stands before
+the first delimiter. So each message has one owner wherever the log is cut: within a delimiter, a character or a CRLF.
+A message that goes on past the end of its range is read to its end. What a line means is said by `LinesDecoder` alone;
+only line ends are looked for here. RDF Messages, section 3, and the first draft, section 3.1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Final
+
+from construct_messages.formats import RDFM, Format, Syntax
+from construct_messages.logs import MESSAGE_BYTES
+from construct_messages.logs.lines_decoder import LinesDecoder
+from construct_messages.message import Message
+
+_LINE_END: Final = re.compile(rb"\r\n?|\n")
+
+
+def messages_of(
+    chunks: Iterable[bytes],
+    start: int,
+    end: int,
+    *,
+    format: Format,
+    syntax: Syntax | None = None,
+    message_bytes: int = MESSAGE_BYTES,
+) -> Iterator[Message]:
+    r"""The messages that a range of a log owns, in order.
+
+    Args:
+        chunks: the log from the byte before `start` on, or from its beginning where that is 0; as many are taken as
+            are needed.
+        start, end: the range in bytes, the end excluded.
+        format: N-Triples or N-Quads.
+        syntax: of the log; None: it announces none (`announced_in`).
+        message_bytes: see `decoder_for`.
+
+    Raises:
+        LogError: malformed lines; numbers of messages and lines count from the first line that begins in the range.
+        LimitExceeded: a message that is too large.
+
+    >>> from construct_messages.formats import N_TRIPLES
+    >>> log = b"# @message\n<urn:a> <urn:p> <urn:o> .\n# @message\n<urn:b> <urn:p> <urn:o> .\n"
+    >>> for start, end in ((0, 20), (20, 60), (60, len(log))):
+    ...     print(*messages_of([log[max(start - 1, 0) :]], start, end, format=N_TRIPLES))
+    <Message of 1 quad: <urn:a> <urn:p> <urn:o> .>
+    <Message of 1 quad: <urn:b> <urn:p> <urn:o> .>
+    <BLANKLINE>
+    """
+    placed = _placed(chunks, max(start - 1, 0))
+    if start == 0:
+        return _read(LinesDecoder(format, syntax, message_bytes=message_bytes), placed, end)
+    syntax = syntax or RDFM
+    decoder = LinesDecoder(format, syntax, message_bytes=message_bytes)
+    if syntax.delimiter_first:
+        # so that the rest of a message that began before counts as one, as it does where delimiters stand behind
+        assert not list(decoder.feed(syntax.delimiter.encode()))
+    return islice(_read(decoder, _from_line(placed, end), end, within=True), 1, None)
+
+
+def announced_in(chunks: Iterable[bytes], format: Format, *, message_bytes: int = MESSAGE_BYTES) -> Syntax | None:
+    r"""The syntax that a log tells by what stands before its first statement; None: no syntax.
+
+    Args:
+        chunks: the log from its beginning; as many are taken as are needed.
+        format: N-Triples or N-Quads.
+        message_bytes: how long a line may be.
+
+    Raises:
+        LogError: the first line that says something is malformed.
+        LimitExceeded: a line that is too long.
+
+    >>> from construct_messages.formats import N_TRIPLES
+    >>> announced_in([b'# log\nVERSION "1.2-mess', b'ages"\n'], N_TRIPLES).label
+    '1.2-messages'
+    """
+    line = LinesDecoder(format, None, message_bytes=message_bytes)
+    for _, chunk in _placed(chunks, 0):
+        for piece in chunk.splitlines(keepends=True):
+            told = [*line.feed(_plain(piece))]
+            if _LINE_END.search(piece):
+                told += line.close()
+                if told or line.syntax:
+                    return line.syntax
+                line = LinesDecoder(format, None, message_bytes=message_bytes)
+    return None
+
+
+def _read(
+    decoder: LinesDecoder, placed: Iterator[tuple[int, bytes]], end: int, *, within: bool = False
+) -> Iterator[Message]:
+    """The messages up to the first delimiter on a line that begins at `end` or behind it.
+
+    Args:
+        placed: chunks, each with its place in the log.
+        within: whether the log begins before them; then nothing is due without a delimiter before `end`.
+    """
+    before, last = decoder.delimiter, None
+    for place, chunk in placed:
+        rest = chunk
+        if last is None:
+            cut = _line_start(chunk, end - place)
+            yield from decoder.feed(_plain(chunk[:cut]))
+            if cut is None:
+                continue
+            last, rest = decoder.delimiter, chunk[cut:]
+            if within and last == before:
+                return
+        for line in rest.splitlines(keepends=True):
+            yield from decoder.feed(_plain(line))
+            if decoder.delimiter != last:
+                return
+    yield from decoder.close()
+
+
+def _line_start(chunk: bytes, place: int) -> int | None:
+    """Where the first line of a chunk begins that begins at a place or behind it; None: in none of its bytes."""
+    line_end = _LINE_END.search(chunk, max(place - 1, 0))
+    return line_end.end() if line_end else None
+
+
+def _from_line(placed: Iterator[tuple[int, bytes]], end: int) -> Iterator[tuple[int, bytes]]:
+    """What stands behind the first line end; nothing where that is at `end` or behind it."""
+    for place, chunk in placed:
+        if (line_end := _LINE_END.search(chunk)) is None:
+            continue
+        place += line_end.end()
+        if place < end:
+            yield place, chunk[line_end.end() :]
+            yield from placed
+        return
+
+
+def _placed(chunks: Iterable[bytes], place: int) -> Iterator[tuple[int, bytes]]:
+    """Chunks with their places, none of which ends within a CRLF, and the line end that a last line may lack."""
+    held = b""
+    for chunk in chunks:
+        chunk = held + chunk
+        held = b"\r" if chunk.endswith(b"\r") else b""
+        if held:
+            chunk = chunk[:-1]
+        yield place, chunk
+        place += len(chunk)
+    yield place, held + b"\n"
+
+
+def _plain(data: bytes) -> bytes:
+    """The same with LF for each line end: a decoder would wait for what follows a CR."""
+    return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in data else data
