@@ -1,0 +1,456 @@
+"""Regular expressions of SPARQL's REGEX and REPLACE as patterns of `java.util.regex`, which Spark matches with.
+
+XPath and XQuery Functions and Operators 3.1, section 5.6, over the grammar of XML Schema 1.1 Part 2, appendix G. A
+pattern is parsed in full and written anew, so nothing of Java's own syntax slips through. Three things can come of it:
+a Java pattern that matches the same texts; `IllegalPattern`, which SPARQL calls an error of the expression; or
+`UnsupportedQuery` for what Java cannot match faithfully, and for what is illegal here but has a meaning in other
+engines (`\\b`, `(?=…)`, `[\\w-.]`), so that no answer is lost in silence. No SQL here.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, NamedTuple, NoReturn
+
+from construct_messages.errors import UnsupportedQuery
+from construct_messages.terms import PN_BASE, PN_CHARS
+
+
+class IllegalPattern(ValueError):
+    """What XPath calls an invalid pattern, flag or replacement (err:FORX0001, FORX0002, FORX0004)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Regex:
+    """A translated pattern.
+
+    Args:
+        java: the pattern; it needs no flags.
+        groups: how many groups it captures.
+        quoted: whether flag `q` was given, which holds for the replacement too.
+        limit: the length of text (in characters) up to which Java surely has the stack to match it; None without limit.
+            Java recurses where a group is repeated, and a stack that overflows ends the whole process.
+    """
+
+    java: str
+    groups: int
+    quoted: bool
+    limit: int | None
+
+
+# Cold frames of the matcher take up to 160 bytes, and threads of tasks have 1 MB.
+_STACK: Final = 6000
+_DEEPEST_PATTERN: Final = _STACK // 2
+_DEEPEST_NESTING: Final = 100
+_GREATEST_COUNT: Final = 2**31 - 1
+
+
+@lru_cache(maxsize=256)
+def translate(pattern: str, flags: str = "") -> Regex:
+    r"""Translates a pattern (F&O 5.6.1) with its flags (5.6.2).
+
+    Raises:
+        IllegalPattern: the pattern or the flags break the rules.
+        UnsupportedQuery: see the head of this module.
+
+    >>> translate("^a$").java, translate("A.b", "i").java, translate(r"[a-z-[aeiou]]").java
+    ('^a\\z', '[Aa][^\\x{a}\\x{d}][Bb]', '[[a-z]&&[^[aeiou]]]')
+    """
+    if unknown := set(flags) - set("smixq"):
+        raise IllegalPattern(f"{sorted(unknown)[0]!r} is no flag of a regular expression; flags are s, m, i, x and q")
+    if "q" in flags:
+        java = "".join(_any_of(_variants(char) if "i" in flags else char) for char in pattern)
+        return Regex(java, 0, True, None)
+    return _Parser(_without_whitespace(pattern) if "x" in flags else pattern, frozenset(flags)).regex()
+
+
+def replacement(text: str, regex: Regex) -> str:
+    r"""Translates the replacement string of REPLACE (F&O 5.6.4) into Java's.
+
+    Raises:
+        IllegalPattern: a `$` that is followed by no digit, or a `\` by neither `$` nor `\`.
+
+    >>> replacement("$1$22", translate("(a)(b)")), replacement(r"$1\$", translate("a"))
+    ('$1$2\\2', '\\$')
+    """
+    if regex.quoted:
+        return re.sub(r"[\\$]", r"\\\g<0>", text)
+    pieces = []
+    for piece in re.finditer(r"\\([\\$])|\$([0-9]+)|([^\\$])|.", text, re.DOTALL):
+        escaped, number, plain = piece.groups()
+        if escaped:
+            pieces.append(f"\\{escaped}")
+        elif number:
+            digits = len(number)
+            while digits > 1 and int(number[:digits]) > regex.groups:
+                digits -= 1
+            # a group that there is not is empty; a digit behind a group must not become part of its number
+            pieces.append(f"${int(number[:digits])}" if int(number[:digits]) <= regex.groups else "")
+            pieces.extend(f"\\{digit}" for digit in number[digits:])
+        elif plain:
+            pieces.append(f"\\{plain}" if "0" <= plain <= "9" else plain)
+        else:
+            raise IllegalPattern(
+                f"{piece.group()!r} at {piece.start() + 1} of the replacement {text!r} is no $N, and not escaped as "
+                r"\$ or \\"
+            )
+    return "".join(pieces)
+
+
+# --- characters -----------------------------------------------------------------------------------------------------
+
+_PLAIN: Final = re.compile(r"[A-Za-z0-9 \u00a1-\U0010ffff]")
+_WHITESPACE: Final = "\t\n\r "
+_SINGLE: Final = {"n": "\n", "r": "\r", "t": "\t"} | {char: char for char in "\\|.?*+(){}$-[]^"}
+_SPACES: Final = r"\x{9}\x{a}\x{d} "
+_NAME_START: Final = f":_{PN_BASE}"
+_NAME: Final = f":.{PN_CHARS}"
+# as members of a character class; a complement is a class of its own inside it
+_MULTIPLE: Final = {
+    "s": _SPACES,
+    "S": f"[^{_SPACES}]",
+    "d": r"\p{Nd}",
+    "D": r"\P{Nd}",
+    "w": r"[^\p{P}\p{Z}\p{C}]",
+    "W": r"\p{P}\p{Z}\p{C}",
+    "i": _NAME_START,
+    "I": f"[^{_NAME_START}]",
+    "c": _NAME,
+    "C": f"[^{_NAME}]",
+}
+_CATEGORY: Final = re.compile(r"L[ultmo]?|M[nce]?|N[dlo]?|P[cdseifo]?|Z[slp]?|S[mcko]?|C[cfon]?")
+# The blocks that XML Schema 1.0 names; Java knows them by the same names.
+_BLOCKS: Final = frozenset(
+    """
+    BasicLatin Latin-1Supplement LatinExtended-A LatinExtended-B IPAExtensions SpacingModifierLetters
+    CombiningDiacriticalMarks Greek Cyrillic Armenian Hebrew Arabic Syriac Thaana Devanagari Bengali Gurmukhi Gujarati
+    Oriya Tamil Telugu Kannada Malayalam Sinhala Thai Lao Tibetan Myanmar Georgian HangulJamo Ethiopic Cherokee
+    UnifiedCanadianAboriginalSyllabics Ogham Runic Khmer Mongolian LatinExtendedAdditional GreekExtended
+    GeneralPunctuation SuperscriptsandSubscripts CurrencySymbols CombiningMarksforSymbols LetterlikeSymbols NumberForms
+    Arrows MathematicalOperators MiscellaneousTechnical ControlPictures OpticalCharacterRecognition
+    EnclosedAlphanumerics BoxDrawing BlockElements GeometricShapes MiscellaneousSymbols Dingbats BraillePatterns
+    CJKRadicalsSupplement KangxiRadicals IdeographicDescriptionCharacters CJKSymbolsandPunctuation Hiragana Katakana
+    Bopomofo HangulCompatibilityJamo Kanbun BopomofoExtended EnclosedCJKLettersandMonths CJKCompatibility
+    CJKUnifiedIdeographsExtensionA CJKUnifiedIdeographs YiSyllables YiRadicals HangulSyllables
+    CJKCompatibilityIdeographs AlphabeticPresentationForms ArabicPresentationForms-A CombiningHalfMarks
+    CJKCompatibilityForms SmallFormVariants ArabicPresentationForms-B HalfwidthandFullwidthForms Specials OldItalic
+    Gothic Deseret ByzantineMusicalSymbols MusicalSymbols MathematicalAlphanumericSymbols
+    CJKUnifiedIdeographsExtensionB CJKCompatibilityIdeographsSupplement Tags
+    """.split()  # noqa: SIM905  words read better than a list of strings
+)
+
+
+def _char(char: str) -> str:
+    """A character as Java's patterns take it, in a character class or out of one."""
+    if _PLAIN.fullmatch(char):
+        return char
+    return f"\\{char}" if char.isascii() and char.isprintable() else f"\\x{{{ord(char):x}}}"
+
+
+def _any_of(chars: str) -> str:
+    return _char(chars) if len(chars) == 1 else f"[{''.join(map(_char, chars))}]"
+
+
+@lru_cache(maxsize=1)
+def _cased() -> dict[str, str]:
+    """Each character that has case variants, with all of them: F&O 5.6.2, flag `i`.
+
+    Two characters are variants if their lower-case or their upper-case forms are equal; no plane but the first two has
+    letters with case.
+    """
+    forms: dict[str, list[str]] = {}
+    for char in map(chr, (*range(0xD800), *range(0xE000, 0x20000))):
+        if char.lower() != char or char.upper() != char:
+            # a letter without an own form in a case is its own form there, so each letter is listed under both
+            for form in {"l" + char.lower(), "u" + char.upper()}:
+                forms.setdefault(form, []).append(char)
+    variants: dict[str, set[str]] = {}
+    for chars in forms.values():
+        for char in chars:
+            variants.setdefault(char, set()).update(chars)
+    return {char: "".join(sorted(others)) for char, others in variants.items() if len(others) > 1}
+
+
+def _variants(char: str) -> str:
+    return _cased().get(char, char)
+
+
+def _without_whitespace(pattern: str) -> str:
+    """Flag `x`: white space is removed but in character classes, also between a backslash and its character."""
+    kept, depth = [], 0
+    chars = iter(pattern)
+    for char in chars:
+        if char in _WHITESPACE and not depth:
+            continue
+        kept.append(char)
+        if char == "\\":
+            kept.append(next((char for char in chars if depth or char not in _WHITESPACE), ""))
+        elif char == "[":
+            depth += 1
+        elif char == "]" and depth:
+            depth -= 1
+    return "".join(kept)
+
+
+# --- the grammar ----------------------------------------------------------------------------------------------------
+
+
+class _Piece(NamedTuple):
+    """A part of the Java pattern.
+
+    Args:
+        java: its text.
+        depth: how deep Java recurses to match it, repetitions without bound apart.
+        growth: how much deeper for each character of the text.
+        captured: the groups that have surely captured something when it has matched.
+    """
+
+    java: str
+    depth: int = 1
+    growth: int = 0
+    captured: frozenset[int] = frozenset()
+
+
+class _Parser:
+    def __init__(self, pattern: str, flags: frozenset[str]) -> None:
+        self._pattern, self._at, self._groups, self._closed = pattern, 0, 0, set[int]()
+        self._any_case = "i" in flags
+        self._dot = r"[\x{0}-\x{10ffff}]" if "s" in flags else r"[^\x{a}\x{d}]"
+        # a newline at the very end begins no line: F&O 5.6.2, flag m
+        self._start = r"(?:^|(?<=\n)(?!\z))" if "m" in flags else "^"
+        self._end = r"(?:(?=\n)|(?<!\n)\z)" if "m" in flags else r"\z"
+
+    def regex(self) -> Regex:
+        whole = self._alternatives(frozenset(), 0)
+        if self._at < len(self._pattern):
+            self._illegal("a ) without its (")
+        if whole.depth > _DEEPEST_PATTERN:
+            raise UnsupportedQuery(
+                f"a regular expression of {len(self._pattern)} characters is too long", fragment="REGEX"
+            )
+        limit = (_STACK - whole.depth) // whole.growth if whole.growth else None
+        return Regex(whole.java, self._groups, False, limit)
+
+    # --- reading
+
+    def _ahead(self, text: str) -> bool:
+        return self._pattern.startswith(text, self._at)
+
+    def _skip(self, text: str) -> bool:
+        if ahead := self._ahead(text):
+            self._at += len(text)
+        return ahead
+
+    def _take(self, what: str) -> str:
+        if self._at == len(self._pattern):
+            self._illegal(f"the end of the pattern where {what} has to stand")
+        self._at += 1
+        return self._pattern[self._at - 1]
+
+    def _illegal(self, what: str) -> NoReturn:
+        raise IllegalPattern(f"{what}, at {self._at + 1} of the regular expression {self._pattern!r}")
+
+    def _refuse(self, fragment: str, message: str, hint: str | None = None) -> NoReturn:
+        raise UnsupportedQuery(
+            f"the regular expression {self._pattern!r} holds {fragment}, {message}", fragment=fragment, hint=hint
+        )
+
+    def _foreign(self, fragment: str, hint: str | None = None) -> NoReturn:
+        self._refuse(fragment, "which XPath has not, though other engines may", hint)
+
+    def _variants(self, char: str) -> str:
+        return _variants(char) if self._any_case else char
+
+    # --- expressions
+
+    def _alternatives(self, captured: frozenset[int], nesting: int) -> _Piece:
+        if nesting > _DEEPEST_NESTING:
+            self._refuse("(", f"more than {_DEEPEST_NESTING} in each other")
+        branches = [self._branch(captured, nesting)]
+        while self._skip("|"):
+            branches.append(self._branch(captured, nesting))
+        return _Piece(
+            "|".join(branch.java for branch in branches),
+            max(branch.depth for branch in branches) + 2 * (len(branches) > 1),
+            max(branch.growth for branch in branches),
+            frozenset.intersection(*(branch.captured for branch in branches)),
+        )
+
+    def _branch(self, captured: frozenset[int], nesting: int) -> _Piece:
+        java, depth, growth = "", 0, 0
+        while self._at < len(self._pattern) and not self._ahead("|") and not self._ahead(")"):
+            piece = self._quantified(captured, nesting)
+            java, depth, growth = java + piece.java, depth + piece.depth, max(growth, piece.growth)
+            captured = piece.captured
+        return _Piece(java, depth, growth, captured)
+
+    def _quantified(self, before: frozenset[int], nesting: int) -> _Piece:
+        single = not _GROUP.match(self._pattern, self._at)
+        atom = self._atom(before, nesting)
+        counts = _COUNTS.match(self._pattern, self._at)
+        if counts is None:
+            if self._ahead("{"):
+                self._illegal("a { that begins no quantity")
+            return atom
+        self._at = counts.end()
+        if _COUNTS.match(self._pattern, self._at) or self._ahead("+"):
+            self._foreign(counts.group() + self._pattern[self._at], "put what is repeated between ( and )")
+        least, most = _bounds(counts)
+        if most is not None and least > most:
+            self._illegal(f"the quantity {counts.group()}")
+        if max(least, most or 0) > _GREATEST_COUNT:
+            self._refuse(counts.group(), "which is too many")
+        java, captured = atom.java + counts.group(), atom.captured if least else before
+        if single and (most is None or counts[1]):
+            # Java steps through a* in a loop, but not through a{2,}
+            lazy = "?" if counts.group().endswith("}?") else ""
+            java = java if counts[1] else f"{atom.java}{{{least}}}{atom.java}*{lazy}"
+            return _Piece(java, atom.depth + 1, 0, captured)
+        if most is not None and atom.depth * most <= _DEEPEST_PATTERN // 3:
+            return _Piece(java, atom.depth * most + 3, atom.growth, captured)
+        return _Piece(java, atom.depth + 3, atom.depth + atom.growth + 3, captured)
+
+    def _atom(self, captured: frozenset[int], nesting: int) -> _Piece:
+        match char := self._take("an atom"):
+            case "(":
+                return self._group(captured, nesting)
+            case "[":
+                return _Piece(self._char_class(0), captured=captured)
+            case ".":
+                return _Piece(self._dot, captured=captured)
+            case "^":
+                return _Piece(self._start, captured=captured)
+            case "$":
+                return _Piece(self._end, captured=captured)
+            case "\\":
+                return self._escape(captured)
+            case "?" | "*" | "+" | "{":
+                self._at -= 1
+                self._illegal(f"a {char} with nothing before it")
+            case "]" | "}":
+                self._foreign(char, f"write \\{char}")
+        return _Piece(_any_of(self._variants(char)), captured=captured)
+
+    def _group(self, captured: frozenset[int], nesting: int) -> _Piece:
+        capturing = not self._skip("?:")
+        if self._ahead("?"):
+            self._foreign(f"({self._pattern[self._at : self._at + 2]}")
+        number = self._groups = self._groups + capturing
+        inner = self._alternatives(captured, nesting + 1)
+        if not self._skip(")"):
+            self._illegal("a ( without its )")
+        if capturing:
+            self._closed.add(number)
+        return _Piece(
+            f"({'' if capturing else '?:'}{inner.java})",
+            inner.depth + 2,
+            inner.growth,
+            inner.captured | {number} if capturing else inner.captured,
+        )
+
+    def _escape(self, captured: frozenset[int]) -> _Piece:
+        char = self._take("what \\ escapes")
+        if char in "123456789":
+            return self._back_reference(char, captured)
+        members = self._escaped(char)
+        if len(members) == 1:
+            return _Piece(_any_of(self._variants(members)), captured=captured)
+        return _Piece(f"[{members}]", captured=captured)
+
+    def _back_reference(self, number: str, captured: frozenset[int]) -> _Piece:
+        if int(number) not in self._closed:
+            self._illegal(f"\\{number} before the end of such a group")
+        while (more := _DIGIT.match(self._pattern, self._at)) and int(number + more.group()) in self._closed:
+            number, self._at = number + more.group(), more.end()
+        if int(number) not in captured:
+            # XPath: then it stands for the empty string; in Java it matches nothing
+            self._refuse(f"\\{number}", "whose group may not have matched")
+        if self._any_case:
+            self._refuse(f"\\{number}", "whose case flag i lets vary")
+        return _Piece(f"(?:\\{number})", captured=captured)
+
+    def _escaped(self, char: str) -> str:
+        """What `\\` and a character stand for: that one character, or members of a character class."""
+        if char in _SINGLE:
+            return _SINGLE[char]
+        if char in _MULTIPLE:
+            return _MULTIPLE[char]
+        if char not in "pP":
+            self._foreign(f"\\{char}", None if char.isalnum() else f"write {char} without the \\")
+        name = _PROPERTY.match(self._pattern, self._at)
+        if name is None:
+            self._foreign(f"\\{char}{self._pattern[self._at : self._at + 1]}", rf"write \{char}{{…}}")
+        self._at = name.end()
+        if _CATEGORY.fullmatch(name[1]):
+            return f"\\{char}{name.group()}"
+        if not name[1].startswith("Is") or name[1][2:] not in _BLOCKS:
+            self._refuse(f"\\{char}{name.group()}", "which is no category or block of XML Schema 1.0")
+        return f"\\{char}{{In{name[1][2:]}}}"
+
+    # --- character classes
+
+    def _char_class(self, nesting: int) -> str:
+        if nesting > _DEEPEST_NESTING:
+            self._refuse("[", f"more than {_DEEPEST_NESTING} in each other")
+        negative = "^" if self._skip("^") else ""
+        members: list[str] = []
+        while not _GROUP_END.match(self._pattern, self._at):
+            members.append(self._member(first=not members))
+        if not members:
+            self._foreign(f"[{negative}{self._pattern[self._at]}", "write \\] or \\- for the character")
+        java = f"[{negative}{''.join(members)}]"
+        if self._skip("-["):
+            java = f"[{java}&&[^{self._char_class(nesting + 1)}]]"
+        if not self._skip("]"):
+            self._illegal("a subtraction that does not end its character class")
+        return java
+
+    def _member(self, *, first: bool) -> str:
+        hyphen = self._ahead("-")
+        low = self._end_of_range()
+        if hyphen and not first and not _GROUP_END.match(self._pattern, self._at):
+            self._foreign("a - in the middle of a character class", "write \\-")
+        if len(low) > 1:
+            return low
+        if not _RANGE.match(self._pattern, self._at):
+            return "".join(map(_char, self._variants(low)))
+        self._at += 1
+        high = self._end_of_range()
+        if len(high) > 1 or low > high:
+            self._illegal(f"the range {low}-{high}")
+        cased = [char for char in _cased() if low <= char <= high] if self._any_case else []
+        variants = {variant for char in cased for variant in _variants(char)}
+        outside = sorted(char for char in variants if not low <= char <= high)
+        return f"{_char(low)}-{_char(high)}" + "".join(map(_char, outside))
+
+    def _end_of_range(self) -> str:
+        """One character, or members of a character class."""
+        match char := self._take("a ]"):
+            case "\\":
+                return self._escaped(self._take("what \\ escapes"))
+            case "[":
+                self._foreign("[ in a character class", "write \\[")
+        return char
+
+
+_COUNTS: Final = re.compile(r"(?:([?*+])|\{([0-9]+)(,?)([0-9]*)\})\??")
+_GROUP: Final = re.compile(r"\(|\\[1-9]")
+_DIGIT: Final = re.compile("[0-9]")
+_PROPERTY: Final = re.compile(r"\{([A-Za-z0-9-]*)\}")
+_GROUP_END: Final = re.compile(r"\]|-\[")
+_RANGE: Final = re.compile(r"-(?!\[|\]|-\[)")
+
+
+def _bounds(counts: re.Match[str]) -> tuple[int, int | None]:
+    """The least and the greatest number of repetitions; None without bound."""
+    match counts[1]:
+        case "?":
+            return 0, 1
+        case "*":
+            return 0, None
+        case "+":
+            return 1, None
+    least = int(counts[2])
+    return least, int(counts[4]) if counts[4] else None if counts[3] else least
