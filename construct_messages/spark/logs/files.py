@@ -1,0 +1,166 @@
+"""Files by their URIs, wherever pyarrow reaches: found by globs and folders, and opened. Nothing about logs.
+
+Spark has readers for many places, yet none that a Python data source could call on an executor, so that files are
+reached by `pyarrow.fs` there: the local one, S3, Google Cloud Storage, Azure and HDFS. URIs are read as Hadoop does:
+what stands behind the authority is the path as it is, without percent-encoding.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from pyarrow import fs
+
+from construct_messages.errors import IncompleteResult, UsageError
+
+_URI: Final = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.\-]*):(?://(?P<authority>[^/]*+))?(?P<path>.*)", re.DOTALL)
+# what Hadoop calls them, and pyarrow
+_SCHEMES: Final = {"s3a": "s3", "s3n": "s3"}
+_CHUNK_BYTES: Final = 1 << 20
+_HINT: Final = "use file:, s3a:, gs:, abfss: or hdfs:, or copy the files to such a place"
+
+
+class Place(NamedTuple):
+    """Where a file or folder is, or may be.
+
+    Args:
+        files: its file system, of pyarrow.
+        path: in that.
+        root: what the path begins with that is no part of the URI's.
+        prefix: what the URI has instead.
+    """
+
+    files: Any
+    path: str
+    root: str
+    prefix: str
+
+    @property
+    def uri(self) -> str:
+        """As users read it."""
+        return f"{self.prefix}{self.path.removeprefix(self.root)}"
+
+    def at(self, path: str) -> Place:
+        """Another path in the same file system."""
+        return self._replace(path=path)
+
+
+class File(NamedTuple):
+    """A file that was found.
+
+    Args:
+        uri: where.
+        size: in bytes.
+    """
+
+    uri: str
+    size: int
+
+
+def place_of(path: str) -> Place:
+    """The place that a path or a URI names.
+
+    Raises:
+        UsageError: pyarrow cannot reach it.
+
+    >>> place_of("file:/tmp/a%20b").uri, place_of("/tmp//logs/").path
+    ('file:///tmp/a%20b', '/tmp/logs')
+    """
+    match = _URI.fullmatch(path)
+    if match is None or match["scheme"].lower() == "file":
+        local = os.path.abspath(match["path"] if match else path)
+        return Place(fs.LocalFileSystem(), local, "", "file://")
+    prefix = f"{match['scheme'].lower()}://{match['authority'] or ''}"
+    files, root = _file_system(prefix)
+    within = match["path"].strip("/")
+    return Place(files, f"{root}/{within}" if within else root, root, prefix)
+
+
+@lru_cache(maxsize=16)
+def _file_system(prefix: str) -> tuple[Any, str]:
+    """A file system by scheme and authority, and the path in it that they name."""
+    scheme, rest = prefix.split(":", 1)
+    try:
+        files, root = fs.FileSystem.from_uri(f"{_SCHEMES.get(scheme, scheme)}:{rest}/")
+    except (ValueError, OSError, NotImplementedError) as error:
+        raise UsageError(f"cannot reach {prefix}: {error}", hint=_HINT) from error
+    return files, root.rstrip("/")
+
+
+def find(path: str) -> list[File]:
+    """The files of a path: itself, those at any depth of a folder, or those that match `*`, `?` and `[…]` in it.
+
+    Names that begin with `.` or `_` are passed over, as Spark does, unless the path has them so.
+
+    Returns:
+        at least one, in order of their URIs.
+
+    Raises:
+        UsageError: there is none, or it cannot be reached.
+    """
+    place = place_of(path)
+    try:
+        infos = [place.files.get_file_info(place.path)]
+        if infos[0].type == fs.FileType.NotFound:
+            infos = _matching(place)
+        files = [file for info in infos for file in _files_of(place, info)]
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error}") from error
+    if not files:
+        raise UsageError(f"there are no files at {path}", hint="name a file, a folder or a pattern such as logs/*.nq")
+    return sorted(files)
+
+
+def _matching(place: Place) -> list[Any]:
+    """What there is at a path with wildcards."""
+    fixed, *segments = re.split(r"/(?=[^/]*[*?\[])", place.path, maxsplit=1)
+    infos = [place.files.get_file_info(fixed)]
+    for pattern in "/".join(segments).split("/"):
+        infos = [
+            info
+            for folder in infos
+            if folder.type == fs.FileType.Directory
+            for info in place.files.get_file_info(fs.FileSelector(folder.path))
+            if fnmatchcase(info.base_name, pattern) and (not _is_hidden(info.base_name) or _is_hidden(pattern))
+        ]
+    return infos
+
+
+def _files_of(place: Place, info: Any) -> Iterator[File]:
+    if info.type == fs.FileType.File:
+        yield File(place.at(info.path).uri, info.size)
+    elif info.type == fs.FileType.Directory:
+        for found in place.files.get_file_info(fs.FileSelector(info.path, recursive=True)):
+            below = found.path.removeprefix(info.path).split("/")
+            if found.type == fs.FileType.File and not any(map(_is_hidden, below)):
+                yield File(place.at(found.path).uri, found.size)
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith((".", "_"))
+
+
+def read_from(uri: str, start: int = 0) -> Iterator[bytes]:
+    """The bytes of a file from a place on, in chunks; the file is open until they are exhausted or let go.
+
+    Raises:
+        UsageError: the file cannot be opened.
+        IncompleteResult: it cannot be read on.
+    """
+    place = place_of(uri)
+    try:
+        file = place.files.open_input_file(place.path)
+    except OSError as error:
+        raise UsageError(f"cannot read {uri}: {error}") from error
+    with file:
+        try:
+            file.seek(start)
+            while chunk := file.read(_CHUNK_BYTES):
+                yield chunk
+        except OSError as error:
+            raise IncompleteResult(f"cannot read on in {uri}: {error}") from error
