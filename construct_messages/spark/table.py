@@ -7,7 +7,7 @@ patterns is `scans`. RDF 1.2 Concepts, section 4: an RDF dataset, a row a quad.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -33,7 +33,7 @@ class QuadTable:
     """
 
     frame: DataFrame
-    statistics: Statistics = Statistics()
+    statistics: Statistics = field(default_factory=Statistics)
 
     @classmethod
     def of(cls, frame: DataFrame, columns: Mapping[str, str] | None = None, assume_distinct: bool = False) -> QuadTable:
@@ -54,7 +54,7 @@ class QuadTable:
             raise QuadsError(
                 f"{unknown[0]!r} is no position of a quad", hint=f"map {', '.join(COLUMNS)} to the names of columns"
             )
-        types = {field.name: field.dataType for field in frame.schema.fields}
+        types = {column.name: column.dataType for column in frame.schema.fields}
 
         def selected(position: str) -> Column:
             name = names.get(position, position)

@@ -1,0 +1,160 @@
+"""What an EXISTS body sees of the solution that it is asked about, beside what joining the two tells.
+
+SPARQL 1.1 Query, section 18.6, substitutes the solution into the body. Most bodies need no substitution: evaluated
+once on their own and joined on the shared variables, they give the same answer. `dependent` names the variables for
+which that is not so; the evaluator hands their values down to the leaves. Sub-selects keep their scope: a variable
+that they do not project is another one, even of the same name. Pure algebra: no SQL and no pyspark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, assert_never
+
+from construct_messages.spark.algebra import (
+    Bgp,
+    Call,
+    Constant,
+    Distinct,
+    Exists,
+    Expression,
+    Extend,
+    Filter,
+    Graphs,
+    Group,
+    Join,
+    LeftJoin,
+    Minus,
+    Node,
+    Number,
+    OrderBy,
+    Path,
+    Project,
+    Slice,
+    Star,
+    Union,
+    Unit,
+    Values,
+    Var,
+    Vars,
+)
+
+NOTHING: Final[Vars] = frozenset()
+
+_VOLATILE: Final = {"RAND", "UUID", "STRUUID"}
+
+
+def conjuncts(expression: Expression) -> tuple[Expression, ...]:
+    """The conditions that must all be true for `expression` to be.
+
+    >>> x, y, z = map(Var, "xyz")
+    >>> conjuncts(Call("&&", (Call("&&", (x, y)), z))) == (x, y, z)
+    True
+    """
+    if isinstance(expression, Call) and expression.name == "&&":
+        return tuple(conjunct for argument in expression.arguments for conjunct in conjuncts(argument))
+    return (expression,)
+
+
+def conjunction(conditions: tuple[Expression, ...]) -> Expression | None:
+    """The inverse of `conjuncts`; None for no condition."""
+    together = None
+    for condition in conditions:
+        together = condition if together is None else Call("&&", (together, condition))
+    return together
+
+
+def mentions(expression: Expression | None) -> Vars:
+    """The variables that an expression can see; of an EXISTS body all that are in its scope.
+
+    >>> sorted(var.name for var in mentions(Call("<", (Var("x"), Call("STRLEN", (Var("y"),))))))
+    ['x', 'y']
+    """
+    match expression:
+        case None | Constant():
+            return NOTHING
+        case Var():
+            return frozenset({expression})
+        case Call():
+            return NOTHING.union(*map(mentions, expression.arguments))
+        case Exists(pattern):
+            return pattern.possible | dependent(pattern)
+        case other:
+            assert_never(other)
+
+
+def exists_in(expression: Expression) -> tuple[Exists, ...]:
+    """The EXISTS in an expression, but for those in their bodies."""
+    match expression:
+        case Constant() | Var():
+            return ()
+        case Exists():
+            return (expression,)
+        case Call():
+            return tuple(exists for argument in expression.arguments for exists in exists_in(argument))
+        case other:
+            assert_never(other)
+
+
+def replaced(expression: Expression, by: Callable[[Exists], Var]) -> Expression:
+    """The expression with each EXISTS replaced by a variable that holds its boolean."""
+    match expression:
+        case Constant() | Var():
+            return expression
+        case Exists():
+            return by(expression)
+        case Call():
+            return Call(expression.name, tuple(replaced(argument, by) for argument in expression.arguments))
+        case other:
+            assert_never(other)
+
+
+def volatile(expression: Expression) -> bool:
+    """Whether evaluating the expression twice may give two values.
+
+    >>> volatile(Call("+", (Var("x"), Call("RAND", ())))), volatile(Var("x"))
+    (True, False)
+    """
+    return isinstance(expression, Call) and (expression.name in _VOLATILE or any(map(volatile, expression.arguments)))
+
+
+def dependent(node: Node) -> Vars:
+    """The variables whose values from outside must be known inside `node`, not only compared with what it gives.
+
+    They are those that a condition or expression reads where the pattern below need not bind them, and those of the
+    optional, subtracted or counted parts, which matter also where they have no solution.
+
+    >>> from construct_messages.spark.algebra import Triple
+    >>> from construct_messages.terms import iri
+    >>> p, (x, y, z) = iri("urn:p"), map(Var, "xyz")
+    >>> dependent(Filter(Bgp((Triple(x, p, y),)), Call("<", (y, z)))) == {z}
+    True
+    """
+    match node:
+        case Unit() | Bgp() | Star() | Path() | Graphs() | Values():
+            return NOTHING
+        case Join(left, right) | Union(left, right):
+            return dependent(left) | dependent(right)
+        case LeftJoin(left, right, condition):
+            inside = right.possible | mentions(condition)
+            return dependent(left) | dependent(right) | (inside - left.certain)
+        case Minus(left, right):
+            return dependent(left) | dependent(right) | (right.possible - left.certain)
+        case Filter(pattern, condition):
+            return dependent(pattern) | (mentions(condition) - pattern.certain)
+        case Extend(pattern, _, expression):
+            return dependent(pattern) | (mentions(expression) - pattern.certain)
+        case Number(pattern, _) | Distinct(pattern):
+            return dependent(pattern)
+        case Group(pattern, keys, aggregates):
+            read = NOTHING.union(keys, *(mentions(aggregation.argument) for _, aggregation in aggregates))
+            return dependent(pattern) | (read - pattern.certain)
+        case Project(pattern, variables):
+            return dependent(pattern) & frozenset(variables)
+        case OrderBy(pattern, conditions):
+            read = NOTHING.union(*(mentions(condition) for condition, _ in conditions))
+            return dependent(pattern) | (read - pattern.certain)
+        case Slice(pattern):
+            return dependent(pattern) | pattern.possible
+        case other:
+            assert_never(other)

@@ -1,0 +1,78 @@
+"""One triple pattern over a table of quads: constants are filtered, variables become columns, duplicates go.
+
+SPARQL 1.1 Query, sections 18.3.1 (a basic graph pattern of one triple pattern) and 13 (what FROM, FROM NAMED and
+GRAPH make of the dataset). Joining patterns is not done here. RDF graphs are sets and a DataFrame is a bag: a quad
+that stands in the table twice, or a triple in two graphs that FROM merges, is one.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import and_
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from construct_messages.spark.algebra import Dataset, Position, Triple, Var, column
+from construct_messages.spark.table import COLUMNS, QuadTable
+from construct_messages.terms import Term
+
+
+def scan(pattern: Triple, table: QuadTable, dataset: Dataset) -> DataFrame:
+    """The solutions of a triple pattern: a column for each of its variables, none of them NULL.
+
+    Args:
+        pattern: its graph says where it matches: the default graph, one named graph, or any.
+        table: the quads.
+        dataset: what FROM and FROM NAMED say.
+    """
+    conditions = [in_graph(pattern.graph, dataset)]
+    places: dict[Var, Column] = {}
+    for name, position in zip(COLUMNS, pattern.positions, strict=True):
+        if isinstance(position, Var):
+            if position in places:
+                conditions.append(F.col(name) == places[position])
+            else:
+                places[position] = F.col(name)
+        elif name != "graph":
+            conditions.append(F.col(name) == F.lit(position))
+    quads = table.frame.filter(reduce(and_, conditions))
+    if not places:
+        return quads.limit(1).select()  # a triple is in a graph or is not
+    solutions = quads.select(*(place.alias(column(variable)) for variable, place in places.items()))
+    return solutions if once_each(pattern.graph, table, dataset) else solutions.distinct()
+
+
+def in_graph(graph: Position | None, dataset: Dataset) -> Column:
+    """The condition on the column `graph` that tells the quads a pattern sees; `graph` as in `Triple`."""
+    name = F.col("graph")
+    match graph:
+        case None:
+            return name.isNull() if dataset.default is None else _is_one_of(dataset.default)
+        case Var():
+            return name.isNotNull() if dataset.named is None else _is_one_of(dataset.named)
+    return name == F.lit(graph) if dataset.named is None or graph in dataset.named else F.lit(False)
+
+
+def once_each(graph: Position | None, table: QuadTable, dataset: Dataset) -> bool:
+    """Whether no two rows of those that `in_graph` tells are one triple of one graph.
+
+    They may be where the table holds duplicates, and where FROM merges several graphs into one.
+    """
+    merges = graph is None and dataset.default is not None and len(set(dataset.default)) > 1
+    return table.statistics.distinct and not merges
+
+
+def named_graphs(table: QuadTable, dataset: Dataset) -> DataFrame:
+    """The names of the dataset's named graphs, each once, in a column `graph`.
+
+    FROM NAMED lists them, with or without quads; otherwise they are those that hold quads.
+    """
+    if dataset.named is None:
+        return table.frame.select("graph").filter(F.col("graph").isNotNull()).distinct()
+    listed = F.array(*map(F.lit, dict.fromkeys(dataset.named))).cast("array<string>")
+    return table.frame.sparkSession.range(1).select(F.explode(listed).alias("graph"))
+
+
+def _is_one_of(names: tuple[Term, ...]) -> Column:
+    return F.col("graph").isin(*names) if names else F.lit(False)
