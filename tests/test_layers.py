@@ -37,6 +37,8 @@ SPARK_FLOORS = [
     for floor in (
         "algebra / statistics / regex",
         "plan / optimize / values / correlation",
+        "numbers / datetimes",
+        "comparisons",
         "functions / aggregates",
         "expressions",
         "session / table",
@@ -44,6 +46,7 @@ SPARK_FLOORS = [
         "paths / stars",
         "relations",
         "messages",
+        "writing",
         "construct",
     )
 ]

@@ -1,0 +1,324 @@
+"""SQL over terms: what an expression's value is in SQL, and the way from a term to its text and back.
+
+A value is a `Scalar`: SQL text and the type of what it gives. Most are of type TERM, a canonical N-Triples string; a
+value of a known type stays native until a term is asked for. NULL is SPARQL's error and the unbound variable alike
+(SPARQL 1.1 Query, section 17.2). All SQL here means the same under any setting of a session: ANSI mode, time zone,
+escaped string literals, the precision of decimal operations. Nothing about numbers or dates, and no pyspark.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from contextvars import ContextVar
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from construct_messages.errors import ConstructMessagesError
+from construct_messages.terms import RDF, XSD
+
+
+class Type(Enum):
+    """What the SQL of a `Scalar` gives."""
+
+    TERM = "a canonical term"
+    STRING = "the raw text of a simple literal"
+    BOOLEAN = "BOOLEAN"
+    INTEGER = "DECIMAL(38,0)"
+    DECIMAL = "DECIMAL(37,18)"  # the widest whose sums Spark makes without rounding, whatever its settings
+    FLOAT = "FLOAT"
+    DOUBLE = "DOUBLE"
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """SQL text, closed (it needs no parentheses around it), and the type of its value."""
+
+    sql: str
+    type: Type = Type.TERM
+
+
+# --- SQL ------------------------------------------------------------------------------------------------------------
+
+_PLAIN: Final = re.compile(r"[^\x00-\x1f\x7f'\\\ud800-\udfff]*")
+_RAW: Final = re.compile(r"[^\x00-\x1f\x7f'\ud800-\udfff]*")
+
+
+def literal(text: str) -> str:
+    r"""A SQL string literal, with the same meaning under every setting of the parser.
+
+    Backslashes stand in a raw literal, for `spark.sql.parser.escapedStringLiterals` decides what they mean elsewhere;
+    what no raw literal can hold, and `${`, where Spark would substitute a variable, is written as bytes.
+
+    >>> print(literal("a"), literal(r"\d+"), literal("it's"))
+    'a' r'\d+' CAST(X'69742773' AS STRING)
+    """
+    if "${" not in text:
+        if _PLAIN.fullmatch(text):
+            return f"'{text}'"
+        if _RAW.fullmatch(text):
+            return f"r'{text}'"
+    return f"CAST(X'{text.encode().hex().upper()}' AS STRING)"
+
+
+_ATOM: Final = re.compile(r"\w+|'[^']*'|r'[^']*'|CAST\(X'[0-9A-F]*' AS STRING\)")
+_depth: ContextVar[int] = ContextVar("depth", default=0)
+
+
+def let(value: str, body: Callable[[str], str]) -> str:
+    """SQL that uses a value more than once, and computes it once.
+
+    A column or literal is used as it is: Spark compiles that to code, and a lambda not. Lambdas in each other name
+    their variables by their depth.
+
+    Args:
+        value: SQL.
+        body: gives SQL for the name (or the atom) that stands for the value; it is called once.
+
+    >>> let("v_x", lambda x: f"concat({x}, {x})")
+    'concat(v_x, v_x)'
+    >>> let("upper(v_x)", lambda x: f"concat({x}, {x})")
+    'transform(array(upper(v_x)), x0 -> concat(x0, x0))[0]'
+    """
+    if _ATOM.fullmatch(value):
+        return body(value)
+    depth = _depth.get()
+    token = _depth.set(depth + 1)
+    try:
+        name = f"x{depth}"
+        return f"transform(array({value}), {name} -> {body(name)})[0]"
+    finally:
+        _depth.reset(token)
+
+
+def case(*branches: tuple[str, str], otherwise: str = "NULL") -> str:
+    """A searched CASE.
+
+    >>> case(("a > 0", "1"), ("a < 0", "-1"))
+    'CASE WHEN a > 0 THEN 1 WHEN a < 0 THEN -1 ELSE NULL END'
+    """
+    return f"CASE {' '.join(f'WHEN {when} THEN {then}' for when, then in branches)} ELSE {otherwise} END"
+
+
+def fail(error: type[ConstructMessagesError], message: str) -> str:
+    """SQL that ends the job with an error of this package, which `session.translated` raises.
+
+    Args:
+        error: its class.
+        message: SQL of its text; NULL counts as no text.
+
+    >>> from construct_messages.errors import ValueOutOfRange
+    >>> fail(ValueOutOfRange, "'too large'")
+    "raise_error(concat_ws(' ', 'ValueOutOfRange:', 'too large'))"
+    """
+    return f"raise_error(concat_ws(' ', '{error.__name__}:', {message}))"
+
+
+def any_of(value: str, texts: Iterable[str]) -> str:
+    """SQL: whether a value is one of some texts.
+
+    >>> any_of("x", ["a", "b"])
+    "x IN ('a', 'b')"
+    """
+    return f"{value} IN ({', '.join(map(literal, texts))})"
+
+
+# --- the kinds and parts of a term ----------------------------------------------------------------------------------
+# All of these take SQL of a term and give SQL; NULL for NULL.
+
+
+def is_iri(term: str) -> str:
+    """Whether it is an IRI."""
+    return f"(startswith({term}, '<') AND NOT startswith({term}, '<<('))"
+
+
+def is_blank(term: str) -> str:
+    """Whether it is a blank node."""
+    return f"startswith({term}, '_:')"
+
+
+def is_literal(term: str) -> str:
+    """Whether it is a literal."""
+    return f"""startswith({term}, '"')"""
+
+
+def is_simple(term: str) -> str:
+    """Whether it is a simple literal, that is an xsd:string."""
+    return f"""({is_literal(term)} AND endswith({term}, '"'))"""
+
+
+def suffix(term: str) -> str:
+    """What follows a literal's closing quote: nothing, `@language` or `^^<datatype>`; of no use for other terms."""
+    return f"""substring_index({term}, '"', -1)"""
+
+
+def has_language(term: str) -> str:
+    """Whether it is a language-tagged literal."""
+    return f"({is_literal(term)} AND startswith({suffix(term)}, '@'))"
+
+
+def is_string(term: str) -> str:
+    """Whether it is a string literal as SPARQL's functions take it: simple or language-tagged (section 17.4.3.1)."""
+    return f"""({is_literal(term)} AND NOT endswith({term}, '>'))"""
+
+
+def escaped(term: str) -> str:
+    """The escaped characters between a literal's quotes; of no use for other terms."""
+    return let(term, lambda t: f"substring({t}, 2, length({t}) - length({suffix(t)}) - 2)")
+
+
+def lexical_form(term: str) -> str:
+    """The lexical form of a literal as raw text; NULL for another term."""
+    return let(term, lambda t: case((is_literal(t), unescape(escaped(t)))))
+
+
+def text_of(term: str) -> str:
+    """The raw text of a string literal, simple or language-tagged; NULL for another term."""
+    return let(term, lambda t: case((is_string(t), unescape(escaped(t)))))
+
+
+def language(term: str) -> str:
+    """The language tag of a literal, empty if it has none; NULL for another term."""
+    tag = f"substring_index(substring({suffix(term)}, 2), '--', 1)"
+    return case((has_language(term), tag), (is_literal(term), "''"))
+
+
+def datatype(term: str) -> str:
+    """The datatype of a literal as a term; NULL for another term."""
+    tag = suffix(term)
+    return case(
+        (f"NOT {is_literal(term)}", "NULL"),
+        (f"startswith({tag}, '^^')", f"substring({tag}, 3)"),
+        (f"startswith({tag}, '@') AND contains({tag}, '--')", literal(f"<{RDF}dirLangString>")),
+        (f"startswith({tag}, '@')", literal(f"<{RDF}langString>")),
+        (f"{term} IS NOT NULL", literal(f"<{XSD}string>")),
+    )
+
+
+def xsd_type(term: str) -> str:
+    """The local name of an XSD datatype with its closing bracket, as in `integer>`; NULL or no such name otherwise.
+
+    >>> print(xsd_type("v_x"))
+    CASE WHEN endswith(v_x, '>') THEN substring_index(v_x, '"^^<http://www.w3.org/2001/XMLSchema#', -1) ELSE NULL END
+    """
+    # a quote inside a literal has a backslash before it, and no datatype holds a quote: the last one is the closing one
+    return case((f"endswith({term}, '>')", f"substring_index({term}, {literal(f'{chr(34)}^^<{XSD}')}, -1)"))
+
+
+# --- text in a literal ----------------------------------------------------------------------------------------------
+
+_BACKSLASH: Final = literal("\\")
+_TWO_BACKSLASHES: Final = literal(r"\\")
+_UNICODE: Final = literal(r"\u00")
+_SHORT: Final = {'"': '"', "n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
+# what canonical N-Triples writes as \u00XX: the control characters without a short escape
+_LONG: Final = sorted({*range(0x20), 0x7F} - {ord(char) for char in _SHORT.values()})
+# patterns of regular expressions
+_AT_TWO_BACKSLASHES: Final = literal(r"\\\\")
+_AT_UNICODE: Final = literal(r"\\u00")
+_TO_ESCAPE: Final = literal(r'[\x00-\x1f\x7f"\\]')
+
+
+def unescape(escaped: str) -> str:
+    r"""The raw text for the characters between the quotes of a canonical literal.
+
+    Text is split at `\\` first, so that no other escape can begin with the second half of one.
+    """
+    part = "p"
+    for letter, char in _SHORT.items():
+        part = f"replace({part}, {literal(chr(92) + letter)}, {literal(char)})"
+    char = "concat(chr(CAST(conv(substring(s, 1, 2), 16, 10) AS INT)), substring(s, 3))"
+    part = f"array_join(transform(split({part}, {_AT_UNICODE}), (s, i) -> if(i = 0, s, {char})), '')"
+
+    def decoded(e: str) -> str:
+        return f"array_join(transform(split({e}, {_AT_TWO_BACKSLASHES}), p -> {part}), {_BACKSLASH})"
+
+    return let(escaped, lambda e: case((f"contains({e}, {_BACKSLASH})", decoded(e)), otherwise=e))
+
+
+def escape(text: str) -> str:
+    """The characters of raw text as canonical N-Triples writes them between quotes."""
+
+    def encoded(t: str) -> str:
+        t = f"replace({t}, {_BACKSLASH}, {_TWO_BACKSLASHES})"
+        for letter, char in _SHORT.items():
+            t = f"replace({t}, {literal(char)}, {literal(chr(92) + letter)})"
+        codes = f"array({', '.join(map(str, _LONG))})"
+        return f"aggregate({codes}, {t}, (s, c) -> replace(s, chr(c), concat({_UNICODE}, lpad(hex(c), 2, '0'))))"
+
+    return let(text, lambda t: case((f"{t} RLIKE {_TO_ESCAPE}", encoded(t)), otherwise=t))
+
+
+# --- making terms ---------------------------------------------------------------------------------------------------
+
+
+def tagged(text: str, suffix: str) -> str:
+    """A literal of raw text with a suffix (both SQL): `''`, `'@en'`, `'^^<urn:t>'`; NULL if either is."""
+    return f"""concat('"', {escape(text)}, '"', {suffix})"""
+
+
+def typed(lexical: str, name: str) -> str:
+    """A literal of an XSD type (a Python string, its local name) whose lexical form needs no escapes."""
+    return f"""concat('"', {lexical}, {literal(f'"^^<{XSD}{name}>')})"""
+
+
+def as_term(scalar: Scalar) -> str:
+    """SQL of the canonical term. Numbers are written as the embedded store does: plainly, without needless zeros."""
+    sql = scalar.sql
+    match scalar.type:
+        case Type.TERM:
+            return sql
+        case Type.STRING:
+            return tagged(sql, "''")
+        case Type.BOOLEAN:
+            true, false = (literal(f'"{value}"^^<{XSD}boolean>') for value in ("true", "false"))
+            return let(sql, lambda b: case((b, true), (f"NOT {b}", false)))
+        case _:
+            return typed(as_text(scalar), scalar.type.name.lower())
+
+
+def as_text(scalar: Scalar) -> str:
+    """SQL of the lexical form, as raw text; NULL for a term that is no literal."""
+    sql = scalar.sql
+    match scalar.type:
+        case Type.TERM:
+            return lexical_form(sql)
+        case Type.STRING:
+            return sql
+        case Type.BOOLEAN | Type.INTEGER:
+            return f"CAST({sql} AS STRING)"
+        case Type.DECIMAL:
+            return let(sql, _decimal_text)
+        case Type.FLOAT | Type.DOUBLE:
+            return let(sql, _floating_text)
+
+
+def _decimal_text(d: str) -> str:
+    # without ANSI mode Spark writes small decimals with an exponent, but none that has an integer part
+    fraction = f"substring(CAST(1 + abs({d} % 1) AS STRING), 3)"
+    whole = f"CAST(CAST(abs({d}) - abs({d} % 1) AS DECIMAL(19,0)) AS STRING)"
+    digits = f"trim(TRAILING '.' FROM trim(TRAILING '0' FROM concat({whole}, '.', {fraction})))"
+    return f"concat(if({d} < 0, '-', ''), {digits})"
+
+
+def _floating_text(d: str) -> str:
+    """Java's shortest decimal form, without its exponent."""
+
+    def plain(java: str) -> str:
+        digits = f"replace(substring_index({java}, 'E', 1), '.', '')"
+        exponent = f"CAST(substring_index({java}, 'E', -1) AS INT)"
+        large = f"concat(rpad({digits}, {exponent} + 1, '0'), '.', substring({digits}, {exponent} + 2))"
+        small = f"concat('0.', repeat('0', -1 - {exponent}), {digits})"
+        scientific = case((f"{exponent} < 0", small), otherwise=large)
+        notation = case((f"contains({java}, 'E')", scientific), otherwise=java)
+        return f"trim(TRAILING '.' FROM trim(TRAILING '0' FROM {notation}))"
+
+    # the sign of zero shows only in the text
+    negative = f"startswith(CAST({d} AS STRING), '-')"
+    magnitude = let(f"trim(LEADING '-' FROM CAST({d} AS STRING))", plain)
+    return case(
+        (f"isnan({d})", "'NaN'"),
+        (f"{d} IN (CAST('Infinity' AS DOUBLE), CAST('-Infinity' AS DOUBLE))", f"if({d} > 0, 'INF', '-INF')"),
+        (f"{d} IS NOT NULL", f"concat(if({negative}, '-', ''), {magnitude})"),
+    )
