@@ -14,7 +14,7 @@ from construct_messages.assembly import Assembly, Options
 from construct_messages.message import Message
 from construct_messages.solutions import Solutions
 from construct_messages.spark.algebra import Var, column
-from construct_messages.template import Blank, Constant, Nested, Pattern, Template, Variable
+from construct_messages.template import Blank, Constant, Pattern, Template, Variable
 from construct_messages.terms import Term
 from tests.strategies import SOLUTIONS, VARIABLES, templates
 

@@ -8,7 +8,6 @@ here knows a query, or how a message is written to a log.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, groupby
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from pyspark.sql.functions import expr
 
 from construct_messages.spark.algebra import Var, column
+from construct_messages.spark.values import literal
 from construct_messages.template import (
     FORBIDDEN,
     Blank,
@@ -35,13 +35,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def string(text: str) -> str:
-    """TEMPORARY."""
-    if re.search(r"['\\$\x00]", text):
-        return f"CAST(X'{text.encode().hex()}' AS STRING)"
-    return f"'{text}'"
-
-
 MESSAGE: Final = "message"
 """The column of messages."""
 
@@ -51,9 +44,9 @@ _NONE: Final = "'0'"  # instead of a number: blank nodes of the template compare
 _FIRST: Final = f"min({_NUMBER}) AS {_NUMBER}"
 _IDENTITY: Final = "identity"
 _HERE: Final = "\0"  # where the number stands in a label
-_BREAK: Final = string("\n")
+_BREAK: Final = literal("\n")
 # a blank node in a triple term: its only literal, if it has one, ends it
-_BLANKS: Final = string(r'\G([^"]*? )_:([^ ]+)')
+_BLANKS: Final = literal(r'\G([^"]*? )_:([^ ]+)')
 
 
 @dataclass(frozen=True)
@@ -157,8 +150,8 @@ def message_sql(template: Template, number: str, *, skolemize: str | None = None
 
     >>> from construct_messages.terms import Term
     >>> template = Template(("x",), (Pattern(Blank(0), Constant(Term("<urn:p>")), Variable(0)),))
-    >>> print(message_sql(template, "n").replace(chr(10), "(line break)"))
-    concat_ws('(line break)', concat('_:t', n, 'b0 <urn:p> ', v_x, ' .'))
+    >>> print(message_sql(template, "n"))
+    concat_ws(CAST(X'0A' AS STRING), concat('_:t', n, 'b0 <urn:p> ', v_x, ' .'))
     """
     lines = _lines(template, template.live, number, skolemize)
     if any(may_coincide(a, b) for a, b in combinations(template.live, 2)):
@@ -183,7 +176,7 @@ def _merged(pieces: Iterator[_Piece]) -> Iterator[str]:
     """The pieces as SQL, with neighbouring texts as one."""
     for is_text, run in groupby(pieces, key=itemgetter(0)):
         contents = [piece.content for piece in run]
-        yield from [string("".join(contents))] if is_text else contents
+        yield from [literal("".join(contents))] if is_text else contents
 
 
 class _Slots:
@@ -217,13 +210,13 @@ class _Slots:
 
     def _value(self, name: str, position: str) -> str:
         value = name if self._skolemize is None else self._skolem(name, self._skolemize)
-        illegal = " OR ".join(f"startswith({name}, {string(start)})" for start in FORBIDDEN[position])
+        illegal = " OR ".join(f"startswith({name}, {literal(start)})" for start in FORBIDDEN[position])
         return f"if({illegal}, NULL, {value})" if illegal else value
 
     def _skolem(self, name: str, prefix: str) -> str:
         replacement = f"$1<{prefix.replace('$', chr(92) + '$')}$2>"
         return (
-            f"CASE WHEN startswith({name}, '_:') THEN concat({string('<' + prefix)}, substring({name}, 3), '>') "
-            f"WHEN startswith({name}, '<<(') THEN regexp_replace({name}, {_BLANKS}, {string(replacement)}) "
+            f"CASE WHEN startswith({name}, '_:') THEN concat({literal('<' + prefix)}, substring({name}, 3), '>') "
+            f"WHEN startswith({name}, '<<(') THEN regexp_replace({name}, {_BLANKS}, {literal(replacement)}) "
             f"ELSE {name} END"
         )
