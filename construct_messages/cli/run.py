@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 import pyoxigraph as ox
 
 from construct_messages.assembly import DISTINCT_LIMIT, GROUP_LIMIT
 from construct_messages.cli.arguments import Commands, pairs
 from construct_messages.cli.progress import progress
+from construct_messages.cli.queries import add_dataset, add_messages, add_query, arguments, query_text
 from construct_messages.construct import MessageStream, construct_messages
-from construct_messages.errors import UsageError
 from construct_messages.formats import FORMATS, SYNTAXES
 from construct_messages.sources.open import VARIABLE
 from construct_messages.sources.patience import RETRIES
@@ -31,10 +30,7 @@ def add(commands: Commands) -> None:
     run.set_defaults(command=_run)
 
     query = run.add_argument_group("query and source")
-    query.add_argument(
-        "file", metavar="QUERY-FILE", nargs="?", help="file of the CONSTRUCT query; - for standard input"
-    )
-    query.add_argument("--query", metavar="TEXT", help="the query itself, instead of QUERY-FILE")
+    add_query(query)
     query.add_argument(
         "--source",
         metavar="SOURCE",
@@ -42,20 +38,11 @@ def add(commands: Commands) -> None:
         action="extend",
         help=f"RDF files, a store directory or an endpoint URL; default: the environment variable {VARIABLE}",
     )
-    query.add_argument("--default-graph", metavar="union|IRI", action="append", default=[], help="all graphs, or one")
-    query.add_argument("--named-graph", metavar="IRI", action="append", default=[], help="a named graph of the dataset")
-    query.add_argument("--bind", metavar="v=TERM", action="append", default=[], help="bind ?v to an N-Triples term")
-    query.add_argument("--prefix", metavar="p=IRI", action="append", default=[], help="declare a prefix")
-    query.add_argument("--base", metavar="IRI", help="resolve relative IRIs against this")
+    add_dataset(query, default_graph="union|IRI", help="all graphs, or one")
     query.add_argument("--select", action="store_true", help="print the rewritten query and stop")
 
     messages = run.add_argument_group("messages")
-    messages.add_argument(
-        "--group-by", metavar="?v", action="append", default=[], help="one message for solutions equal on ?v"
-    )
-    messages.add_argument(
-        "--group-order", choices=["appearance", "sorted"], default="appearance", help="hold all groups, or sort by key"
-    )
+    add_messages(messages)
     messages.add_argument(
         "--group-limit",
         metavar="N",
@@ -63,7 +50,6 @@ def add(commands: Commands) -> None:
         default=GROUP_LIMIT,
         help="hold at most N solutions; default: %(default)s",
     )
-    messages.add_argument("--distinct", action="store_true", help="leave out messages equal to an earlier one")
     messages.add_argument(
         "--distinct-limit",
         metavar="N",
@@ -71,9 +57,6 @@ def add(commands: Commands) -> None:
         default=DISTINCT_LIMIT,
         help="tell at most N messages apart; default: %(default)s",
     )
-    messages.add_argument("--skip-empty", action="store_true", help="leave out empty messages")
-    messages.add_argument("--skolemize", metavar="IRI", help="turn blank nodes of the data into IRIs under this one")
-    messages.add_argument("--max-messages", metavar="N", type=int, help="end the log after N messages")
 
     log = run.add_argument_group("log")
     extensions = [format.extension for format in FORMATS]
@@ -110,22 +93,11 @@ def _run(options: argparse.Namespace) -> int:
     # the SELECT alone needs no data
     source = ox.Store() if options.select and not options.source else options.source
     with construct_messages(
-        _query_text(options),
+        query_text(options, "--source"),
         source,
-        group_by=options.group_by,
-        group_order=options.group_order,
         group_limit=options.group_limit,
-        distinct=options.distinct,
         distinct_limit=options.distinct_limit,
-        skip_empty=options.skip_empty,
-        skolemize=options.skolemize,
-        bindings=pairs("--bind", options.bind, "v=TERM"),
-        default_graph=options.default_graph,
-        named_graphs=options.named_graph,
-        prefixes=pairs("--prefix", options.prefix, "p=IRI"),
-        base=options.base,
         page_size=options.page_size,
-        max_messages=options.max_messages,
         timeout=options.timeout,
         method=options.method,
         headers=pairs("--header", options.header, "K:V"),
@@ -133,6 +105,7 @@ def _run(options: argparse.Namespace) -> int:
         profile=options.profile,
         retries=options.retries,
         allow_stale=options.allow_stale,
+        **arguments(options),
     ) as stream:
         if stamina := sys.modules.get("stamina"):
             stamina.instrumentation.set_on_retry_hooks(())  # its own report of a retry may go into the log
@@ -157,23 +130,3 @@ def _write(stream: MessageStream, options: argparse.Namespace) -> None:
                 sys.stdout.buffer.flush()  # a reader gets each message as soon as there is one
             size += len(chunk)
             step()
-
-
-def _query_text(options: argparse.Namespace) -> str:
-    if (options.file is None) == (options.query is None):
-        raise UsageError(
-            "give one query: a QUERY-FILE, - or --query TEXT",
-            hint="put QUERY-FILE before --source, which takes several",
-        )
-    if options.query is not None:
-        return str(options.query)
-    try:
-        content = sys.stdin.buffer.read() if options.file == "-" else Path(options.file).read_bytes()
-    except OSError as error:
-        raise UsageError(f"cannot read the query {options.file}: {error.strerror}") from error
-    try:
-        return content.decode()
-    except UnicodeDecodeError as error:
-        raise UsageError(
-            f"the query {options.file} is not UTF-8 at byte {error.start}", hint="convert it to UTF-8"
-        ) from error

@@ -1,0 +1,96 @@
+"""What the commands that evaluate a query have in common: its text, what it is asked with, and what makes a message."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from construct_messages.cli.arguments import pairs
+from construct_messages.errors import UsageError
+
+
+def add_query(group: argparse._ArgumentGroup) -> None:
+    """Adds the options that say which query it is."""
+    group.add_argument(
+        "file", metavar="QUERY-FILE", nargs="?", help="file of the CONSTRUCT query; - for standard input"
+    )
+    group.add_argument("--query", metavar="TEXT", help="the query itself, instead of QUERY-FILE")
+
+
+def add_dataset(group: argparse._ArgumentGroup, *, default_graph: str, help: str) -> None:
+    """Adds the options that say what a query is asked with.
+
+    Args:
+        default_graph: the values that `--default-graph` takes.
+        help: what they mean.
+    """
+    group.add_argument("--default-graph", metavar=default_graph, action="append", default=[], help=help)
+    group.add_argument("--named-graph", metavar="IRI", action="append", default=[], help="a named graph of the dataset")
+    group.add_argument("--bind", metavar="v=TERM", action="append", default=[], help="bind ?v to an N-Triples term")
+    group.add_argument("--prefix", metavar="p=IRI", action="append", default=[], help="declare a prefix")
+    group.add_argument("--base", metavar="IRI", help="resolve relative IRIs against this")
+
+
+def add_messages(group: argparse._ArgumentGroup) -> None:
+    """Adds the options that say what makes a message."""
+    group.add_argument(
+        "--group-by", metavar="?v", action="append", default=[], help="one message for solutions equal on ?v"
+    )
+    group.add_argument(
+        "--group-order",
+        choices=["appearance", "sorted"],
+        default="appearance",
+        help="in which order groups come: that of their first solutions, or that of the key",
+    )
+    group.add_argument("--distinct", action="store_true", help="leave out messages equal to an earlier one")
+    group.add_argument("--skip-empty", action="store_true", help="leave out empty messages")
+    group.add_argument("--skolemize", metavar="IRI", help="turn blank nodes of the data into IRIs under this one")
+    group.add_argument("--max-messages", metavar="N", type=int, help="end the log after N messages")
+
+
+def arguments(options: argparse.Namespace) -> dict[str, Any]:
+    """The options above as both `construct_messages` take them."""
+    return {
+        "group_by": options.group_by,
+        "group_order": options.group_order,
+        "distinct": options.distinct,
+        "skip_empty": options.skip_empty,
+        "skolemize": options.skolemize,
+        "max_messages": options.max_messages,
+        "bindings": pairs("--bind", options.bind, "v=TERM"),
+        "default_graph": options.default_graph,
+        "named_graphs": options.named_graph,
+        "prefixes": pairs("--prefix", options.prefix, "p=IRI"),
+        "base": options.base,
+    }
+
+
+def query_text(options: argparse.Namespace, several: str) -> str:
+    """The text of the query.
+
+    Args:
+        options: those of `add_query`.
+        several: the option that takes several values, behind which a file would be taken for one of them.
+
+    Raises:
+        UsageError: no query, two, or one that cannot be read.
+    """
+    if (options.file is None) == (options.query is None):
+        raise UsageError(
+            "give one query: a QUERY-FILE, - or --query TEXT",
+            hint=f"put QUERY-FILE before {several}, which takes several",
+        )
+    if options.query is not None:
+        return str(options.query)
+    try:
+        content = sys.stdin.buffer.read() if options.file == "-" else Path(options.file).read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read the query {options.file}: {error.strerror}") from error
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise UsageError(
+            f"the query {options.file} is not UTF-8 at byte {error.start}", hint="convert it to UTF-8"
+        ) from error
