@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -123,7 +124,7 @@ def test_the_two_commands_of_the_readme(place: Path) -> None:
     """Only what comes behind the installation runs here; `.ci/run` runs both as they stand."""
     run, test = (block.text.split(" && ") for block in BLOCKS if (block.page, block.language) == ("README.md", "sh"))
     assert run[:2] == ["python3 -m venv .venv", ".venv/bin/pip install ."]
-    assert test == ["python3 -m venv .venv", ".venv/bin/pip install '.[test]'", ".venv/bin/pytest\n"]
+    assert test == ["python3 -m venv .venv", ".venv/bin/pip install '.[test]'", ".venv/bin/pytest -n 2\n"]
     (main_job,) = run[2:]
     assert shell(main_job.replace(".venv/bin/", ""), place).count("# @message\n") == 5
     assert "README.md" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
@@ -135,12 +136,20 @@ def test_the_queries_give_messages(query: Path, place: Path) -> None:
     assert log.startswith("# @message\n<http://dbpedia.org/resource/")
 
 
+def parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    """The parser and those of its commands."""
+    yield parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                yield from parsers(command)
+
+
 def test_every_option_is_documented() -> None:
     page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
-    (commands,) = (action for action in build_parser()._actions if isinstance(action, argparse._SubParsersAction))
     options = {
         option
-        for parser in (build_parser(), *commands.choices.values())
+        for parser in parsers(build_parser())
         for action in parser._actions
         for option in action.option_strings
         if option.startswith("--")
