@@ -36,6 +36,9 @@ SPARK_FLOORS = [
     floor.split(" / ")
     for floor in (
         "algebra / statistics / regex",
+        "parse_tree / grounding",
+        "patterns / calls",
+        "groups",
         "plan / optimize / values / correlation",
         "numbers / datetimes",
         "comparisons",
