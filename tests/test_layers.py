@@ -41,7 +41,7 @@ SPARK_FLOORS = [
         "groups",
         "plan / optimize / values / correlation",
         "numbers / datetimes",
-        "comparisons",
+        "comparisons / strings / iris",
         "functions / aggregates",
         "expressions",
         "session / table",
