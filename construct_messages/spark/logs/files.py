@@ -135,10 +135,16 @@ def _files_of(place: Place, info: Any) -> Iterator[File]:
     if info.type == fs.FileType.File:
         yield File(place.at(info.path).uri, info.size)
     elif info.type == fs.FileType.Directory:
-        for found in place.files.get_file_info(fs.FileSelector(info.path, recursive=True)):
-            below = found.path.removeprefix(info.path).split("/")
-            if found.type == fs.FileType.File and not any(map(_is_hidden, below)):
-                yield File(place.at(found.path).uri, found.size)
+        for found in visible_below(place, info.path):
+            yield File(place.at(found.path).uri, found.size)
+
+
+def visible_below(place: Place, folder: str) -> Iterator[Any]:
+    """What pyarrow says of the files in a folder, at any depth, but for hidden ones; of no folder, nothing."""
+    for info in place.files.get_file_info(fs.FileSelector(folder, recursive=True, allow_not_found=True)):
+        below = info.path.removeprefix(folder).split("/")
+        if info.type == fs.FileType.File and not any(map(_is_hidden, below)):
+            yield info
 
 
 def _is_hidden(name: str) -> bool:

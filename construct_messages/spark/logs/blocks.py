@@ -1,0 +1,151 @@
+"""Blocks: logs cut into what one task reads, and their messages as texts. No Spark here.
+
+N-Triples and N-Quads logs that are not packed are cut into ranges of bytes (`splitting.py`). All others are a block
+each: what a line of them means depends on all before it (prefixes, contexts, tables, strings over many lines), and
+packed ones cannot be entered in the middle with the means of the standard library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import IO, NamedTuple, cast
+
+from construct_messages.compression import COMPRESSIONS
+from construct_messages.errors import LimitExceeded, LogError
+from construct_messages.formats import N_QUADS, N_TRIPLES, RDFM, Format, Syntax, find_format, find_log, format_of_file
+from construct_messages.message import Message
+from construct_messages.reading import is_archive_name, read_log
+from construct_messages.spark.logs.files import File, read_from
+from construct_messages.spark.logs.options import ReadOptions
+from construct_messages.spark.logs.splitting import announced_in, messages_of
+from construct_messages.spark.logs.texts import Labels, to_text
+from construct_messages.unpacking import packing_of
+
+
+class Block(NamedTuple):
+    """Some bytes of a log.
+
+    Args:
+        uri: the log's.
+        start: where they begin.
+        end: where they end; None: they are the whole log.
+    """
+
+    uri: str
+    start: int
+    end: int | None
+
+    def __str__(self) -> str:
+        return f"{self.uri} from byte {self.start}" if self.start else self.uri
+
+
+def partitions(files: Iterable[File], options: ReadOptions) -> list[tuple[Block, ...]]:
+    """The blocks of logs, in order; several small ones together.
+
+    >>> files = [File("a.nq", 250), File("b.trig", 250), File("c.nt.gz", 30), File("d.nt", 30)]
+    >>> for blocks in partitions(files, ReadOptions((), partition_bytes=100)):
+    ...     print(*blocks, sep=", ")
+    a.nq
+    a.nq from byte 100
+    a.nq from byte 200
+    b.trig
+    c.nt.gz, d.nt
+    """
+    parts: list[tuple[Block, ...]] = []
+    room = 0
+    for file in files:
+        for block in _blocks(file, options):
+            size = (file.size if block.end is None else block.end) - block.start
+            if parts and size <= room:
+                parts[-1] += (block,)
+                room -= size
+            else:
+                parts.append((block,))
+                room = options.partition_bytes - size
+    return parts
+
+
+def _blocks(file: File, options: ReadOptions) -> Iterator[Block]:
+    if _splittable(file.uri, options) is None:
+        yield Block(file.uri, 0, None)
+        return
+    for start in range(0, file.size, options.partition_bytes):
+        yield Block(file.uri, start, min(start + options.partition_bytes, file.size))
+
+
+def _splittable(uri: str, options: ReadOptions) -> Format | None:
+    """The format of a log that can be split; None: it cannot."""
+    if uri.lower().endswith(tuple(COMPRESSIONS)) or is_archive_name(uri):
+        return None
+    format = find_format(options.format)[0] if options.format else format_of_file(uri)
+    return format if format in (N_TRIPLES, N_QUADS) else None
+
+
+def texts_of(block: Block, options: ReadOptions) -> Iterator[str]:
+    """The messages that a block owns, in order, each as text.
+
+    Raises:
+        LogError, LimitExceeded: naming the block; see `read_log` and `messages_of`.
+        UsageError, IncompleteResult: the log cannot be read.
+    """
+    try:
+        messages, labels = _read(block, options)
+        for message in messages:
+            yield to_text(message, labels)
+    except LogError as error:
+        raise LogError(
+            f"in {block}: {error.message}", number=error.number, position=error.position, hint=error.hint
+        ) from error
+    except LimitExceeded as error:
+        raise LimitExceeded(f"in {block}: {error.message}", position=error.position, hint=error.hint) from error
+
+
+def _read(block: Block, options: ReadOptions) -> tuple[Iterable[Message], Labels]:
+    labels = Labels(block.uri)
+    chunks = read_from(block.uri)
+    first = next(chunks, b"")
+    chunks = chain([first], chunks)
+    format = None if block.end is None else _splittable(block.uri, options)
+    # its name need not say that it is packed
+    if block.end is None or format is None or packing_of(first):
+        return () if block.start else _whole(block.uri, chunks, options), labels
+    syntax = _announced(format, options)
+    if block.start:
+        syntax = syntax or announced_in(chunks, format, message_bytes=options.message_bytes)
+        chunks = read_from(block.uri, block.start - 1)
+        if syntax is not None and syntax.label != RDFM.label:
+            # new in each message, whose numbers count within the block
+            labels = Labels(str(block))
+    messages = messages_of(
+        chunks, block.start, block.end, format=format, syntax=syntax, message_bytes=options.message_bytes
+    )
+    return messages, labels
+
+
+def _whole(uri: str, chunks: Iterator[bytes], options: ReadOptions) -> Iterator[Message]:
+    return read_log(
+        cast("IO[bytes]", _Named(uri, chunks)),
+        options.format,
+        messages=options.messages,
+        base=options.base,
+        contexts=options.contexts,
+        message_bytes=options.message_bytes,
+    )
+
+
+class _Named:
+    """As much of a file as `read_log` asks for: the name may tell the format."""
+
+    def __init__(self, name: str, chunks: Iterator[bytes]) -> None:
+        self.name, self._chunks = name, chunks
+
+    def read(self, _size: int) -> bytes:
+        return next(self._chunks, b"")
+
+
+def _announced(format: Format, options: ReadOptions) -> Syntax | None:
+    """What the options say of a syntax."""
+    if options.messages is not None:
+        return find_log(options.format or format.extension, options.messages)[1]
+    return find_format(options.format)[1] if options.format else None

@@ -1,0 +1,196 @@
+"""The options of reading and writing logs on Spark: texts by name in, checked values out, before any job runs.
+
+No files are touched and no Spark is known here. The names are those of `read_log` and `write_log`, in Spark's spelling.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any, Final
+
+from construct_messages.compression import COMPRESSIONS
+from construct_messages.errors import UsageError
+from construct_messages.formats import Format, Syntax, default_format, find_log
+from construct_messages.logs import MESSAGE_BYTES
+from construct_messages.reading import read_log
+
+_PARTITION_BYTES: Final = 1 << 27
+_BYTES: Final = re.compile(r"(?P<number>[0-9]+)\s*(?P<unit>[kmgt]?)i?b?", re.IGNORECASE)
+_POWERS: Final = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
+_BOOLEANS: Final = {"true": True, "false": False}
+_PACKINGS: Final = {
+    "none": "",
+    "gzip": ".gz",
+    "bzip2": ".bz2",
+    "zstd": ".zst",
+    **{extension.removeprefix("."): extension for extension in COMPRESSIONS},
+}
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How logs are read.
+
+    Args:
+        paths: files, folders and patterns.
+        format, messages, base, contexts, message_bytes: see `read_log`.
+        partition_bytes: how large the ranges are that logs are split into, and how many bytes of small logs a
+            partition takes.
+    """
+
+    paths: tuple[str, ...]
+    format: str | None = None
+    messages: str | None = None
+    base: str | None = None
+    contexts: Mapping[str, Any] | None = None
+    message_bytes: int = MESSAGE_BYTES
+    partition_bytes: int = _PARTITION_BYTES
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> ReadOptions:
+        """The options of a data source.
+
+        Args:
+            options: by name in lower case, as Spark gives them.
+
+        Raises:
+            UsageError: an option or a value that is not known.
+
+        >>> ReadOptions.of({"path": "logs", "maxpartitionbytes": "64m"}).partition_bytes
+        67108864
+        """
+        given = _Given(options, "read")
+        paths = given.paths()
+        read = cls(
+            paths,
+            given.text("format"),
+            given.text("messages"),
+            given.text("base"),
+            given.mapping("contexts"),
+            given.bytes("messagebytes", MESSAGE_BYTES),
+            given.bytes("maxpartitionbytes", _PARTITION_BYTES),
+        )
+        given.end()
+        # what it refuses by itself
+        read_log(b"", read.format, messages=read.messages, base=read.base, message_bytes=read.message_bytes).close()
+        return read
+
+
+@dataclass(frozen=True)
+class WriteOptions:
+    """How logs are written.
+
+    Args:
+        path: of the folder, or of the single log.
+        format, syntax: of the logs.
+        prefixes, graphs: see `write_log`.
+        packing: the extension of files packed like them; empty: they are not packed.
+        single: whether all is one log.
+    """
+
+    path: str
+    format: Format
+    syntax: Syntax
+    prefixes: Mapping[str, str] | None = None
+    graphs: bool = True
+    packing: str = ""
+    single: bool = False
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> WriteOptions:
+        """The options of a data source; see `ReadOptions.of`.
+
+        Raises:
+            UsageError: an option or a value that is not known, or more than one path.
+
+        >>> options = WriteOptions.of({"path": "logs", "format": "trig", "compression": "gzip"})
+        >>> options.format.name, options.syntax.label, options.packing
+        ('TriG', 'rdfm', '.gz')
+        """
+        given = _Given(options, "write")
+        paths = given.paths()
+        if len(paths) != 1:
+            raise UsageError(f"{len(paths)} paths to write to", hint="give one")
+        single = given.boolean("single", False)
+        named = paths[0] if single else None
+        format, syntax = find_log(given.text("format") or default_format(named), given.text("messages"))
+        written = cls(
+            paths[0],
+            format,
+            syntax,
+            given.mapping("prefixes"),
+            given.boolean("graphs", True),
+            given.packing(named),
+            single,
+        )
+        given.end()
+        return written
+
+
+class _Given:
+    """Options that are taken one by one; none may be left."""
+
+    def __init__(self, options: Mapping[str, str], what: str) -> None:
+        self._left, self._what = dict(options), what
+        self._known: list[str] = []
+
+    def text(self, name: str) -> str | None:
+        self._known.append(name)
+        return self._left.pop(name, None)
+
+    def paths(self) -> tuple[str, ...]:
+        path, more = self._left.pop("path", None), self._left.pop("paths", None)
+        paths = (*([path] if path else []), *(json.loads(more) if more else []))
+        if not paths:
+            raise UsageError(f"no path to {self._what}", hint="give it to load() or save()")
+        return paths
+
+    def bytes(self, name: str, default: int) -> int:
+        text = self.text(name)
+        if text is None:
+            return default
+        match = _BYTES.fullmatch(text.strip())
+        size = int(match["number"]) << _POWERS[match["unit"].lower()] if match else 0
+        if size <= 0:
+            raise UsageError(f"{name}={text} is no number of bytes", hint="write it as 1048576 or 64m")
+        return size
+
+    def boolean(self, name: str, default: bool) -> bool:
+        text = self.text(name)
+        if text is None:
+            return default
+        if text.lower() not in _BOOLEANS:
+            raise UsageError(f"{name}={text} is neither true nor false")
+        return _BOOLEANS[text.lower()]
+
+    def mapping(self, name: str) -> dict[str, Any] | None:
+        text = self.text(name)
+        if text is None:
+            return None
+        try:
+            value = json.loads(text)
+        except ValueError as error:
+            raise UsageError(f"{name} is not JSON: {error}") from error
+        if not isinstance(value, dict):
+            raise UsageError(f"{name} is no JSON object", hint='write it as {"name": …}')
+        return value
+
+    def packing(self, named: str | None) -> str:
+        text = self.text("compression")
+        if text is None:
+            suffix = PurePath(named or "").suffix.lower()
+            return suffix if suffix in COMPRESSIONS else ""
+        if text.lower() not in _PACKINGS:
+            raise UsageError(f"compression={text} is not known", hint=f"choose one of {', '.join(_PACKINGS)}")
+        return _PACKINGS[text.lower()]
+
+    def end(self) -> None:
+        if self._left:
+            raise UsageError(
+                f"unknown option {', '.join(sorted(self._left))} to {self._what} logs",
+                hint=f"choose among {', '.join(self._known)}",
+            )

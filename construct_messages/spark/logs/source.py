@@ -1,0 +1,177 @@
+"""The data source `rdfm`: logs as rows of messages, and rows of messages as logs, by Spark's Python Data Source API.
+
+Only what Spark calls is here; `blocks.py` reads and `writing.py` writes, and neither knows Spark. A stream of logs has
+its place here, too: a `streamReader` whose offset is how many bytes of each file are read gives `Block`s as `reader`
+does, and a `streamWriter` is `LogWriter` with a batch's number in the names of its files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceArrowWriter,
+    DataSourceReader,
+    InputPartition,
+    WriterCommitMessage,
+)
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+from construct_messages.errors import UsageError
+from construct_messages.spark.logs.blocks import Block, partitions, texts_of
+from construct_messages.spark.logs.files import find
+from construct_messages.spark.logs.options import ReadOptions, WriteOptions
+from construct_messages.spark.logs.writing import LogJob, Part
+
+SCHEMA: Final = StructType(
+    [
+        StructField("file", StringType()),
+        StructField("block", LongType()),
+        StructField("index", LongType()),
+        StructField("message", StringType()),
+    ]
+)
+_ARROW: Final = pa.schema(
+    [("file", pa.string()), ("block", pa.int64()), ("index", pa.int64()), ("message", pa.string())]
+)
+# of a batch: the most rows, and about the most characters
+_ROWS: Final = 1 << 14
+_CHARACTERS: Final = 1 << 22
+
+
+class LogSource(DataSource):
+    """Logs as a data source; see `register`."""
+
+    @classmethod
+    def name(cls) -> str:
+        """What Spark calls it."""
+        return "rdfm"
+
+    def schema(self) -> StructType:
+        """The columns of a log that is read."""
+        return SCHEMA
+
+    def reader(self, schema: StructType) -> LogReader:
+        """Reads logs.
+
+        Raises:
+            UsageError: an option that makes no sense, or another schema than there is.
+        """
+        if schema != SCHEMA:
+            raise UsageError("logs have a schema of their own", hint="leave schema() out, and select what you need")
+        return LogReader(ReadOptions.of(self.options))
+
+    def writer(self, schema: StructType, overwrite: bool) -> LogWriter:
+        """Writes logs.
+
+        Raises:
+            UsageError: an option that makes no sense, or no column of messages.
+        """
+        if "message" not in schema.names or not isinstance(schema["message"].dataType, StringType):
+            raise UsageError(
+                f"no column `message` of strings among {', '.join(schema.names)}",
+                hint="give each message as lines of N-Quads in a column of that name",
+            )
+        return LogWriter(LogJob.begin(WriteOptions.of(self.options), overwrite=overwrite))
+
+
+@dataclass
+class Blocks(InputPartition):
+    """What a task reads.
+
+    Args:
+        value: in order.
+    """
+
+    value: tuple[Block, ...]
+
+
+class LogReader(DataSourceReader):
+    """Reads logs, a block after the other.
+
+    Args:
+        options: of the whole.
+    """
+
+    def __init__(self, options: ReadOptions) -> None:
+        self._options = options
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """What each task reads.
+
+        Raises:
+            UsageError: there are no logs where they should be.
+        """
+        files = dict.fromkeys(file for path in self._options.paths for file in find(path))
+        return [Blocks(blocks) for blocks in partitions(sorted(files), self._options)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The messages of some blocks, in order."""
+        for block in partition.value:
+            first, texts, size = 0, list[str](), 0
+            for text in texts_of(block, self._options):
+                texts.append(text)
+                size += len(text)
+                if len(texts) == _ROWS or size >= _CHARACTERS:
+                    yield _batch(block, first, texts)
+                    first, texts, size = first + len(texts), [], 0
+            if texts:
+                yield _batch(block, first, texts)
+
+
+def _batch(block: Block, first: int, texts: list[str]) -> pa.RecordBatch:
+    return pa.record_batch(
+        [
+            pa.repeat(pa.scalar(block.uri), len(texts)),
+            pa.repeat(pa.scalar(block.start), len(texts)),
+            pa.array(range(first, first + len(texts)), pa.int64()),
+            pa.array(texts, pa.string()),
+        ],
+        schema=_ARROW,
+    )
+
+
+@dataclass
+class Written(WriterCommitMessage):
+    """What a task has written.
+
+    Args:
+        part: its file; None: it had no messages.
+    """
+
+    part: Part | None
+
+
+class LogWriter(DataSourceArrowWriter):
+    """Writes a log for each partition, or one of all.
+
+    Args:
+        job: the whole.
+    """
+
+    def __init__(self, job: LogJob) -> None:
+        self._job = job
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+        """Writes the messages of a partition beside where they are to be.
+
+        Raises:
+            CannotCarry: a message that the format has no syntax for.
+            LogError: a text that is no message.
+        """
+        context = TaskContext.get()
+        assert context is not None  # a task has one
+        return Written(self._job.write(iterator, context.partitionId(), context.taskAttemptId()))
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Puts what the tasks have written where it is to be."""
+        self._job.commit([written.part for written in messages if isinstance(written, Written) and written.part])
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:  # noqa: ARG002 - a lost task sends none
+        """Removes all that the tasks have written."""
+        self._job.abort()

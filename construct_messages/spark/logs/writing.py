@@ -1,0 +1,245 @@
+"""Writing logs from many tasks: each writes a hidden file, and the driver gives them their names, or removes them.
+
+So a task that fails or runs twice leaves nothing, and a job that fails leaves what was there before. No Spark here: a
+task is known by the numbers of its partition and its attempt, and messages come as Arrow batches.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from posixpath import dirname
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+from pyarrow import fs
+
+from construct_messages.compression import COMPRESSIONS
+from construct_messages.errors import CannotCarry, LogError, UsageError
+from construct_messages.logs import Encoder, encoder_for
+from construct_messages.spark.logs.files import Place, place_of, visible_below
+from construct_messages.spark.logs.options import WriteOptions
+from construct_messages.spark.logs.texts import to_messages
+
+_CHUNK_BYTES: Final = 1 << 20
+_KEYS: Final = ("file", "block", "index", "sequence")
+"""The columns that say of a message which it is."""
+
+
+class Part(NamedTuple):
+    """What one task has written.
+
+    Args:
+        partition: its number.
+        path: where, for now.
+    """
+
+    partition: int
+    path: str
+
+
+@dataclass(frozen=True)
+class LogJob:
+    """One job of writing: in a folder a log for each partition that has messages, or one log of all.
+
+    Args:
+        options: where and how.
+        stamp: what the names of its files begin with: those of a later job come later.
+        overwrite: whether the logs that are there go.
+        fresh: whether there was no folder.
+    """
+
+    options: WriteOptions
+    stamp: str
+    overwrite: bool
+    fresh: bool
+
+    @classmethod
+    def begin(cls, options: WriteOptions, *, overwrite: bool) -> LogJob:
+        """A new job.
+
+        Raises:
+            UsageError: what is at the path stands in its way, or it cannot be reached.
+        """
+        place = place_of(options.path)
+        there = place.files.get_file_info(place.path).type
+        if options.single and there == fs.FileType.Directory:
+            raise UsageError(f"{options.path} is a folder", hint="name a file in it")
+        if options.single and there == fs.FileType.File and not overwrite:
+            raise UsageError(f"{options.path} exists, and a log in one file cannot grow", hint="overwrite it")
+        if not options.single and there == fs.FileType.File:
+            raise UsageError(f"{options.path} is a file", hint="name a folder, or write a single log")
+        stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}-{secrets.token_hex(2)}"
+        return cls(options, stamp, overwrite, there == fs.FileType.NotFound)
+
+    # --- in tasks -----------------------------------------------------------------------------------------------------
+
+    def write(self, batches: Iterable[pa.RecordBatch], partition: int, attempt: int) -> Part | None:
+        """Writes the messages of one partition; None where there are none.
+
+        Args:
+            batches: with a column `message`.
+            partition, attempt: what the task is.
+
+        Raises:
+            CannotCarry: naming the partition and the message; see `Encoder.encode`.
+            LogError: likewise; see `to_messages`.
+        """
+        encoder = self._encoder()
+        opening = encoder.start()
+        with ExitStack() as stack:
+            write: Callable[[bytes], object] | None = None
+            part = Part(partition, self._beside(f"{partition:05d}-{attempt}"))
+            for batch in batches:
+                if write is None and batch.num_rows:
+                    write = stack.enter_context(self._file(part.path))
+                    if not self.options.single:
+                        write(opening)
+                for data in _encoded(batch, encoder, f"partition {partition}"):
+                    assert write is not None  # there are messages
+                    write(data)
+            if write is None:
+                return None
+            write(encoder.finish())
+        return part
+
+    def _encoder(self) -> Encoder:
+        options = self.options
+        return encoder_for(options.format, options.syntax, options.prefixes, graphs=options.graphs)
+
+    # --- on the driver ------------------------------------------------------------------------------------------------
+
+    def commit(self, parts: Iterable[Part]) -> None:
+        """Gives the logs their names, and removes what is to be overwritten and what tasks have left.
+
+        Raises:
+            UsageError: what a task has written cannot be reached from here.
+        """
+        parts = sorted(parts)
+        try:
+            if self.options.single:
+                self._join(parts)
+            else:
+                self._move(parts or [self._opening()])
+        except OSError as error:
+            raise UsageError(
+                f"cannot put logs at {self.options.path}: {error}",
+                hint="write to a place that the driver and all executors share",
+            ) from error
+        self._clean()
+
+    def _move(self, parts: Sequence[Part]) -> None:
+        """Each part to its name; what was there goes when all are there."""
+        place, options = self._place, self.options
+        before = [info.path for info in visible_below(place, place.path)] if self.overwrite else []
+        moved: list[str] = []
+        try:
+            for number, part in enumerate(parts):
+                path = f"{place.path}/{self.stamp}-{number:05d}.{options.format.extension}{options.packing}"
+                place.files.move(part.path, path)
+                moved.append(path)
+        except OSError:
+            for path in moved:
+                place.files.delete_file(path)
+            raise
+        for path in before:
+            place.files.delete_file(path)
+
+    def _join(self, parts: Sequence[Part]) -> None:
+        """The parts as one log: what each format writes is a log when it is joined, and so are packed ones."""
+        files, whole = self._place.files, self._beside("whole")
+        with files.open_output_stream(whole, compression=None) as target:
+            for part in (self._opening(), *parts):
+                with files.open_input_stream(part.path, compression=None) as source:
+                    while chunk := source.read(_CHUNK_BYTES):
+                        target.write(chunk)
+        files.move(whole, self._place.path)
+
+    def _opening(self) -> Part:
+        """A log of no messages."""
+        encoder = self._encoder()
+        part = Part(-1, self._beside("opening"))
+        with self._file(part.path) as write:
+            write(encoder.start() + encoder.finish())
+        return part
+
+    def abort(self) -> None:
+        """Removes what tasks have left, and the folder if it is new."""
+        self._clean()
+        files, folder = self._place.files, self._folder
+        if self.fresh and not self.options.single and not files.get_file_info(_selector(folder)):
+            files.delete_dir(folder)
+
+    def _clean(self) -> None:
+        files = self._place.files
+        for info in files.get_file_info(_selector(self._folder)):
+            if info.base_name.startswith(f".{self.stamp}"):
+                files.delete_file(info.path)
+
+    # --- places -------------------------------------------------------------------------------------------------------
+
+    @property
+    def _place(self) -> Place:
+        return place_of(self.options.path)
+
+    @property
+    def _folder(self) -> str:
+        return dirname(self._place.path) if self.options.single else self._place.path
+
+    def _beside(self, name: str) -> str:
+        """A hidden file of this job."""
+        return f"{self._folder}/.{self.stamp}-{name}"
+
+    @contextmanager
+    def _file(self, path: str) -> Iterator[Callable[[bytes], object]]:
+        """What writes to a new file, packed as the options say; it is removed if the block raises."""
+        files = self._place.files
+        try:
+            files.create_dir(self._folder, recursive=True)
+            raw = files.open_output_stream(path, compression=None)
+        except OSError as error:
+            raise UsageError(f"cannot write to {self.options.path}: {error}", hint="choose another place") from error
+        try:
+            with raw:
+                if self.options.packing:
+                    with COMPRESSIONS[self.options.packing](raw, "wb") as packed:
+                        yield packed.write
+                else:
+                    yield raw.write
+        except BaseException:
+            files.delete_file(path)
+            raise
+
+
+def _selector(folder: str) -> Any:
+    return fs.FileSelector(folder, allow_not_found=True)
+
+
+def _encoded(batch: pa.RecordBatch, encoder: Encoder, task: str) -> Iterator[bytes]:
+    """The messages of a batch as a log has them."""
+    texts = batch.column("message").to_pylist()
+    try:
+        if None in texts:
+            raise LogError("NULL", number=texts.index(None) + 1, hint="filter it out, or make it '' if it is empty")
+        messages = to_messages(texts)
+    except LogError as error:
+        raise LogError(
+            f"in {_row(batch, error.number - 1, task)}: {error.message}",
+            number=error.number,
+            position=error.position,
+            hint=error.hint,
+        ) from error
+    for row, message in enumerate(messages):
+        try:
+            yield encoder.encode(message)
+        except CannotCarry as error:
+            raise CannotCarry(f"in {_row(batch, row, task)}: {error.message}", hint=error.hint) from error
+
+
+def _row(batch: pa.RecordBatch, row: int, task: str) -> str:
+    """Which message it is, as far as the columns tell."""
+    keys = [f"{key} {batch.column(key)[row]}" for key in _KEYS if key in batch.schema.names]
+    return ", ".join([task, *keys])
