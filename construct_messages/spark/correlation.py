@@ -1,9 +1,11 @@
-"""What an EXISTS body sees of the solution that it is asked about, beside what joining the two tells.
+"""What a part of a query must know of its surroundings, beside being joined with them.
 
-SPARQL 1.1 Query, section 18.6, substitutes the solution into the body. Most bodies need no substitution: evaluated
-once on their own and joined on the shared variables, they give the same answer. `dependent` names the variables for
-which that is not so; the evaluator hands their values down to the leaves. Sub-selects keep their scope: a variable
-that they do not project is another one, even of the same name. Pure algebra: no SQL and no pyspark.
+SPARQL 1.1 Query, section 18.6, substitutes a solution into the EXISTS body that it is asked about. Most bodies need
+no substitution: evaluated once on their own and joined on the shared variables, they give the same answer.
+`dependent` names the variables for which that is not so; the evaluator hands their values down to the leaves.
+Sub-selects keep their scope: a variable that they do not project is another one, even of the same name. And a path
+of any length between two variables begins where its partners in a join bind one of them. Pure algebra: no SQL and no
+pyspark.
 """
 
 from __future__ import annotations
@@ -156,5 +158,62 @@ def dependent(node: Node) -> Vars:
             return dependent(pattern) | (read - pattern.certain)
         case Slice(pattern):
             return dependent(pattern) | pattern.possible
+        case other:
+            assert_never(other)
+
+
+# --- paths --------------------------------------------------------------------------------------------------------
+
+
+def holds_path(node: Node) -> bool:
+    """Whether a property path is evaluated somewhere in a node: what it is joined with tells it where to begin."""
+    match node:
+        case Path():
+            return True
+        case Unit() | Bgp() | Star() | Graphs() | Values():
+            return False
+        case Join(left, right) | LeftJoin(left, right) | Union(left, right) | Minus(left, right):
+            return holds_path(left) or holds_path(right)
+        case (
+            Filter(pattern)
+            | Extend(pattern)
+            | Number(pattern)
+            | Group(pattern)
+            | Project(pattern)
+            | Distinct(pattern)
+            | OrderBy(pattern)
+            | Slice(pattern)
+        ):
+            return holds_path(pattern)
+        case other:
+            assert_never(other)
+
+
+def begins_nowhere(node: Node, bound: Vars) -> bool:
+    """Whether a path in a node has no end to begin from, if its partners in a join bind these variables.
+
+    >>> from construct_messages.spark.algebra import Closure, Link
+    >>> from construct_messages.terms import iri
+    >>> node = Path(Var("x"), Closure(Link(iri("urn:p")), "+"), Var("y"))
+    >>> begins_nowhere(node, frozenset()), begins_nowhere(node, frozenset({Var("y")}))
+    (True, False)
+    """
+    match node:
+        case Path(subject, _, object):
+            return isinstance(subject, Var) and isinstance(object, Var) and not {subject, object} & bound
+        case Unit() | Bgp() | Star() | Graphs() | Values():
+            return False
+        case Join(left, right):
+            return begins_nowhere(left, bound | right.certain) or begins_nowhere(right, bound | left.certain)
+        case Union(left, right):
+            return begins_nowhere(left, bound) or begins_nowhere(right, bound)
+        case LeftJoin(left) | Minus(left):
+            return begins_nowhere(left, bound)
+        case Filter(pattern) | Extend(pattern) | Number(pattern) | Distinct(pattern):
+            return begins_nowhere(pattern, bound)
+        case Project(pattern, kept):
+            return begins_nowhere(pattern, bound & frozenset(kept))
+        case Group(pattern) | OrderBy(pattern) | Slice(pattern):
+            return begins_nowhere(pattern, NOTHING)
         case other:
             assert_never(other)

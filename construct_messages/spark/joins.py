@@ -1,0 +1,311 @@
+"""Joins of solutions by SPARQL's compatibility: what is unbound on a side is compatible with any term on the other.
+
+SPARQL 1.1 Query, sections 18.3 and 18.5 (Join, LeftJoin, Minus). Relations of solutions only: no algebra nodes and no
+expressions but as SQL. A condition `a = b OR a IS NULL OR b IS NULL` has no key to join by, so the engine would
+compare every pair. Variables that every solution of both sides binds are keys as they are. For each of the others,
+solutions are split into those that bind it and those that do not, within one join: a solution stands under one key
+for partners that bind the variable, and under another for those that do not. Each pair of compatible solutions then
+meets under exactly one key, and each side is read once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import and_, or_
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from construct_messages.spark.algebra import Var, Vars, column
+
+_SPLIT: Final = 4
+"""Variables that a join splits by, each of which doubles a side; any further are compared where the keys have met."""
+
+_NEITHER: Final = ""  # keys that no term is
+_LEFT_ONLY: Final = "l"
+_RIGHT_ONLY: Final = "r"
+
+
+@dataclass(frozen=True)
+class Solutions:
+    """A bag of solutions, as a DataFrame and what is known of it.
+
+    Args:
+        frame: a string column for each possible variable, named by `algebra.column`, NULL where it is unbound; beside
+            them only the columns of `order`.
+        possible: the variables that have a column.
+        certain: those that no solution leaves unbound.
+        settled: whether evaluating the frame twice gives the same solutions; see `settle`.
+        order: the columns that tell the order of the solutions, each with whether it is descending.
+    """
+
+    frame: DataFrame
+    possible: Vars
+    certain: Vars
+    settled: bool = True
+    order: tuple[tuple[str, bool], ...] = ()
+
+    def only(self, variables: Vars) -> Solutions:
+        """The bindings of some variables, with the multiplicity of the solutions, in no order."""
+        kept = self.possible & variables
+        if kept == self.possible and not self.order:
+            return self
+        frame = self.frame.select(*names(kept))
+        return Solutions(frame, kept, self.certain & kept, self.settled)
+
+    def without(self, variables: Vars) -> Solutions:
+        """All but some variables, in the same order."""
+        gone = self.possible & variables
+        return replace(
+            self, frame=self.frame.drop(*names(gone)), possible=self.possible - gone, certain=self.certain - gone
+        )
+
+    def settle(self) -> Solutions:
+        """The same solutions whenever they are read: a relation that is not settled is computed now, once.
+
+        Random numbers, and what LIMIT leaves, would otherwise differ between two branches of one query.
+        """
+        return self if self.settled else replace(self, frame=self.frame.localCheckpoint(), settled=True)
+
+    def identified(self, by: Vars, tag: Var) -> Solutions:
+        """With one more variable that tells apart solutions of different bindings of `by`: a key without NULL."""
+        bindings = [F.coalesce(F.col(name), F.lit("")) for name in names(self.possible & by)]
+        key = F.concat_ws("\n", *bindings) if bindings else F.lit("")  # no term holds a line feed
+        frame = self.frame.select("*", key.alias(column(tag)))
+        return replace(self, frame=frame, possible=self.possible | {tag}, certain=self.certain | {tag})
+
+
+def bind(solutions: Solutions, variable: Var, value: Column, certain: bool = False) -> Solutions:
+    """One more variable; where solutions bind it already, those that are compatible with the value.
+
+    Args:
+        value: NULL leaves it unbound.
+        certain: whether it never is NULL.
+    """
+    name = column(variable)
+    if variable in solutions.possible:
+        there, new = F.col(name), F.col(_twin(variable))
+        frame = solutions.frame.select("*", value.alias(_twin(variable))).filter(_compatible(variable))
+        frame = frame.withColumn(name, F.coalesce(there, new)).drop(_twin(variable))
+    else:
+        frame = solutions.frame.select("*", value.alias(name))
+    sure = solutions.certain | {variable} if certain else solutions.certain
+    return replace(solutions, frame=frame, possible=solutions.possible | {variable}, certain=sure)
+
+
+def names(variables: Iterable[Var]) -> list[str]:
+    """Their columns, in a fixed order."""
+    return sorted(map(column, variables))
+
+
+def union(left: Solutions, right: Solutions) -> Solutions:
+    """The solutions of both."""
+    possible = left.possible | right.possible
+
+    def widened(side: Solutions) -> DataFrame:
+        if side.possible == possible and not side.order:
+            return side.frame
+        return side.frame.select(
+            *(
+                F.col(column(variable))
+                if variable in side.possible
+                else F.lit(None).cast("string").alias(column(variable))
+                for variable in sorted(possible)
+            )
+        )
+
+    frame = widened(left).unionByName(widened(right))
+    return Solutions(frame, possible, left.certain & right.certain, left.settled and right.settled)
+
+
+def join(left: Solutions, right: Solutions, overlapping: Vars | None = None) -> Solutions:
+    """The compatible pairs, merged; a cross product only where no variable is shared.
+
+    Args:
+        overlapping: keep only pairs that both bind one of these variables.
+    """
+    shared = left.possible & right.possible
+    equal = shared & left.certain & right.certain
+    unsure = sorted(shared - equal)
+    if not shared:
+        frame = left.frame.crossJoin(right.frame)
+    elif not unsure:
+        frame = left.frame.join(right.frame, names(equal))
+    else:
+        split = unsure[:_SPLIT]
+        left_frame, right_frame = left.frame, right.frame
+        for variable in split:
+            mine, yours = variable in left.certain, variable in right.certain
+            left_frame = _under_keys(left_frame, variable, mine, yours, _LEFT_ONLY, _RIGHT_ONLY)
+            right_frame = _under_keys(right_frame, variable, yours, mine, _RIGHT_ONLY, _LEFT_ONLY)
+        right_frame = _renamed(right_frame, unsure)
+        frame = left_frame.join(right_frame, [*names(equal), *map(_key, split)])
+        conditions = [_compatible(variable) for variable in unsure[_SPLIT:]]
+        if overlapping is not None and not overlapping & equal:
+            conditions.append(_overlap(variable for variable in unsure if variable in overlapping))
+        if conditions:
+            frame = frame.filter(reduce(and_, conditions))
+        frame = _merged(frame, left.possible | right.possible, unsure)
+    return Solutions(
+        frame, left.possible | right.possible, left.certain | right.certain, left.settled and right.settled
+    )
+
+
+def is_direct(left: Solutions, right: Solutions) -> bool:
+    """Whether `left_join` and `half_join` can be had: the right side binds all that is shared."""
+    return left.possible & right.possible <= right.certain
+
+
+def left_join(left: Solutions, right: Solutions, condition: str | None = None) -> Solutions:
+    """Each left solution merged with the compatible right ones that meet `condition`, or alone.
+
+    Args:
+        right: binds all shared variables, see `is_direct`.
+        condition: SQL over the columns of both sides; of the shared variables, only those that the left side binds
+            too may occur.
+    """
+    shared = left.possible & right.possible
+    unsure = sorted(shared - left.certain)
+    if shared and not unsure and condition is None:
+        frame = left.frame.join(right.frame, names(shared), "left")
+    else:
+        partner, conditions = _partner(left, right)
+        if condition is not None:
+            conditions.append(F.expr(condition))
+        frame = left.frame.join(partner, reduce(and_, conditions, F.lit(True)), "left")
+        frame = _merged(frame, left.possible | right.possible, unsure)
+    return Solutions(frame, left.possible | right.possible, left.certain, left.settled and right.settled)
+
+
+def half_join(left: Solutions, right: Solutions, keep: bool, condition: str | None = None) -> Solutions:
+    """The left solutions that have a compatible right one which meets `condition`, or that have none.
+
+    Args:
+        keep: whether those that have one are kept, or the others.
+        right, condition: as in `left_join`.
+    """
+    how = "left_semi" if keep else "left_anti"
+    shared = left.possible & right.possible
+    if shared and shared <= left.certain and condition is None:
+        frame = left.frame.join(right.frame, names(shared), how)
+    else:
+        partner, conditions = _partner(left, right if condition is not None else right.only(shared))
+        if condition is not None:
+            conditions.append(F.expr(condition))
+        frame = left.frame.join(partner, reduce(and_, conditions, F.lit(True)), how)
+    return replace(left, frame=frame, settled=left.settled and right.settled)
+
+
+def mark(left: Solutions, right: Solutions, marked: Var, true: str, false: str) -> Solutions:
+    """Each left solution once, with one more variable: `true` if there is a compatible right one, else `false`.
+
+    Args:
+        right: shares at least one variable, and both sides bind all that are shared.
+        true, false: terms.
+    """
+    shared = names(left.possible & right.possible)
+    found = right.frame.select(*shared).distinct().withColumn("found", F.lit(True))
+    value = F.when(F.col("found"), F.lit(true)).otherwise(F.lit(false))
+    frame = left.frame.join(found, shared, "left").withColumn(column(marked), value).drop("found")
+    settled = left.settled and right.settled
+    return replace(
+        left, frame=frame, possible=left.possible | {marked}, certain=left.certain | {marked}, settled=settled
+    )
+
+
+def minus(left: Solutions, right: Solutions, within: Vars, tag: Var) -> Solutions:
+    """The left solutions without those that share a bound variable with a compatible right one.
+
+    Args:
+        within: variables that must agree and do not count as shared.
+        tag: a variable that neither side has.
+    """
+    shared = left.possible & right.possible
+    counting = shared - within
+    if not counting:
+        return left
+    right = right.only(shared)
+    if is_direct(left, right):
+        if counting & left.certain:
+            return half_join(left, right, keep=False)
+        bound = " OR ".join(f"{name} IS NOT NULL" for name in names(counting))
+        return half_join(left, right, keep=False, condition=f"({bound})")
+    left = left.settle().identified(left.possible, tag)
+    gone = join(left, right, overlapping=counting).only(frozenset({tag}))
+    return half_join(left, gone, keep=False).without(frozenset({tag}))
+
+
+def _under_keys(
+    frame: DataFrame, variable: Var, certain: bool, partner_certain: bool, alone: str, partner_alone: str
+) -> DataFrame:
+    """The solutions under each key of `variable` at which they meet compatible partners.
+
+    A solution that binds it meets partners of the same term at that term, and those that leave it unbound at `alone`;
+    one that leaves it unbound meets those that bind it at `partner_alone`, and the others at a key of their own.
+    """
+    value = F.col(column(variable))
+    if_bound = [value] if partner_certain else [value, F.lit(alone)]
+    if_unbound = [F.lit(partner_alone)] if partner_certain else [F.lit(partner_alone), F.lit(_NEITHER)]
+    if partner_certain:
+        key = value if certain else F.coalesce(value, if_unbound[0])
+    else:
+        keys = F.array(*if_bound)
+        key = F.explode(keys if certain else F.when(value.isNull(), F.array(*if_unbound)).otherwise(keys))
+    return frame.select("*", key.alias(_key(variable)))
+
+
+def _partner(left: Solutions, right: Solutions) -> tuple[DataFrame, list[Column]]:
+    """The right side of a join in which each left solution stands under one key, and the conditions to join on.
+
+    What only the right side is sure to bind stands there under its term and under the key of unbound left solutions.
+    """
+    frame = right.frame
+    conditions = []
+    unsure = sorted((left.possible & right.possible) - left.certain)
+    for variable in unsure[:_SPLIT]:
+        keys = F.array(F.col(column(variable)), F.lit(_NEITHER))
+        frame = frame.select("*", F.explode(keys).alias(_key(variable)))
+        conditions.append(F.coalesce(F.col(column(variable)), F.lit(_NEITHER)) == F.col(_key(variable)))
+    conditions += [_compatible(variable) for variable in unsure[_SPLIT:]]
+    shared = sorted(left.possible & right.possible)
+    conditions += [F.col(column(one)) == F.col(_twin(one)) for one in shared if one in left.certain]
+    return _renamed(frame, shared), conditions
+
+
+def _renamed(frame: DataFrame, shared: Iterable[Var]) -> DataFrame:
+    return frame.withColumnsRenamed({column(variable): _twin(variable) for variable in shared})
+
+
+def _merged(frame: DataFrame, possible: Vars, unsure: Iterable[Var]) -> DataFrame:
+    """The columns of the variables, each from the side that binds it."""
+    twins = set(unsure)
+    return frame.select(
+        *(
+            F.coalesce(F.col(column(variable)), F.col(_twin(variable))).alias(column(variable))
+            if variable in twins
+            else F.col(column(variable))
+            for variable in sorted(possible)
+        )
+    )
+
+
+def _compatible(variable: Var) -> Column:
+    mine, yours = F.col(column(variable)), F.col(_twin(variable))
+    return mine.isNull() | yours.isNull() | (mine == yours)
+
+
+def _overlap(variables: Iterable[Var]) -> Column:
+    both = (F.col(column(variable)).isNotNull() & F.col(_twin(variable)).isNotNull() for variable in variables)
+    return reduce(or_, both, F.lit(False))
+
+
+def _twin(variable: Var) -> str:
+    """The column of a variable that the other side has too."""
+    return "r" + column(variable)
+
+
+def _key(variable: Var) -> str:
+    return "k" + column(variable)

@@ -1,0 +1,554 @@
+"""The solutions of a plan: each node of the algebra as an operation on DataFrames.
+
+SPARQL 1.1 Query, section 18.6. What SQL an expression is belongs to `expressions`, how solutions join to `joins`,
+where triples match to `scans`, `stars` and `paths`. Nothing is collected here, and no Python runs on solutions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from itertools import count
+from typing import Final, assert_never
+
+from pyspark.sql import Column, DataFrame, Window, WindowSpec
+from pyspark.sql import functions as F
+
+from construct_messages.spark import expressions
+from construct_messages.spark.algebra import (
+    Aggregation,
+    Bgp,
+    Call,
+    Constant,
+    Dataset,
+    Distinct,
+    Exists,
+    Expression,
+    Extend,
+    Filter,
+    Graphs,
+    Group,
+    Join,
+    LeftJoin,
+    Minus,
+    Node,
+    Number,
+    OrderBy,
+    Path,
+    Plan,
+    Position,
+    Project,
+    Slice,
+    Star,
+    Triple,
+    Union,
+    Unit,
+    Values,
+    Var,
+    Vars,
+    column,
+    variables,
+)
+from construct_messages.spark.correlation import (
+    NOTHING,
+    begins_nowhere,
+    conjunction,
+    conjuncts,
+    dependent,
+    exists_in,
+    holds_path,
+    mentions,
+    replaced,
+    volatile,
+)
+from construct_messages.spark.joins import (
+    Solutions,
+    bind,
+    half_join,
+    is_direct,
+    join,
+    left_join,
+    mark,
+    minus,
+    names,
+    union,
+)
+from construct_messages.spark.paths import path
+from construct_messages.spark.scans import named_graphs, scan
+from construct_messages.spark.stars import star
+from construct_messages.spark.table import QuadTable
+from construct_messages.spark.values import literal
+from construct_messages.terms import XSD, Term
+from construct_messages.terms import literal as literal_term
+
+_TRUE: Final = literal_term("true", datatype=f"{XSD}boolean")
+_FALSE: Final = literal_term("false", datatype=f"{XSD}boolean")
+_INTEGER: Final = f'"^^<{XSD}integer>'
+_UNSETTLED: Final = {"SUM", "AVG", "SAMPLE", "GROUP_CONCAT"}
+"""Aggregates whose value depends on the order in which a group is read."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How far evaluation may go.
+
+    Args:
+        max_path_rounds: the longest path, in steps, that `*` and `+` follow; a longer one is an error.
+        allow_full_closure: whether `*` and `+` may be computed between all nodes of the data, where neither end of
+            the path is known.
+    """
+
+    max_path_rounds: int = 1000
+    allow_full_closure: bool = False
+
+
+def evaluate(plan: Plan, table: QuadTable, options: Options | None = None) -> DataFrame:
+    """The solutions of a query.
+
+    Args:
+        plan: what `plan.plan` made, best after `optimize.optimize`.
+        table: the quads.
+        options: limits, see `Options`.
+
+    Returns:
+        a DataFrame with a string column for each of the plan's variables, named by `algebra.column`; NULL is unbound.
+        For ASK a frame without columns, of one solution if the answer is true and none if it is false.
+
+    Raises:
+        UnsupportedQuery: a part of the query that is not evaluated here; before any job runs.
+    """
+    evaluation = _Evaluation(table, plan.dataset, options or Options())
+    solutions = evaluation.solutions(plan.pattern)
+    if plan.form == "ASK":
+        return solutions.frame.limit(1).select()
+    frame = solutions.frame.orderBy(*_ordering(solutions)) if solutions.order else solutions.frame
+    return frame.select(*(_column_or_null(Var(name), solutions) for name in plan.variables))
+
+
+@dataclass(frozen=True)
+class _Seed:
+    """The bindings that an EXISTS body is evaluated for, at once.
+
+    Args:
+        solutions: the distinct bindings, and `tag`.
+        tag: what tells them apart, in all solutions of the body.
+        bound: the variables they are of.
+    """
+
+    solutions: Solutions
+    tag: Var
+    bound: Vars
+
+
+@dataclass(frozen=True)
+class _Evaluation:
+    """The evaluation of one query, or of one EXISTS body for a seed.
+
+    Args:
+        seed: with a seed, every leaf is joined with it, so that conditions at any depth see its bindings, and all
+            that counts, cuts or subtracts does so for each of its solutions apart.
+        numbers: for names that nothing else of the query has.
+    """
+
+    table: QuadTable
+    dataset: Dataset
+    options: Options
+    seed: _Seed | None = None
+    numbers: Iterator[int] = field(default_factory=count)
+
+    def solutions(self, node: Node, known: tuple[Solutions, ...] = ()) -> Solutions:
+        """The solutions of a node.
+
+        Args:
+            known: relations that the result is going to be joined with. Solutions that none of theirs is compatible
+                with may be left out: where a path begins is taken from there.
+        """
+        match node:
+            case Unit():
+                return self._leaf(Solutions(self._unit(), NOTHING, NOTHING))
+            case Bgp(patterns):
+                return reduce(join, [*self._seeds(), *map(self._triples, patterns)])
+            case Star():
+                frame = star(node, self.table, self.dataset)
+                return self._leaf(Solutions(frame, node.possible, node.certain))
+            case Path():
+                return self._path(node, known)
+            case Graphs(graph):
+                return self._leaf(self._graphs(graph))
+            case Values():
+                return self._leaf(self._values(node))
+            case Join():
+                return self._join(list(_operands(node)), known)
+            case LeftJoin(left, right, condition):
+                return self._left_join(self._bag(left, known), right, condition)
+            case Union(left, right):
+                return union(self._bag(left, known), self._bag(right, known))
+            case Minus(left, right, within):
+                return self._minus(node, self._bag(left, known), right, within)
+            case Filter(pattern, condition):
+                return self._filter(self.solutions(pattern, known), conjuncts(condition))
+            case Extend(pattern, variable, expression):
+                return self._extend(self.solutions(pattern, known), variable, expression)
+            case Number(pattern, variable):
+                return self._number(self.solutions(pattern, known), variable)
+            case Group():
+                return self._leaf(self._group(node))
+            case Project(pattern, kept):
+                return self._leaf(self._project(pattern, frozenset(kept), known))
+            case Distinct(pattern):
+                return self._distinct(self.solutions(pattern, known))
+            case OrderBy(pattern, conditions):
+                return self._order(self._bag(pattern), conditions)
+            case Slice():
+                return self._slice(node)
+            case other:
+                assert_never(other)
+
+    def _bag(self, node: Node, known: tuple[Solutions, ...] = ()) -> Solutions:
+        """The solutions in no order."""
+        solutions = self.solutions(node, known)
+        return solutions.only(solutions.possible)
+
+    def _new(self, letter: str) -> Var:
+        return Var(f".{letter}{next(self.numbers)}")
+
+    # --- leaves ---------------------------------------------------------------------------------------------------
+
+    def _unit(self) -> DataFrame:
+        return self.table.frame.sparkSession.range(1).select()
+
+    def _seeds(self) -> tuple[Solutions, ...]:
+        return (self.seed.solutions,) if self.seed else ()
+
+    def _leaf(self, solutions: Solutions) -> Solutions:
+        return join(self.seed.solutions, solutions.only(solutions.possible)) if self.seed else solutions
+
+    def _triples(self, pattern: Triple) -> Solutions:
+        frame = scan(pattern, self.table, self.dataset)
+        bound = variables(pattern.positions)
+        return Solutions(frame, bound, bound)
+
+    def _path(self, node: Path, known: tuple[Solutions, ...]) -> Solutions:
+        """A path, from where a bound end is known: the values of its variable in what it is to be joined with."""
+        seeds = None
+        for relation in (*known, *self._seeds()):
+            if ends := variables((node.subject, node.object)) & relation.certain:
+                seeds = relation.frame.select(*names(ends | (variables((node.graph,)) & relation.certain))).distinct()
+                break
+        frame = path(
+            node,
+            self.table,
+            self.dataset,
+            seeds=seeds,
+            max_rounds=self.options.max_path_rounds,
+            allow_full_closure=self.options.allow_full_closure,
+        )
+        return self._leaf(Solutions(frame, node.possible, node.certain))
+
+    def _graphs(self, graph: Position) -> Solutions:
+        frame = named_graphs(self.table, self.dataset)
+        if isinstance(graph, Var):
+            bound = frozenset({graph})
+            return Solutions(frame.withColumnRenamed("graph", column(graph)), bound, bound)
+        return Solutions(frame.filter(F.col("graph") == F.lit(graph)).limit(1).select(), NOTHING, NOTHING)
+
+    def _values(self, node: Values) -> Solutions:
+        if not node.solutions:
+            frame = self._unit().limit(0).select(*(_null(variable) for variable in node.variables))
+        elif not node.variables:
+            frame = self.table.frame.sparkSession.range(len(node.solutions)).select()
+        else:
+            # an inline table is one the optimizer knows the size of
+            solutions = ", ".join(f"({', '.join(map(_literal_or_null, one))})" for one in node.solutions)
+            columns = ", ".join(map(column, node.variables))
+            frame = self.table.frame.sparkSession.sql(f"SELECT * FROM VALUES {solutions} AS t({columns})")
+        return Solutions(frame, node.possible, node.certain)
+
+    # --- joins ----------------------------------------------------------------------------------------------------
+
+    def _join(self, operands: list[Node], known: tuple[Solutions, ...]) -> Solutions:
+        """All operands joined: those that share a variable with what is there first, paths when they can begin."""
+        solutions: Solutions | None = None
+        while operands:
+            bound = NOTHING.union(*(relation.certain for relation in (*known, *self._seeds())))
+            there = NOTHING
+            if solutions is not None:
+                bound, there = bound | solutions.certain, solutions.possible
+            node = min(operands, key=lambda one: (begins_nowhere(one, bound), bool(there) and not there & one.possible))
+            operands.remove(node)
+            if solutions is None:
+                solutions = self._bag(node, known)
+            else:
+                solutions, more = self._joinable(solutions, node)
+                solutions = join(solutions, self._bag(node, (*more, *known)))
+        assert solutions is not None, "a join has operands"
+        return solutions
+
+    def _joinable(self, left: Solutions, right: Node) -> tuple[Solutions, tuple[Solutions, ...]]:
+        """The left side of a join as it can be read for the paths of the right side, too."""
+        if not holds_path(right):
+            return left, ()
+        left = left.settle()
+        return left, (left,)
+
+    def _left_join(self, left: Solutions, right_node: Node, condition: Expression | None) -> Solutions:
+        left, known = self._joinable(left, right_node)
+        right = self._bag(right_node, known)
+        conditions = () if condition is None else conjuncts(condition)
+        # what concerns the right side only narrows it
+        own = tuple(one for one in conditions if mentions(one) & left.possible <= right.certain)
+        if own:
+            right = self._filter(right, own)
+        rest = conjunction(tuple(one for one in conditions if one not in own))
+        unsure = (left.possible & right.possible) - left.certain
+        if is_direct(left, right) and (rest is None or (_is_sql(rest) and not mentions(rest) & unsure)):
+            return left_join(left, right, None if rest is None else expressions.condition(rest))
+        tag = self._new("t")
+        tagged = left.settle().identified(left.possible, tag)
+        matches = join(tagged, right)
+        if rest is not None:
+            matches = self._filter(matches, conjuncts(rest))
+        matches = matches.settle()
+        alone = half_join(tagged, matches.only(frozenset({tag})), keep=False)
+        return union(matches, alone).only(left.possible | right.possible)
+
+    def _minus(self, node: Minus, left: Solutions, right_node: Node, within: Vars) -> Solutions:
+        left, known = self._joinable(left, right_node)
+        right = self._bag(right_node, known)
+        if self.seed:
+            # what the seed brings to a side does not make it share variables with the other
+            own = node.left.possible & node.right.possible
+            within = within | {self.seed.tag} | (self.seed.bound - own)
+        return minus(left, right, within, self._new("t"))
+
+    # --- conditions and expressions -------------------------------------------------------------------------------
+
+    def _filter(self, solutions: Solutions, conditions: tuple[Expression, ...]) -> Solutions:
+        plain = conjunction(tuple(one for one in conditions if not exists_in(one)))
+        if plain is not None:
+            frame = solutions.frame.filter(expressions.condition(plain))
+            solutions = replace(solutions, frame=frame, settled=solutions.settled and not volatile(plain))
+        for one in conditions:
+            match one:
+                case Exists(body):
+                    solutions = self._exists(solutions, body, keep=True)
+                case Call("!", (Exists(body),)):
+                    solutions = self._exists(solutions, body, keep=False)
+                case _ if exists_in(one):
+                    marked, condition = self._marked(solutions, one)
+                    solutions = self._filter(marked, (condition,)).without(marked.possible - solutions.possible)
+        return solutions
+
+    def _exists(self, solutions: Solutions, body: Node, keep: bool) -> Solutions:
+        """The solutions for which the body has a solution, or has none."""
+        match body:
+            case Filter(pattern, condition) if self._asks_alone(solutions, pattern):
+                conditions = conjuncts(condition)
+                own = tuple(one for one in conditions if mentions(one) & solutions.possible <= pattern.certain)
+                across = conjunction(tuple(one for one in conditions if one not in own))
+                if across is not None and _is_sql(across):
+                    shared = mentions(across) & pattern.possible & solutions.possible
+                    if shared <= solutions.certain:
+                        left, known = self._joinable(solutions, pattern)
+                        right = self._unseeded()._filter(self._unseeded()._bag(pattern, known), own)
+                        return half_join(left, right, keep, expressions.condition(across))
+        left, right = self._asked(solutions, body)
+        return half_join(left, right, keep).without(left.possible - solutions.possible)
+
+    def _marked(self, solutions: Solutions, expression: Expression) -> tuple[Solutions, Expression]:
+        """The expression with a variable for each EXISTS, and the solutions with those variables."""
+        variables: dict[Exists, Var] = {}
+        for exists in dict.fromkeys(exists_in(expression)):
+            variables[exists] = marked = self._new("e")
+            left, right = self._asked(solutions, exists.pattern, keys=True)
+            tags = left.possible - solutions.possible
+            solutions = mark(left, right, marked, _TRUE, _FALSE).without(tags)
+        return solutions, replaced(expression, variables.__getitem__)
+
+    def _asks_alone(self, solutions: Solutions, body: Node) -> bool:
+        """Whether the body can be evaluated without the solutions, and joined with them directly."""
+        dependencies = dependent(body) & solutions.possible
+        return not dependencies and body.possible & solutions.possible <= body.certain
+
+    def _asked(self, solutions: Solutions, body: Node, keys: bool = False) -> tuple[Solutions, Solutions]:
+        """The solutions, and what they are compatible with if the body has a solution for them.
+
+        Args:
+            keys: whether the two must share a variable, and each bind all they share.
+        """
+        shared = body.possible & solutions.possible
+        if self._asks_alone(solutions, body) and (not keys or (shared and shared <= solutions.certain)):
+            left, known = self._joinable(solutions, body)
+            return left, self._unseeded()._bag(body, known).only(shared)
+        bound = (body.possible | dependent(body)) & solutions.possible
+        tag = self._new("t")
+        left = solutions.settle().identified(bound, tag)
+        seeds = left.only(bound | {tag})
+        seed = _Seed(replace(seeds, frame=seeds.frame.distinct()), tag, bound)
+        return left, replace(self, seed=seed)._bag(body).only(frozenset({tag}))
+
+    def _unseeded(self) -> _Evaluation:
+        return replace(self, seed=None)
+
+    def _extend(self, solutions: Solutions, variable: Var, expression: Expression) -> Solutions:
+        marked, value = self._marked(solutions, expression)
+        certain = isinstance(value, Constant) or (isinstance(value, Var) and value in marked.certain)
+        extended = bind(marked, variable, F.expr(expressions.term(value)), certain)
+        extended = extended.without(marked.possible - solutions.possible)
+        return replace(extended, settled=extended.settled and not volatile(value))
+
+    def _number(self, solutions: Solutions, variable: Var) -> Solutions:
+        numbered = bind(solutions, variable, F.monotonically_increasing_id().cast("string"), certain=True)
+        return replace(numbered, settled=False)
+
+    # --- groups ---------------------------------------------------------------------------------------------------
+
+    def _group(self, node: Group) -> Solutions:
+        solutions = self._bag(node.pattern)
+        inside = node.pattern.possible
+        aggregates = []
+        for variable, aggregation in node.aggregates:
+            argument = aggregation.argument
+            if argument is not None and (exists_in(argument) or volatile(argument)):
+                # Spark aggregates neither
+                value = self._new("a")
+                solutions = self._extend(solutions, value, argument)
+                aggregation = replace(aggregation, argument=value)
+            aggregates.append((variable, aggregation))
+        keys = frozenset(node.keys) & solutions.possible
+        if self.seed:
+            keys |= {self.seed.tag}
+        values = [F.expr(_aggregate(one, inside)).alias(column(variable)) for variable, one in aggregates]
+        settled = solutions.settled and not any(one.name in _UNSETTLED for _, one in aggregates)
+        counts = frozenset(variable for variable, one in aggregates if one.name == "COUNT")
+        bound = frozenset(variable for variable, _ in aggregates)
+
+        def grouped(keys: Vars, frame: DataFrame) -> Solutions:
+            if values:
+                frame = frame.groupBy(*names(keys)).agg(*values)
+            elif keys:
+                frame = frame.select(*names(keys)).distinct()
+            else:
+                frame = self._unit()
+            return Solutions(frame, keys | bound, (keys & solutions.certain) | counts, settled)
+
+        groups = grouped(keys, solutions.frame)
+        if self.seed and not node.keys:
+            # a group of no solution for each binding that has none
+            empty = grouped(NOTHING, solutions.frame.limit(0))
+            groups = groups.settle()
+            rest = half_join(self.seed.solutions.only(frozenset({self.seed.tag})), groups, keep=False)
+            groups = union(groups, join(rest, empty))
+        return groups
+
+    # --- sequences ------------------------------------------------------------------------------------------------
+
+    def _project(self, pattern: Node, kept: Vars, known: tuple[Solutions, ...]) -> Solutions:
+        inside = self
+        if self.seed:
+            # variables that are not projected are others than those outside
+            bound, tag = self.seed.bound & kept, self.seed.tag
+            inside = replace(self, seed=_Seed(self.seed.solutions.only(bound | {tag}), tag, bound))
+            kept |= {tag}
+        solutions = inside.solutions(pattern, tuple(relation.only(kept) for relation in known))
+        return solutions.without(solutions.possible - kept)
+
+    def _distinct(self, solutions: Solutions) -> Solutions:
+        if not solutions.possible:
+            frame = solutions.frame.limit(1)
+        elif solutions.order:
+            first = Window.partitionBy(*names(solutions.possible)).orderBy(*_ordering(solutions))
+            frame = _ranked(solutions.frame, first).filter(f"{_RANK} = 1").drop(_RANK)
+        else:
+            frame = solutions.frame.distinct()
+        return replace(solutions, frame=frame)
+
+    def _order(self, solutions: Solutions, conditions: tuple[tuple[Expression, bool], ...]) -> Solutions:
+        order: list[tuple[str, bool]] = []
+        keys: list[Column] = []
+        marked = solutions
+        for expression, descending in conditions:
+            marked, value = self._marked(marked, expression)
+            for key in expressions.order(value):
+                order.append((f"o{next(self.numbers)}", descending))
+                keys.append(F.expr(key).alias(order[-1][0]))
+        ordered = replace(marked, frame=marked.frame.select("*", *keys), order=tuple(order))
+        settled = solutions.settled and not any(volatile(expression) for expression, _ in conditions)
+        return replace(ordered.without(marked.possible - solutions.possible), settled=settled)
+
+    def _slice(self, node: Slice) -> Solutions:
+        solutions = self.solutions(node.pattern)
+        within = frozenset(node.within) & solutions.possible
+        if self.seed:
+            within |= {self.seed.tag}
+        ordering = _ordering(solutions)
+        if within:
+            window = Window.partitionBy(*names(within)).orderBy(*(ordering or [F.lit(0)]))
+            frame = _ranked(solutions.frame, window).filter(F.col(_RANK) > node.offset)
+            if node.limit is not None:
+                frame = frame.filter(F.col(_RANK) <= node.offset + node.limit)
+            frame = frame.drop(_RANK)
+        else:
+            frame = solutions.frame.orderBy(*ordering) if ordering else solutions.frame
+            if node.offset:
+                frame = frame.offset(node.offset)
+            if node.limit is not None:
+                frame = frame.limit(node.limit)
+        return replace(solutions, frame=frame, settled=False)
+
+
+_RANK: Final = "rank"
+
+
+def _ranked(frame: DataFrame, window: WindowSpec) -> DataFrame:
+    return frame.select("*", F.row_number().over(window).alias(_RANK))
+
+
+def _ordering(solutions: Solutions) -> list[Column]:
+    return [
+        F.col(name).desc_nulls_last() if descending else F.col(name).asc_nulls_first()
+        for name, descending in solutions.order
+    ]
+
+
+def _aggregate(aggregation: Aggregation, inside: Vars) -> str:
+    """The SQL of an aggregate; which columns make a solution is known only here.
+
+    Args:
+        inside: the variables of the pattern that is grouped.
+    """
+    if aggregation.argument is not None or not aggregation.distinct:
+        return expressions.aggregate(aggregation)
+    solution = names(variable for variable in inside if not variable.hidden)
+    counted = f"COUNT(DISTINCT STRUCT({', '.join(solution)}))" if solution else "LEAST(COUNT(*), 1)"
+    return f"CONCAT('\"', CAST({counted} AS STRING), {literal(_INTEGER)})"
+
+
+def _null(variable: Var) -> Column:
+    return F.lit(None).cast("string").alias(column(variable))
+
+
+def _column_or_null(variable: Var, solutions: Solutions) -> Column:
+    return F.col(column(variable)) if variable in solutions.possible else _null(variable)
+
+
+def _literal_or_null(term: Term | None) -> str:
+    return "CAST(NULL AS STRING)" if term is None else literal(term)
+
+
+def _is_sql(condition: Expression) -> bool:
+    """Whether Spark can join on it."""
+    return not exists_in(condition) and not volatile(condition)
+
+
+# --- the shape of a query -----------------------------------------------------------------------------------------
+
+
+def _operands(node: Node) -> Iterator[Node]:
+    """What a tree of joins joins; nothing of what binds nothing."""
+    if isinstance(node, Join):
+        yield from _operands(node.left)
+        yield from _operands(node.right)
+    else:
+        yield node
