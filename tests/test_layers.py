@@ -41,7 +41,7 @@ SPARK_FLOORS = [
         "groups",
         "plan / optimize / values / correlation",
         "numbers / datetimes",
-        "comparisons / strings / iris",
+        "comparisons / arithmetic / strings / iris",
         "functions / aggregates",
         "expressions",
         "session / table",
