@@ -11,11 +11,22 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
-from construct_messages.errors import SparkUnavailable
+from construct_messages.errors import (
+    CannotCarry,
+    ConstructMessagesError,
+    LimitExceeded,
+    LogError,
+    Position,
+    QuadsError,
+    SparkUnavailable,
+    UsageError,
+    ValueOutOfRange,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -93,3 +104,88 @@ def local_session(master: str = "local[*]", settings: Mapping[str, str] | None =
     for name, value in {**quiet, **(settings or {})}.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """What an action on a DataFrame raises, as an error of this package where it is one.
+
+    SQL raises such errors by `raise_error('ClassName: message')`, Python workers as they are; both arrive inside an
+    exception of Spark's. So do the commonest failures of Spark's own that a user can mend. All others pass unchanged.
+
+    Raises:
+        ConstructMessagesError: what `raise_error` named; UsageError, a path; QuadsError, a file that cannot be read.
+    """
+    try:
+        yield
+    except _exceptions() as exception:
+        if (error := _error_in(str(exception))) is None:
+            raise
+        raise error from exception
+
+
+def _exceptions() -> tuple[type[Exception], ...]:
+    from pyspark.errors import PySparkException
+
+    if find_spec("py4j") is None:  # the client of Spark Connect alone comes without
+        return (PySparkException,)
+    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # py4j has no types
+
+    return (PySparkException, Py4JJavaError)
+
+
+_RAISED: Final = {
+    error.__name__: error for error in (CannotCarry, LimitExceeded, QuadsError, UsageError, ValueOutOfRange)
+}
+# by raise_error, which ends with its SQLSTATE, or the last lines of a worker's traceback
+_OWN: Final = re.compile(
+    rf"(?:\[USER_RAISED_EXCEPTION\] |^construct_messages\.errors\.)({'|'.join(_RAISED)}|LogError): "
+    r"(.*?)(?:\n  hint: ([^\n]*?))?\s*(?: SQLSTATE: P0001|\n\s*at [\w.$]+\(|\n\n|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
+_IN_LOG: Final = re.compile(r"(?:line (\d+), column (\d+): )?message (\d+): (.*)", re.DOTALL)
+_MENDABLE: Final[tuple[tuple[re.Pattern[str], Callable[[str], ConstructMessagesError]], ...]] = (
+    (
+        re.compile(r"\[PATH_NOT_FOUND\] Path does not exist: (.*?)\. SQLSTATE"),
+        lambda path: UsageError(f"{path} does not exist"),
+    ),
+    (
+        re.compile(r"\[PATH_ALREADY_EXISTS\] Path (.*?) already exists\."),
+        lambda path: UsageError(f"{path} exists already", hint="choose another path, or ask for it to be overwritten"),
+    ),
+    (
+        re.compile(r"\[FAILED_READ_FILE[.\w]*\] Encountered error while reading file (.*?)\. "),
+        lambda file: QuadsError(f"{file} cannot be read", hint="check that it is whole, and packed as its name says"),
+    ),
+    (
+        re.compile(r"No FileSystem for scheme \"([^\"]+)\"|Class org\.apache\.hadoop\.fs\.(\w+)\.\w+ not found"),
+        lambda scheme: UsageError(
+            f"Spark has no file system for {scheme}:",
+            hint="start it with the connector as a package (for s3a: --packages org.apache.hadoop:hadoop-aws:VERSION)",
+        ),
+    ),
+)
+
+
+def _error_in(text: str) -> ConstructMessagesError | None:
+    r"""The error of this package that the text of an exception of Spark's tells.
+
+    >>> _error_in("[USER_RAISED_EXCEPTION] QuadsError: a.nt: no triple\n  hint: mend it SQLSTATE: P0001")
+    QuadsError('a.nt: no triple')
+    >>> _error_in("[DIVIDE_BY_ZERO] Division by zero.") is None
+    True
+    """
+    if own := _OWN.search(text):
+        name, message, hint = own.groups()
+        if name == "LogError":
+            log = _IN_LOG.fullmatch(message)
+            if log is None:
+                return None
+            line, column, number, message = log.groups()
+            position = Position(int(line), int(column)) if line else None
+            return LogError(message, number=int(number), position=position, hint=hint)
+        return _RAISED[name](message, hint=hint)
+    for pattern, error in _MENDABLE:
+        if found := pattern.search(text):
+            return error(next(filter(None, found.groups())))
+    return None
