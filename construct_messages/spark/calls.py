@@ -25,7 +25,7 @@ FUNCTIONS: Final = frozenset(
         *("STRSTARTS", "STRENDS", "STRBEFORE", "STRAFTER", "YEAR", "MONTH", "DAY", "HOURS", "MINUTES"),
         *("SECONDS", "TIMEZONE", "TZ", "NOW", "UUID", "STRUUID", "MD5", "SHA1", "SHA256", "SHA384", "SHA512"),
         *("COALESCE", "IF", "STRLANG", "STRDT", "SAMETERM", "ISIRI", "ISBLANK", "ISLITERAL", "ISNUMERIC"),
-        *("REGEX"),
+        "REGEX",
     )
 )
 _SAME: Final = {"URI": "IRI", "ISURI": "ISIRI"}
