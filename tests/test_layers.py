@@ -44,7 +44,7 @@ SPARK_FLOORS = [
         "comparisons / arithmetic / strings / iris",
         "functions / aggregates",
         "expressions",
-        "session / table",
+        "session / table / solutions",
         "scans / joins / quads / logs",
         "paths / stars",
         "relations",

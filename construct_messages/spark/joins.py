@@ -11,7 +11,7 @@ meets under exactly one key, and each side is read once.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from operator import and_, or_
 from typing import Final
@@ -20,6 +20,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from construct_messages.spark.algebra import Var, Vars, column
+from construct_messages.spark.solutions import Solutions, names, null
 
 _SPLIT: Final = 4
 """Variables that a join splits by, each of which doubles a side; any further are compared where the keys have met."""
@@ -27,78 +28,6 @@ _SPLIT: Final = 4
 _NEITHER: Final = ""  # keys that no term is
 _LEFT_ONLY: Final = "l"
 _RIGHT_ONLY: Final = "r"
-
-
-@dataclass(frozen=True)
-class Solutions:
-    """A bag of solutions, as a DataFrame and what is known of it.
-
-    Args:
-        frame: a string column for each possible variable, named by `algebra.column`, NULL where it is unbound; beside
-            them only the columns of `order`.
-        possible: the variables that have a column.
-        certain: those that no solution leaves unbound.
-        settled: whether evaluating the frame twice gives the same solutions; see `settle`.
-        order: the columns that tell the order of the solutions, each with whether it is descending.
-    """
-
-    frame: DataFrame
-    possible: Vars
-    certain: Vars
-    settled: bool = True
-    order: tuple[tuple[str, bool], ...] = ()
-
-    def only(self, variables: Vars) -> Solutions:
-        """The bindings of some variables, with the multiplicity of the solutions, in no order."""
-        kept = self.possible & variables
-        if kept == self.possible and not self.order:
-            return self
-        frame = self.frame.select(*names(kept))
-        return Solutions(frame, kept, self.certain & kept, self.settled)
-
-    def without(self, variables: Vars) -> Solutions:
-        """All but some variables, in the same order."""
-        gone = self.possible & variables
-        return replace(
-            self, frame=self.frame.drop(*names(gone)), possible=self.possible - gone, certain=self.certain - gone
-        )
-
-    def settle(self) -> Solutions:
-        """The same solutions whenever they are read: a relation that is not settled is computed now, once.
-
-        Random numbers, and what LIMIT leaves, would otherwise differ between two branches of one query.
-        """
-        return self if self.settled else replace(self, frame=self.frame.localCheckpoint(), settled=True)
-
-    def identified(self, by: Vars, tag: Var) -> Solutions:
-        """With one more variable that tells apart solutions of different bindings of `by`: a key without NULL."""
-        bindings = [F.coalesce(F.col(name), F.lit("")) for name in names(self.possible & by)]
-        key = F.concat_ws("\n", *bindings) if bindings else F.lit("")  # no term holds a line feed
-        frame = self.frame.select("*", key.alias(column(tag)))
-        return replace(self, frame=frame, possible=self.possible | {tag}, certain=self.certain | {tag})
-
-
-def bind(solutions: Solutions, variable: Var, value: Column, certain: bool = False) -> Solutions:
-    """One more variable; where solutions bind it already, those that are compatible with the value.
-
-    Args:
-        value: NULL leaves it unbound.
-        certain: whether it never is NULL.
-    """
-    name = column(variable)
-    if variable in solutions.possible:
-        there, new = F.col(name), F.col(_twin(variable))
-        frame = solutions.frame.select("*", value.alias(_twin(variable))).filter(_compatible(variable))
-        frame = frame.withColumn(name, F.coalesce(there, new)).drop(_twin(variable))
-    else:
-        frame = solutions.frame.select("*", value.alias(name))
-    sure = solutions.certain | {variable} if certain else solutions.certain
-    return replace(solutions, frame=frame, possible=solutions.possible | {variable}, certain=sure)
-
-
-def names(variables: Iterable[Var]) -> list[str]:
-    """Their columns, in a fixed order."""
-    return sorted(map(column, variables))
 
 
 def union(left: Solutions, right: Solutions) -> Solutions:
@@ -109,12 +38,7 @@ def union(left: Solutions, right: Solutions) -> Solutions:
         if side.possible == possible and not side.order:
             return side.frame
         return side.frame.select(
-            *(
-                F.col(column(variable))
-                if variable in side.possible
-                else F.lit(None).cast("string").alias(column(variable))
-                for variable in sorted(possible)
-            )
+            *(F.col(column(variable)) if variable in side.possible else null(variable) for variable in sorted(possible))
         )
 
     frame = widened(left).unionByName(widened(right))

@@ -12,7 +12,7 @@ from functools import reduce
 from itertools import count
 from typing import Final, assert_never
 
-from pyspark.sql import Column, DataFrame, Window, WindowSpec
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from construct_messages.spark import expressions
@@ -62,20 +62,10 @@ from construct_messages.spark.correlation import (
     replaced,
     volatile,
 )
-from construct_messages.spark.joins import (
-    Solutions,
-    bind,
-    half_join,
-    is_direct,
-    join,
-    left_join,
-    mark,
-    minus,
-    names,
-    union,
-)
+from construct_messages.spark.joins import half_join, is_direct, join, left_join, mark, minus, union
 from construct_messages.spark.paths import path
 from construct_messages.spark.scans import named_graphs, scan
+from construct_messages.spark.solutions import Solutions, names, null
 from construct_messages.spark.stars import star
 from construct_messages.spark.table import QuadTable
 from construct_messages.spark.values import literal
@@ -122,8 +112,7 @@ def evaluate(plan: Plan, table: QuadTable, options: Options | None = None) -> Da
     solutions = evaluation.solutions(plan.pattern)
     if plan.form == "ASK":
         return solutions.frame.limit(1).select()
-    frame = solutions.frame.orderBy(*_ordering(solutions)) if solutions.order else solutions.frame
-    return frame.select(*(_column_or_null(Var(name), solutions) for name in plan.variables))
+    return solutions.in_order().select(*(_column_or_null(Var(name), solutions) for name in plan.variables))
 
 
 @dataclass(frozen=True)
@@ -197,7 +186,7 @@ class _Evaluation:
             case Project(pattern, kept):
                 return self._leaf(self._project(pattern, frozenset(kept), known))
             case Distinct(pattern):
-                return self._distinct(self.solutions(pattern, known))
+                return self.solutions(pattern, known).distinct()
             case OrderBy(pattern, conditions):
                 return self._order(self._bag(pattern), conditions)
             case Slice():
@@ -207,8 +196,7 @@ class _Evaluation:
 
     def _bag(self, node: Node, known: tuple[Solutions, ...] = ()) -> Solutions:
         """The solutions in no order."""
-        solutions = self.solutions(node, known)
-        return solutions.only(solutions.possible)
+        return self.solutions(node, known).unordered()
 
     def _new(self, letter: str) -> Var:
         return Var(f".{letter}{next(self.numbers)}")
@@ -222,7 +210,7 @@ class _Evaluation:
         return (self.seed.solutions,) if self.seed else ()
 
     def _leaf(self, solutions: Solutions) -> Solutions:
-        return join(self.seed.solutions, solutions.only(solutions.possible)) if self.seed else solutions
+        return join(self.seed.solutions, solutions.unordered()) if self.seed else solutions
 
     def _triples(self, pattern: Triple) -> Solutions:
         frame = scan(pattern, self.table, self.dataset)
@@ -255,7 +243,7 @@ class _Evaluation:
 
     def _values(self, node: Values) -> Solutions:
         if not node.solutions:
-            frame = self._unit().limit(0).select(*(_null(variable) for variable in node.variables))
+            frame = self._unit().limit(0).select(*(null(variable) for variable in node.variables))
         elif not node.variables:
             frame = self.table.frame.sparkSession.range(len(node.solutions)).select()
         else:
@@ -394,12 +382,12 @@ class _Evaluation:
     def _extend(self, solutions: Solutions, variable: Var, expression: Expression) -> Solutions:
         marked, value = self._marked(solutions, expression)
         certain = isinstance(value, Constant) or (isinstance(value, Var) and value in marked.certain)
-        extended = bind(marked, variable, F.expr(expressions.term(value)), certain)
+        extended = marked.bind(variable, F.expr(expressions.term(value)), certain)
         extended = extended.without(marked.possible - solutions.possible)
         return replace(extended, settled=extended.settled and not volatile(value))
 
     def _number(self, solutions: Solutions, variable: Var) -> Solutions:
-        numbered = bind(solutions, variable, F.monotonically_increasing_id().cast("string"), certain=True)
+        numbered = solutions.bind(variable, F.monotonically_increasing_id().cast("string"), certain=True)
         return replace(numbered, settled=False)
 
     # --- groups ---------------------------------------------------------------------------------------------------
@@ -454,62 +442,20 @@ class _Evaluation:
         solutions = inside.solutions(pattern, tuple(relation.only(kept) for relation in known))
         return solutions.without(solutions.possible - kept)
 
-    def _distinct(self, solutions: Solutions) -> Solutions:
-        if not solutions.possible:
-            frame = solutions.frame.limit(1)
-        elif solutions.order:
-            first = Window.partitionBy(*names(solutions.possible)).orderBy(*_ordering(solutions))
-            frame = _ranked(solutions.frame, first).filter(f"{_RANK} = 1").drop(_RANK)
-        else:
-            frame = solutions.frame.distinct()
-        return replace(solutions, frame=frame)
-
     def _order(self, solutions: Solutions, conditions: tuple[tuple[Expression, bool], ...]) -> Solutions:
-        order: list[tuple[str, bool]] = []
-        keys: list[Column] = []
         marked = solutions
+        keys: list[tuple[str, bool]] = []
         for expression, descending in conditions:
             marked, value = self._marked(marked, expression)
-            for key in expressions.order(value):
-                order.append((f"o{next(self.numbers)}", descending))
-                keys.append(F.expr(key).alias(order[-1][0]))
-        ordered = replace(marked, frame=marked.frame.select("*", *keys), order=tuple(order))
+            keys += ((key, descending) for key in expressions.order(value))
+        ordered = marked.by(keys, next(self.numbers)).without(marked.possible - solutions.possible)
         settled = solutions.settled and not any(volatile(expression) for expression, _ in conditions)
-        return replace(ordered.without(marked.possible - solutions.possible), settled=settled)
+        return replace(ordered, settled=settled)
 
     def _slice(self, node: Slice) -> Solutions:
         solutions = self.solutions(node.pattern)
         within = frozenset(node.within) & solutions.possible
-        if self.seed:
-            within |= {self.seed.tag}
-        ordering = _ordering(solutions)
-        if within:
-            window = Window.partitionBy(*names(within)).orderBy(*(ordering or [F.lit(0)]))
-            frame = _ranked(solutions.frame, window).filter(F.col(_RANK) > node.offset)
-            if node.limit is not None:
-                frame = frame.filter(F.col(_RANK) <= node.offset + node.limit)
-            frame = frame.drop(_RANK)
-        else:
-            frame = solutions.frame.orderBy(*ordering) if ordering else solutions.frame
-            if node.offset:
-                frame = frame.offset(node.offset)
-            if node.limit is not None:
-                frame = frame.limit(node.limit)
-        return replace(solutions, frame=frame, settled=False)
-
-
-_RANK: Final = "rank"
-
-
-def _ranked(frame: DataFrame, window: WindowSpec) -> DataFrame:
-    return frame.select("*", F.row_number().over(window).alias(_RANK))
-
-
-def _ordering(solutions: Solutions) -> list[Column]:
-    return [
-        F.col(name).desc_nulls_last() if descending else F.col(name).asc_nulls_first()
-        for name, descending in solutions.order
-    ]
+        return solutions.slice(node.offset, node.limit, within | {self.seed.tag} if self.seed else within)
 
 
 def _aggregate(aggregation: Aggregation, inside: Vars) -> str:
@@ -525,12 +471,8 @@ def _aggregate(aggregation: Aggregation, inside: Vars) -> str:
     return f"CONCAT('\"', CAST({counted} AS STRING), {literal(_INTEGER)})"
 
 
-def _null(variable: Var) -> Column:
-    return F.lit(None).cast("string").alias(column(variable))
-
-
 def _column_or_null(variable: Var, solutions: Solutions) -> Column:
-    return F.col(column(variable)) if variable in solutions.possible else _null(variable)
+    return F.col(column(variable)) if variable in solutions.possible else null(variable)
 
 
 def _literal_or_null(term: Term | None) -> str:
