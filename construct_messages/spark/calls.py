@@ -211,9 +211,10 @@ def aggregates(part: Any) -> bool:
 
 def mentioned(expression: Expression) -> Iterator[Var]:
     """The variables of an expression that its own text names, not those of an EXISTS in it."""
-    match expression:
-        case Var():
-            yield expression
-        case Call(_, arguments):
-            for argument in arguments:
-                yield from mentioned(argument)
+    left = [expression]
+    while left:
+        match left.pop():
+            case Var() as variable:
+                yield variable
+            case Call(_, arguments):
+                left.extend(arguments)

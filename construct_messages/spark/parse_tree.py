@@ -37,6 +37,7 @@ _FOREIGN: Final = {
     "SERVICE": "SERVICE fetches from elsewhere, which a query plan cannot",
     "LATERAL": "LATERAL is no part of SPARQL 1.1",
     "VERSION": "VERSION announces a newer SPARQL than 1.1",
+    "DEFINE": "DEFINE is a pragma of Virtuoso",
 }
 _HINT_1_1: Final = "write the query in SPARQL 1.1"
 _DEEPEST: Final = 64  # brackets in each other; parsers recur, and one of them crashes on a hundred thousand
@@ -207,7 +208,7 @@ def parse(text: str, *, base: str | None = None) -> ParseTree:
         _, query = Query.parse_string(skeleton, parse_all=True)
     except ParseBaseException as problem:
         found = max((index for offset, index in offsets if offset <= problem.loc), default=len(tokens))
-        raise _refusal(text, tokens, found) from None
+        raise _refusal(text, base, tokens, found) from None
     except RecursionError:
         raise UnsupportedQuery(
             "the query nests too deeply to be read", fragment="nesting", hint="use fewer brackets and longer names"
@@ -223,18 +224,16 @@ def _head(text: str, tokens: Sequence[Token]) -> int:
         match tokens[index].keyword, following:
             case "BASE", ["iri", *_]:
                 index += 2
-            case "PREFIX", ["pname", "iri"] if tokens[index + 1].text.endswith(":"):
+            case "PREFIX", ["pname", "iri"] if tokens[index + 1].text.find(":") == len(tokens[index + 1].text) - 1:
                 index += 3
-            case (("SELECT" | "ASK"), _):
+            case "SELECT" | "ASK", _:
                 return index
             case ("CONSTRUCT" | "DESCRIBE") as form, _:
                 raise error(text, tokens[index].start, f"{form} has no solutions", "give the SELECT that it rests on")
-            case "VERSION", _:
-                break
+            case ("VERSION" | "DEFINE") as word, _:
+                raise _unsupported(text, tokens[index], _FOREIGN[word], word, _HINT_1_1)
             case _:
                 raise error(text, tokens[index].start, f"unexpected {tokens[index].text} before the form of the query")
-    if index < len(tokens):
-        raise _unsupported(text, tokens[index], _FOREIGN["VERSION"], "VERSION", _HINT_1_1)
     raise error(text, len(text), "there is no SELECT and no ASK")
 
 
@@ -245,17 +244,15 @@ def _refuse(text: str, tokens: Sequence[Token]) -> None:
         called = index + 1 < len(tokens) and tokens[index + 1].text == "("
         if token.kind == "unclosed":
             raise error(text, token.start, "this string is never closed", f"add {token.text[0]} at its end")
-        if token.is_mark(*_NEWER_MARKS):
+        if (
+            token.is_mark(*_NEWER_MARKS)
+            or (token.kind == "language" and "--" in token.text)
+            or (token.keyword in _NEWER_FUNCTIONS and called)
+        ):
             message = f"{token.text} belongs to SPARQL 1.2, which is not supported in WHERE"
-            raise _unsupported(text, token, message, token.text, _HINT_1_1)
-        if token.kind == "language" and "--" in token.text:
-            message = "base directions belong to SPARQL 1.2, which is not supported in WHERE"
-            raise _unsupported(text, token, message, token.text, _HINT_1_1)
-        if token.keyword in _NEWER_FUNCTIONS and called:
-            message = f"{token.keyword} belongs to SPARQL 1.2, which is not supported in WHERE"
-            raise _unsupported(text, token, message, token.keyword, _HINT_1_1)
+            raise _unsupported(text, token, message, token.keyword or token.text, _HINT_1_1)
         if token.keyword in _FOREIGN:
-            raise _unsupported(text, token, _FOREIGN[token.keyword], token.keyword)
+            raise _unsupported(text, token, _FOREIGN[token.keyword], token.keyword, _HINT_1_1)
         depth += token.is_mark("(", "{", "[") - token.is_mark(")", "}", "]")
         if depth > _DEEPEST:
             raise _unsupported(text, token, f"more than {_DEEPEST} brackets in each other", "nesting")
@@ -265,10 +262,10 @@ def _unsupported(text: str, token: Token, message: str, fragment: str, hint: str
     return UnsupportedQuery(message, fragment=fragment, position=Position.at(text, token.start), hint=hint)
 
 
-def _refusal(text: str, tokens: Sequence[Token], found: int) -> QueryError:
+def _refusal(text: str, base: str | None, tokens: Sequence[Token], found: int) -> QueryError:
     """The error for a text that rdflib cannot read: of the query, if pyoxigraph cannot either."""
     try:
-        ox.Store().query(text)
+        ox.Store().query(text, base_iri=base)
     except SyntaxError as problem:
         refused = explain(problem, None)
         return QueryError(f"the query is not SPARQL: {refused.message.partition(': ')[2]}", position=refused.position)
@@ -276,7 +273,7 @@ def _refusal(text: str, tokens: Sequence[Token], found: int) -> QueryError:
         pass  # a function that pyoxigraph does not know: legal as far as grammar goes
     start = tokens[found].start if found < len(tokens) else len(text)
     return UnsupportedQuery(
-        "the query is legal, but rdflib's grammar cannot read it",
+        "the query cannot be read here: it is beyond rdflib's grammar, though not beyond pyoxigraph's",
         fragment=text[start : start + 40],
         position=Position.at(text, start),
         hint="write it with more spaces and brackets",

@@ -228,7 +228,9 @@ class _Query:
                 for other in self._ungrouped(expression):
                     if other not in extensions:
                         raise self._not_grouped(item, other)
-                variable = self._groups.new_variable(of["evar"], self._inside | self._scope | projection)
+                # what is grouped has nothing left of the pattern but its keys: (COUNT(?x) AS ?x) is a new ?x
+                bound = self._scope if self._grouped else self._inside | self._scope
+                variable = self._groups.new_variable(of["evar"], bound | projection)
                 extensions[variable] = expression
             projection[variable] = None
         return list(projection), list(extensions.items())
