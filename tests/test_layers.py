@@ -41,7 +41,7 @@ SPARK_FLOORS = [
         "groups",
         "plan / optimize / values / correlation",
         "numbers / datetimes",
-        "comparisons / arithmetic / strings / iris",
+        "comparisons / arithmetic / strings / iris / date_parts",
         "functions / aggregates",
         "expressions",
         "session / table / solutions",

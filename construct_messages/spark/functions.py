@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from construct_messages.errors import UnsupportedQuery, ValueOutOfRange
-from construct_messages.spark import arithmetic, iris, numbers, strings
-from construct_messages.spark.algebra import Call, Constant, Expression
+from construct_messages.spark import arithmetic, comparisons, date_parts, iris, numbers, strings
+from construct_messages.spark.algebra import Call
 from construct_messages.spark.values import (
     Scalar,
     Type,
@@ -32,15 +32,15 @@ from construct_messages.spark.values import (
     literal,
     text_of,
 )
-from construct_messages.terms import RDF, XSD, literal_parts
+from construct_messages.terms import RDF, XSD, Term, literal_parts
 
 
 def call(node: Call, arguments: Sequence[Scalar]) -> Scalar:
     """A call of one of `NAMES`, as SQL.
 
     Args:
-        node: the call, for the arguments that have to be constants.
-        arguments: its compiled arguments.
+        node: the call.
+        arguments: its compiled arguments; one that has to be constant tells which term it is.
 
     Raises:
         UnsupportedQuery: a regular expression that is computed, or cannot be translated.
@@ -49,49 +49,7 @@ def call(node: Call, arguments: Sequence[Scalar]) -> Scalar:
     >>> call(Call("STRLEN", (Var("x"),)), [Scalar("v_x", Type.STRING)]).sql
     'CAST(length(v_x) AS DECIMAL(38,0))'
     """
-    constants = [_constant(expression) for expression in node.arguments]
-    # a simple literal of the query goes on as text, so that the job need find out nothing about it
-    values = [
-        value if text is None else Scalar(literal(text), Type.STRING)
-        for text, value in zip(constants, arguments, strict=True)
-    ]
-    match node.name:
-        case "REGEX" | "REPLACE":
-            return _with_pattern(node, values[0], constants[1:])
-        case "CONCAT":
-            return strings.concat(values)
-        case "IRI" if len(values) == 2:
-            return iris.iri(values[0], constants[1])
-    return _FUNCTIONS[node.name](*values)
-
-
-def _constant(expression: Expression) -> str | None:
-    """The characters of a constant simple literal."""
-    match expression:
-        case Constant(term) if term.endswith('"'):
-            return literal_parts(term)[0]
-    return None
-
-
-def _with_pattern(node: Call, value: Scalar, constants: Sequence[str | None]) -> Scalar:
-    names = ("pattern", "flags") if node.name == "REGEX" else ("pattern", "replacement", "flags")
-    for name, expression in zip(names, node.arguments[1:], strict=False):
-        if not isinstance(expression, Constant):
-            raise UnsupportedQuery(
-                f"the {name} of {node.name} is computed, and known only when Spark runs",
-                fragment=node.name,
-                hint="write the regular expression, its flags and the replacement as plain strings",
-            )
-    match node.name, *constants:
-        case "REGEX", str(pattern):
-            return strings.regex(value, pattern, "")
-        case "REGEX", str(pattern), str(flags):
-            return strings.regex(value, pattern, flags)
-        case "REPLACE", str(pattern), str(replacement):
-            return strings.replace(value, pattern, replacement, "")
-        case "REPLACE", str(pattern), str(replacement), str(flags):
-            return strings.replace(value, pattern, replacement, flags)
-    return Scalar("CAST(NULL AS STRING)")  # a constant that is no simple literal
+    return _FUNCTIONS[node.name](*arguments)
 
 
 # --- terms (section 17.4.2) -----------------------------------------------------------------------------------------
@@ -184,12 +142,45 @@ def _is_numeric(value: Scalar) -> Scalar:
     return Scalar(test, Type.BOOLEAN)
 
 
-def _same_term(left: Scalar, right: Scalar) -> Scalar:
-    return Scalar(f"({as_term(left)} = {as_term(right)})", Type.BOOLEAN)
+def _constant(value: Scalar) -> str | None:
+    """The characters of a constant simple literal."""
+    return literal_parts(value.term)[0] if value.term is not None and value.type is Type.STRING else None
+
+
+def _iri(value: Scalar, base: Scalar | None = None) -> Scalar:
+    return iris.iri(value, None if base is None else _constant(base))
 
 
 def _lang_matches(tag: Scalar, range: Scalar) -> Scalar:
     return strings.language_matches(_simple(tag), _simple(range))
+
+
+# --- regular expressions (sections 17.4.3.14 and 17.4.3.15) ---------------------------------------------------------
+
+_NO_FLAGS: Final = Scalar("''", Type.STRING, Term('""'))
+
+
+def _patterns(name: str, **patterns: Scalar) -> list[str] | None:
+    """The characters of the arguments that have to be constant; None if one of them is no simple literal."""
+    for role, pattern in patterns.items():
+        if pattern.term is None:
+            raise UnsupportedQuery(
+                f"the {role} of {name} is computed, and known only when Spark runs",
+                fragment=name,
+                hint="write the regular expression, its flags and the replacement as plain strings",
+            )
+    texts = [text for text in map(_constant, patterns.values()) if text is not None]
+    return texts if len(texts) == len(patterns) else None
+
+
+def _regex(value: Scalar, pattern: Scalar, flags: Scalar = _NO_FLAGS) -> Scalar:
+    texts = _patterns("REGEX", pattern=pattern, flags=flags)
+    return strings.regex(value, *texts) if texts else Scalar("CAST(NULL AS BOOLEAN)", Type.BOOLEAN)
+
+
+def _replace(value: Scalar, pattern: Scalar, replacement: Scalar, flags: Scalar = _NO_FLAGS) -> Scalar:
+    texts = _patterns("REPLACE", pattern=pattern, replacement=replacement, flags=flags)
+    return strings.replace(value, *texts) if texts else strings.NO_STRING
 
 
 # --- numbers (section 17.4.4) ---------------------------------------------------------------------------------------
@@ -263,17 +254,20 @@ _FUNCTIONS: Final[Mapping[str, Callable[..., Scalar]]] = {
     "ISBLANK": _is(is_blank),
     "ISLITERAL": _is(is_literal),
     "ISNUMERIC": _is_numeric,
-    "SAMETERM": _same_term,
+    "SAMETERM": comparisons.same_term,
     "STR": _str,
     "LANG": _lang,
     "DATATYPE": _datatype,
-    "IRI": iris.iri,
+    "IRI": _iri,
     "BNODE": _bnode,
     "FRESH": _fresh,
     "STRDT": _strdt,
     "STRLANG": _strlang,
     "UUID": lambda: Scalar("concat('<urn:uuid:', uuid(), '>')"),
     "STRUUID": lambda: Scalar("uuid()", Type.STRING),
+    "CONCAT": lambda *values: strings.concat(values),
+    "REGEX": _regex,
+    "REPLACE": _replace,
     "STRLEN": strings.length,
     "SUBSTR": lambda text, *places: strings.substring(text, *map(_integer, places)),
     "UCASE": strings.upper,
@@ -290,11 +284,19 @@ _FUNCTIONS: Final[Mapping[str, Callable[..., Scalar]]] = {
     "CEIL": _whole("ceil({})", _ceil),
     "FLOOR": _whole("floor({})", _floor),
     "RAND": lambda: Scalar("rand()", Type.DOUBLE),
+    "YEAR": date_parts.year,
+    "MONTH": date_parts.month,
+    "DAY": date_parts.day,
+    "HOURS": date_parts.hours,
+    "MINUTES": date_parts.minutes,
+    "SECONDS": date_parts.seconds,
+    "TIMEZONE": date_parts.timezone,
+    "TZ": date_parts.tz,
     "MD5": _hash("md5({})"),
     "SHA1": _hash("sha1({})"),
     "SHA256": _hash("sha2({}, 256)"),
     "SHA384": _hash("sha2({}, 384)"),
     "SHA512": _hash("sha2({}, 512)"),
 }
-NAMES: Final = frozenset({*_FUNCTIONS, "CONCAT", "REGEX", "REPLACE"})
+NAMES: Final = frozenset(_FUNCTIONS)
 """The functions that `call` knows, as `Call.name` has them."""
