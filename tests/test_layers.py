@@ -40,7 +40,7 @@ SPARK_FLOORS = [
         "patterns / calls",
         "groups",
         "plan / optimize / values / correlation",
-        "numbers / datetimes",
+        "numbers / datetimes / lines",
         "comparisons / arithmetic / strings / iris / date_parts",
         "functions / aggregates",
         "expressions",

@@ -1,0 +1,266 @@
+r"""Lines of N-Triples and N-Quads in SQL: from a line to its terms in canonical form, with no Python worker.
+
+A line in canonical form is told by one regular expression and cut; any other is read token by token: RDF 1.2 N-Triples
+and N-Quads, section 7, and canonical N-Triples as `terms.py` has it. What is legal is what pyoxigraph accepts: IRIs of
+RFC 3987, language tags of RFC 5646. Regular expressions are Java's, and possessive where a stack could overflow; sets
+of single characters are quicker there than ranges. Nothing here reads a file, and no pyspark.
+"""
+
+from __future__ import annotations
+
+import string
+from typing import Final
+
+from construct_messages.spark.values import any_of, case, escape, let, literal
+from construct_messages.terms import PN_BASE, PN_CHARS, RDF, XSD
+
+# --- IRIs -----------------------------------------------------------------------------------------------------------
+
+
+def _set(chars: str) -> str:
+    """A set of single characters of ASCII, which Java looks up in one table."""
+    return "[" + "".join(char if char.isalnum() else f"\\x{ord(char):02x}" for char in chars) + "]"
+
+
+_ALPHANUMERIC: Final = string.ascii_letters + string.digits
+_UNRESERVED: Final = _ALPHANUMERIC + "-._~"
+_SUB_DELIMS: Final = "!$&'()*+,;="
+_HEX: Final = "[0-9A-Fa-f]"
+_UCSCHAR: Final = "[\\u00a0-\\ud7ff\\uf900-\\ufdcf\\ufdf0-\\uffef" + "".join(
+    f"\\x{{{plane:x}{'1000' if plane == 14 else '0000'}}}-\\x{{{plane:x}fffd}}" for plane in range(1, 15)
+)
+_PRIVATE: Final = "\\ue000-\\uf8ff\\x{f0000}-\\x{ffffd}\\x{100000}-\\x{10fffd}"
+
+
+def _chars(more: str, others: str = f"{_UCSCHAR}]") -> str:
+    ascii = _set(_UNRESERVED + _SUB_DELIMS + more)
+    return f"{ascii}*(?:(?:%{_HEX}{{2}}|{others}+){ascii}*)*+"
+
+
+_SCHEME: Final = f"{_set(string.ascii_letters)}{_set(_ALPHANUMERIC + '+.-')}*:"
+_PORT: Final = f"(?::{_set(string.digits)}*)?+"
+_FRAGMENT: Final = f"(?:#{_chars(':@/?')})?+"
+_OCTET: Final = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
+_LAST: Final = f"(?:{_HEX}{{1,4}}:{_HEX}{{1,4}}|{_OCTET}(?:\\.{_OCTET}){{3}})"
+_IP_V6: Final = "|".join(
+    [f"(?:{_HEX}{{1,4}}:){{6}}{_LAST}", f"::(?:{_HEX}{{1,4}}:){{5}}{_LAST}"]
+    + [
+        f"(?:(?:{_HEX}{{1,4}}:){{0,{before}}}{_HEX}{{1,4}})?::" + (f"(?:{_HEX}{{1,4}}:){{{4 - before}}}{_LAST}")
+        for before in range(5)
+    ]
+    + [f"(?:(?:{_HEX}{{1,4}}:){{0,5}}{_HEX}{{1,4}})?::{_HEX}{{1,4}}", f"(?:(?:{_HEX}{{1,4}}:){{0,6}}{_HEX}{{1,4}})?::"]
+)
+_IP: Final = f"\\[(?:{_IP_V6}|[vV]{_HEX}+\\.{_set(_UNRESERVED + _SUB_DELIMS + ':')}+)\\]"
+_IRI: Final = (
+    f"{_SCHEME}(?://(?:{_chars(':')}@)?(?:{_IP}|{_chars('')}){_PORT}(?=[/?#]|\\z)|(?!//))"
+    f"{_chars(':@/')}(?:\\?{_chars(':@/?', _UCSCHAR + _PRIVATE + ']')})?+{_FRAGMENT}"
+)
+# with the hosts that are usual; what it does not know is read by the other
+_USUAL_IRI: Final = f"{_SCHEME}(?://{_set(_UNRESERVED)}*{_PORT}(?=[/?#>])|(?!//)){_chars(':@/?')}{_FRAGMENT}"
+
+# --- language tags --------------------------------------------------------------------------------------------------
+
+_GRANDFATHERED: Final = (
+    "en-gb-oed|i-ami|i-bnn|i-default|i-enochian|i-hak|i-klingon|i-lux|i-mingo|i-navajo|i-pwn|i-tao|i-tay|i-tsu|"
+    "sgn-be-fr|sgn-be-nl|sgn-ch-de|art-lojban|cel-gaulish|no-bok|no-nyn|zh-guoyu|zh-hakka|zh-min|zh-min-nan|zh-xiang"
+)
+# RFC 5646, section 2.1
+_LANGUAGE: Final = (
+    "(?i:(?:[a-z]{2,3}(?:-[a-z]{3}){0,3}|[a-z]{4,8})(?:-[a-z]{4})?(?:-(?:[a-z]{2}|[0-9]{3}))?"
+    "(?:-(?:[a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*(?:-[a-wy-z0-9](?:-[a-z0-9]{2,8})+)*(?:-x(?:-[a-z0-9]{1,8})+)?"
+    f"|x(?:-[a-z0-9]{{1,8}})+|{_GRANDFATHERED})"
+)
+
+# --- lines in canonical form ----------------------------------------------------------------------------------------
+
+_NO_DATATYPE: Final = (f"<{XSD}string>", f"<{RDF}langString>", f"<{RDF}dirLangString>")
+_PLAIN_TEXT: Final = _set("".join(chr(code) for code in range(0x20, 0x7F) if chr(code) not in '"\\'))
+# U+FFFD is what bytes that are no UTF-8 become: lines that hold it are looked at again
+_TEXT: Final = f'"{_PLAIN_TEXT}*(?:(?:\\\\[tbnrf"\\\\]|[\\u0080-\\ufffc\\ufffe-\\x{{10ffff}}]+){_PLAIN_TEXT}*)*+"'
+_LOWER: Final = _set(string.ascii_lowercase)
+_LITERAL: Final = (
+    f"{_TEXT}(?:@{_LOWER}{{2,3}}(?:-{_LOWER}{{2}})?|\\^\\^(?!{'|'.join(_NO_DATATYPE)})<{_USUAL_IRI}>)?".replace(
+        "www.w3.org", "www\\.w3\\.org"
+    )
+)
+_NODE: Final = f"(?:<{_USUAL_IRI}>|_:{_set(_ALPHANUMERIC + '_')}{_set(_ALPHANUMERIC + '_-')}*)"
+
+
+def _canonical(graphs: bool) -> str:
+    return f"^{_NODE} <{_USUAL_IRI}> (?:{_NODE}|{_LITERAL}){f'(?: {_NODE})?' if graphs else ''} \\.\\z"
+
+
+# --- tokens ---------------------------------------------------------------------------------------------------------
+
+_SPACE: Final = "[ \\t]*+"
+_COMMENT: Final = "(?:#.*+)?+"
+_UCHAR: Final = (
+    f"\\\\u(?![Dd][89A-Fa-f]){_HEX}{{4}}|\\\\U00(?:0(?!0[Dd][89A-Fa-f]){_HEX}|10){_HEX}{{4}}"  # no surrogates
+)
+_IRIREF: Final = f'<(?:[^\\x00-\\x20<>"{{}}|^`\\\\]|{_UCHAR})*+>'
+_STRING: Final = f'"[^"\\\\\\n\\r]*+(?:(?:\\\\[tbnrf"\\x27\\\\]|{_UCHAR})[^"\\\\\\n\\r]*+)*+"'
+_TAG: Final = "@[A-Za-z]++(?:-[A-Za-z0-9]++)*+(?:--[A-Za-z]++)?+"
+_BLANK: Final = f"_:[{PN_BASE}_0-9](?:[{PN_CHARS}.]*[{PN_CHARS}])?"
+_TOKEN: Final = f"<<\\(|\\)>>|\\.|{_IRIREF}|{_BLANK}|{_STRING}(?:{_SPACE}(?:{_TAG}|\\^\\^{_SPACE}{_IRIREF}))?+"
+_TOKENS: Final = f"(?s)^(?:{_SPACE}(?:{_TOKEN}))*+{_SPACE}"
+_NOTHING: Final = f'(?s)^{_SPACE}(?:VERSION{_SPACE}(?:"[^"\\\\]*+"|\\x27[^\\x27\\\\]*+\\x27){_SPACE})?+{_COMMENT}\\z'
+_PIECE: Final = f"(?s){_UCHAR}|\\\\.|[^\\\\]++"
+
+
+def statement(line: str, scope: str, malformed: str, *, graphs: bool = True) -> str:
+    """SQL: an array of the one statement of a line, or of none where the line is blank, a comment or a version.
+
+    Args:
+        line: a column of strings: text without its line break.
+        scope: SQL of what labels of blank nodes get in front; computed only where there are any.
+        malformed: SQL of what the result is for a line that is malformed; see `reason`.
+        graphs: whether a statement may name a graph (N-Quads).
+
+    Returns:
+        SQL of type `ARRAY<STRUCT<subject, predicate, object, graph: STRING>>`.
+    """
+    return case(
+        (f"{line} RLIKE {literal(_canonical(graphs))}", f"array({_cut(line, scope, graphs)})"),
+        (f"{line} RLIKE {literal(_NOTHING)}", "array()"),
+        (_is_sound(line), _read(line, scope, malformed, graphs)),
+        otherwise=malformed,
+    )
+
+
+def reason(line: str, *, graphs: bool = True) -> str:
+    """SQL: what is wrong with a line, NULL where nothing is; arguments as for `statement`."""
+    tokens = f"regexp_extract_all({line}, {literal(_TOKEN)}, 0)"
+    bad = f"get(filter({tokens}, t -> {_term('t', literal('b'))} IS NULL), 0)"
+    shape = "subject, predicate, object and at most a graph" if graphs else "subject, predicate and object"
+    rest = f"regexp_replace({line}, {literal(_TOKENS)}, '')"
+    return case(
+        (f"{line} RLIKE {literal(_canonical(graphs))} OR {line} RLIKE {literal(_NOTHING)}", "NULL"),
+        (f"NOT is_valid_utf8({line})", "'not UTF-8'"),
+        (f"NOT {_is_sound(line)}", f"concat('unexpected ', left({rest}, 80))"),
+        (f"{bad} IS NOT NULL", f"concat('illegal ', {bad})"),
+        (f"NOT {_is_statement(_kinds(tokens), graphs)}", f"'expected {shape}, then a dot'"),
+    )
+
+
+def _cut(line: str, scope: str, graphs: bool) -> str:
+    """A struct of the terms of a canonical line. By bytes, for counting characters costs as much as matching."""
+
+    def behind(*before: str) -> str:
+        start = "(" + " + ".join(f"octet_length({term}) + 1" for term in before) + ")"
+        return f"CAST(substring(CAST({line} AS BINARY), {start} + 1, octet_length({line}) - {start} - 2) AS STRING)"
+
+    subject = f"substring_index({line}, ' ', 1)"
+    predicate = f"substring_index({behind(subject)}, ' ', 1)"
+    object, graph = behind(subject, predicate), "CAST(NULL AS STRING)"
+    if graphs:
+        # no graph and no datatype holds a quote
+        tail = f"substring_index({object}, '\"', -1)"
+        name = f"substring_index({tail}, ' ', -1)"
+        graph = case((f"contains({tail}, ' ')", _scoped(name, scope)))
+        length = f"octet_length({object}) - octet_length({name}) - 1"
+        object = case(
+            (f"contains({tail}, ' ')", f"CAST(substring(CAST({object} AS BINARY), 1, {length}) AS STRING)"),
+            otherwise=object,
+        )
+    return _struct(_scoped(subject, scope), predicate, _scoped(object, scope), graph)
+
+
+def _struct(subject: str, predicate: str, object: str, graph: str) -> str:
+    return f"named_struct('subject', {subject}, 'predicate', {predicate}, 'object', {object}, 'graph', {graph})"
+
+
+def _scoped(term: str, scope: str) -> str:
+    label = f"CAST(substring(CAST({term} AS BINARY), 3) AS STRING)"
+    return case((f"startswith({term}, '_:')", f"concat('_:', {scope}, {label})"), otherwise=term)
+
+
+# --- other lines ----------------------------------------------------------------------------------------------------
+
+
+def _is_sound(line: str) -> str:
+    """Whether a line is UTF-8, and all of it tokens."""
+    return f"(is_valid_utf8({line}) AND {line} RLIKE {literal(_TOKENS + _COMMENT + chr(92) + 'z')})"
+
+
+def _read(line: str, scope: str, malformed: str, graphs: bool) -> str:
+    def read(tokens: str) -> str:
+        def terms(kinds: str) -> str:
+            named = f"length({kinds}) = 5"
+            graph = case((named, f"{tokens}[size({tokens}) - 2]"), otherwise="CAST(NULL AS STRING)")
+            object = f"array_join(slice({tokens}, 3, size({tokens}) - if({named}, 4, 3)), ' ')"
+            whole = f"{_is_statement(kinds, graphs)} AND NOT exists({tokens}, t -> t IS NULL)"
+            return case(
+                (whole, f"array({_struct(f'{tokens}[0]', f'{tokens}[1]', object, graph)})"), otherwise=malformed
+            )
+
+        return let(_kinds(tokens), terms)
+
+    tokens = f"regexp_extract_all({line}, {literal(_TOKEN)}, 0)"
+    return let(f"transform({tokens}, t -> {_term('t', scope)})", read)
+
+
+def _kinds(tokens: str) -> str:
+    """The kinds of the tokens, a character each, with every triple term as one: they are taken in from within."""
+    first = case(("t = '<<('", "'('"), otherwise="left(t, 1)")
+    kinds = f"array_join(transform({tokens}, t -> {first}), '')"
+    inner = literal(r'\([<_]<[<_"t]\)')
+    return f"aggregate(filter({tokens}, t -> t = '<<('), {kinds}, (k, t) -> regexp_replace(k, {inner}, 't'))"
+
+
+def _is_statement(kinds: str, graphs: bool) -> str:
+    graph = "[<_]?" if graphs else ""
+    return f"{kinds} RLIKE {literal(f'^[<_]<[<_{chr(34)}t]{graph}[.]' + chr(92) + 'z')}"
+
+
+def _term(token: str, scope: str) -> str:
+    """A token in canonical form; NULL if it is illegal."""
+    return case(
+        (any_of(token, ("<<(", ")>>", ".")), token),
+        (f"startswith({token}, '<')", _iri(f"substring({token}, 2, length({token}) - 2)")),
+        (f"startswith({token}, '_:')", f"concat('_:', {scope}, substring({token}, 3))"),
+        otherwise=let(f"substring_index({token}, '\"', -1)", lambda suffix: _literal(token, suffix)),
+    )
+
+
+def _iri(text: str) -> str:
+    whole = literal(f"^(?:{_IRI})\\z")
+    return let(_decoded(text), lambda iri: case((f"{iri} RLIKE {whole}", f"concat('<', {iri}, '>')")))
+
+
+def _literal(token: str, suffix: str) -> str:
+    text = f"substring({token}, 2, length({token}) - length({suffix}) - 2)"
+    bare = f"translate({suffix}, {literal(' ' + chr(9))}, '')"
+    tag = literal(f"^@{_LANGUAGE}(?:--(?:ltr|rtl))?\\z")
+    datatype = let(
+        _iri(f"substring({bare}, 4, length({bare}) - 4)"),
+        lambda iri: case(
+            (f"{iri} = '{_NO_DATATYPE[0]}'", "''"),
+            (any_of(iri, _NO_DATATYPE[1:]), "NULL"),
+            otherwise=f"concat('^^', {iri})",
+        ),
+    )
+    end = case(
+        (f"{bare} = ''", "''"),
+        (f"startswith({bare}, '@')", case((f"{bare} RLIKE {tag}", f"lower({bare})"))),
+        otherwise=datatype,
+    )
+    return f"""concat('"', {escape(_decoded(text))}, '"', {end})"""
+
+
+def _decoded(text: str) -> str:
+    """Text without escapes. Piece by piece, for what one escape gives may look like the beginning of another."""
+    backslash = literal("\\")
+    raw = literal("\t\b\n\r\f")
+    piece = case(
+        (f"startswith(p, {literal(chr(92) + 'u')})", "decode(unhex(substring(p, 3)), 'UTF-16BE')"),
+        # UTF-32 would take U+FEFF for a byte order mark
+        (f"startswith(p, {literal(chr(92) + 'U0000')})", "decode(unhex(substring(p, 7)), 'UTF-16BE')"),
+        (f"startswith(p, {literal(chr(92) + 'U')})", "decode(unhex(substring(p, 3)), 'UTF-32')"),
+        (f"startswith(p, {backslash})", f"translate(substring(p, 2), 'tbnrf', {raw})"),
+        otherwise="p",
+    )
+
+    def pieces(t: str) -> str:
+        return f"array_join(transform(regexp_extract_all({t}, {literal(_PIECE)}, 0), p -> {piece}), '')"
+
+    return let(text, lambda t: case((f"contains({t}, {backslash})", pieces(t)), otherwise=t))
