@@ -52,6 +52,8 @@ class LinesDecoder:
         format: N-Triples or N-Quads.
         syntax: what the media type announces; None: the log tells.
         message_bytes: how many bytes the lines of a message may have, its delimiter among them; line ends do not count.
+        continued: whether the log begins before what is read, so that the first delimiter ends a message, if of no
+            statement.
 
     Attributes:
         delimiter: the line of the last delimiter that was read, from 1; 0: there was none.
@@ -64,8 +66,8 @@ class LinesDecoder:
     ([<Message of 1 quad: _:m1b0 <urn:p> <urn:o> .>], '1.2-messages', [])
     """
 
-    def __init__(self, format: Format, syntax: Syntax | None, *, message_bytes: int) -> None:
-        self._format, self._message_bytes = format, message_bytes
+    def __init__(self, format: Format, syntax: Syntax | None, *, message_bytes: int, continued: bool = False) -> None:
+        self._format, self._message_bytes, self._continued = format, message_bytes, continued
         self._statements = Statements(format)
         self._use(syntax)
         # bytes not read yet: of a line without an end, and of a line end or a byte order mark that may go on
@@ -259,7 +261,7 @@ class LinesDecoder:
 
     def _delimit(self, line: int) -> None:
         # the first comment opens the first message, unless that has begun without
-        if self._scoped or self.delimiter or self._quads:
+        if self._scoped or self.delimiter or self._quads or self._continued:
             self._ready.append(Message(self._quads))
             self._quads, self._labels = [], None
             self._number += 1

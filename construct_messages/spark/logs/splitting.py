@@ -55,12 +55,9 @@ def messages_of(
     placed = _placed(chunks, max(start - 1, 0))
     if start == 0:
         return _read(LinesDecoder(format, syntax, message_bytes=message_bytes), placed, end)
-    syntax = syntax or RDFM
-    decoder = LinesDecoder(format, syntax, message_bytes=message_bytes)
-    if syntax.delimiter_first:
-        # so that the rest of a message that began before counts as one, as it does where delimiters stand behind
-        assert not list(decoder.feed(syntax.delimiter.encode()))
-    return islice(_read(decoder, _from_line(placed, end), end, within=True), 1, None)
+    decoder = LinesDecoder(format, syntax or RDFM, message_bytes=message_bytes, continued=True)
+    # the first is the rest of one that began before, if only of its delimiter
+    return islice(_read(decoder, _from_line(placed, end), end, continued=True), 1, None)
 
 
 def announced_in(chunks: Iterable[bytes], format: Format, *, message_bytes: int = MESSAGE_BYTES) -> Syntax | None:
@@ -92,15 +89,15 @@ def announced_in(chunks: Iterable[bytes], format: Format, *, message_bytes: int 
 
 
 def _read(
-    decoder: LinesDecoder, placed: Iterator[tuple[int, bytes]], end: int, *, within: bool = False
+    decoder: LinesDecoder, placed: Iterator[tuple[int, bytes]], end: int, *, continued: bool = False
 ) -> Iterator[Message]:
     """The messages up to the first delimiter on a line that begins at `end` or behind it.
 
     Args:
         placed: chunks, each with its place in the log.
-        within: whether the log begins before them; then nothing is due without a delimiter before `end`.
+        continued: whether the log begins before them; then nothing is due without a delimiter before `end`.
     """
-    before, last = decoder.delimiter, None
+    last: int | None = None  # the last delimiter before `end`, once that is reached
     for place, chunk in placed:
         rest = chunk
         if last is None:
@@ -109,7 +106,7 @@ def _read(
             if cut is None:
                 continue
             last, rest = decoder.delimiter, chunk[cut:]
-            if within and last == before:
+            if continued and not last:
                 return
         for line in rest.splitlines(keepends=True):
             yield from decoder.feed(_plain(line))
