@@ -16,7 +16,7 @@ from enum import Enum
 from typing import Final
 
 from construct_messages.errors import ConstructMessagesError
-from construct_messages.terms import RDF, XSD
+from construct_messages.terms import RDF, XSD, Term, literal_parts
 
 
 class Type(Enum):
@@ -33,10 +33,17 @@ class Type(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """SQL text, closed (it needs no parentheses around it), and the type of its value."""
+    """SQL text, closed (it needs no parentheses around it), and the type of its value.
+
+    Args:
+        sql: the text.
+        type: of the value.
+        term: which term it is, of a constant; `sql` gives its value, that other terms may have too.
+    """
 
     sql: str
     type: Type = Type.TERM
+    term: Term | None = None
 
 
 # --- SQL ------------------------------------------------------------------------------------------------------------
@@ -62,15 +69,15 @@ def literal(text: str) -> str:
     return f"CAST(X'{text.encode().hex().upper()}' AS STRING)"
 
 
-_ATOM: Final = re.compile(r"\w+|'[^']*'|r'[^']*'|CAST\(X'[0-9A-F]*' AS STRING\)")
+_ATOM: Final = re.compile(r"[\w.]+|r?'[^']*'|CAST\(X?'[^']*' AS [A-Z]+(?:\(\d+,\d+\))?\)")
 _depth: ContextVar[int] = ContextVar("depth", default=0)
 
 
 def let(value: str, body: Callable[[str], str]) -> str:
     """SQL that uses a value more than once, and computes it once.
 
-    A column or literal is used as it is: Spark compiles that to code, and a lambda not. Lambdas in each other name
-    their variables by their depth.
+    A column, field or literal is used as it is: Spark compiles that to code, and a lambda not. The variable of a lambda
+    inside another is named by its depth.
 
     Args:
         value: SQL.
@@ -173,6 +180,11 @@ def lexical_form(term: str) -> str:
     return let(term, lambda t: case((is_literal(t), unescape(escaped(t)))))
 
 
+def digits(term: str) -> str:
+    """The lexical form of a literal that holds no escapes, as those of numbers and dates; of no use for other terms."""
+    return f"""substring_index(substring({term}, 2), '"', 1)"""
+
+
 def text_of(term: str) -> str:
     """The raw text of a string literal, simple or language-tagged; NULL for another term."""
     return let(term, lambda t: case((is_string(t), unescape(escaped(t)))))
@@ -266,6 +278,8 @@ def typed(lexical: str, name: str) -> str:
 def as_term(scalar: Scalar) -> str:
     """SQL of the canonical term. Numbers are written as the embedded store does: plainly, without needless zeros."""
     sql = scalar.sql
+    if scalar.term is not None:
+        return literal(scalar.term)
     match scalar.type:
         case Type.TERM:
             return sql
@@ -281,6 +295,8 @@ def as_term(scalar: Scalar) -> str:
 def as_text(scalar: Scalar) -> str:
     """SQL of the lexical form, as raw text; NULL for a term that is no literal."""
     sql = scalar.sql
+    if scalar.term is not None and scalar.term.startswith('"'):
+        return literal(literal_parts(scalar.term)[0])
     match scalar.type:
         case Type.TERM:
             return lexical_form(sql)
