@@ -43,7 +43,7 @@ class Place(NamedTuple):
     @property
     def uri(self) -> str:
         """As users read it."""
-        return f"{self.prefix}{self.path.removeprefix(self.root)}"
+        return f"{self.prefix}/{self.path.removeprefix(self.root).lstrip('/')}"
 
     def at(self, path: str) -> Place:
         """Another path in the same file system."""
@@ -119,7 +119,7 @@ def find(path: str) -> list[File]:
 def _matching(place: Place) -> list[Any]:
     """What there is at a path with wildcards."""
     fixed, *segments = re.split(r"/(?=[^/]*[*?\[])", place.path, maxsplit=1)
-    infos = [place.files.get_file_info(fixed)]
+    infos = [place.files.get_file_info(fixed or "/")]
     for pattern in "/".join(segments).split("/"):
         infos = [
             info

@@ -21,6 +21,7 @@ from construct_messages.reading import read_log
 _PARTITION_BYTES: Final = 1 << 27
 _BYTES: Final = re.compile(r"(?P<number>[0-9]+)\s*(?P<unit>[kmgt]?)i?b?", re.IGNORECASE)
 _POWERS: Final = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
+_OBJECT: Final = 'write it as {"name": …}'
 _BOOLEANS: Final = {"true": True, "false": False}
 _PACKINGS: Final = {
     "none": "",
@@ -71,8 +72,8 @@ class ReadOptions:
             given.text("messages"),
             given.text("base"),
             given.mapping("contexts"),
-            given.bytes("messagebytes", MESSAGE_BYTES),
-            given.bytes("maxpartitionbytes", _PARTITION_BYTES),
+            given.bytes("messageBytes", MESSAGE_BYTES),
+            given.bytes("maxPartitionBytes", _PARTITION_BYTES),
         )
         given.end()
         # what it refuses by itself
@@ -140,7 +141,7 @@ class _Given:
 
     def text(self, name: str) -> str | None:
         self._known.append(name)
-        return self._left.pop(name, None)
+        return self._left.pop(name.lower(), None)
 
     def paths(self) -> tuple[str, ...]:
         path, more = self._left.pop("path", None), self._left.pop("paths", None)
@@ -164,7 +165,7 @@ class _Given:
         if text is None:
             return default
         if text.lower() not in _BOOLEANS:
-            raise UsageError(f"{name}={text} is neither true nor false")
+            raise UsageError(f"{name}={text} is neither true nor false", hint="write one of them, or leave it out")
         return _BOOLEANS[text.lower()]
 
     def mapping(self, name: str) -> dict[str, Any] | None:
@@ -174,9 +175,9 @@ class _Given:
         try:
             value = json.loads(text)
         except ValueError as error:
-            raise UsageError(f"{name} is not JSON: {error}") from error
+            raise UsageError(f"{name} is not JSON: {error}", hint=_OBJECT) from error
         if not isinstance(value, dict):
-            raise UsageError(f"{name} is no JSON object", hint='write it as {"name": …}')
+            raise UsageError(f"{name} is no JSON object", hint=_OBJECT)
         return value
 
     def packing(self, named: str | None) -> str:
