@@ -44,6 +44,7 @@ _DEEPEST: Final = 64  # brackets in each other; parsers recur, and one of them c
 _BREATH: Final = 16  # triples in a row: rdflib's grammar recurs once a triple, and does not beyond a group
 _NOTHING: Final = "GRAPH <0> {}"  # what is put between them: no token has the number 0
 
+_INVERSE: Final = "inverse"  # of the IRI whose number follows
 _NEGATED: Final = re.compile(r"!(?:\^n|\((?:\^?n\|)*\^?n\))")  # in letters for tokens
 
 TYPE: Final = iri(RDF + "type")
@@ -90,15 +91,16 @@ class ParseTree:
         match leaf:
             case CompValue(name="literal"):
                 return self._string(int(dict.__getitem__(leaf, "string")))
-            case rdflib.Literal() if isinstance(leaf.value, bool):
+            case rdflib.Literal() if leaf.datatype == rdflib.XSD.boolean:
                 return boolean(str(leaf))
             case rdflib.Literal():
                 return number(self._token(leaf).text)
             case rdflib.URIRef() if ":" in leaf:  # rdf:type, or what collections are written with
                 return iri(str(leaf))
+            case rdflib.URIRef() if leaf.startswith(_INVERSE):
+                raise self.error(leaf, "^ has no meaning here", "use it in property paths")
             case rdflib.URIRef():
-                token = self._token(leaf)
-                return TYPE if token.kind == "word" else self.prologue.iri(self.text, token)
+                return self._iri(leaf)
         raise UnsupportedQuery(f"{leaf!r} is no term that is known here", fragment=str(leaf))
 
     def is_signed(self, leaf: Any) -> bool:
@@ -109,9 +111,9 @@ class ParseTree:
         """The number of a leaf without the sign of its token, which rdflib took for an operator."""
         return number(self._token(leaf).text.removeprefix(self._sign(leaf)))
 
-    def is_inverse(self, leaf: Any) -> bool:
-        """Whether the leaf is a member of a negated property set behind `^`."""
-        return isinstance(leaf, rdflib.URIRef) and leaf.startswith("i")
+    def inverse(self, leaf: rdflib.URIRef) -> Term | None:
+        """The IRI of a member of a negated property set behind `^`, None for one without."""
+        return self._iri(leaf) if leaf.startswith(_INVERSE) else None
 
     def is_nothing(self, part: CompValue) -> bool:
         """Whether the element of a group was put into the skeleton and means nothing."""
@@ -152,6 +154,10 @@ class ParseTree:
     def unsupported(self, part: Any, message: str, fragment: str, hint: str | None = None) -> UnsupportedQuery:
         """The error for a part that is legal, and that this package does not evaluate."""
         return UnsupportedQuery(message, fragment=fragment, position=self.where(part), hint=hint)
+
+    def _iri(self, leaf: rdflib.URIRef) -> Term:
+        token = self._token(leaf)
+        return TYPE if token.kind == "word" else self.prologue.iri(self.text, token)
 
     def _token(self, leaf: Any) -> Token:
         return self.tokens[_number(leaf) - 1]
@@ -305,7 +311,7 @@ def _skeleton(tokens: Sequence[Token], head: int) -> tuple[str, list[tuple[int, 
             case "number":
                 piece = f"{token.text[0] if token.text[0] in '+-' else ''}{index + 1}"
             case "other" if index in inverses:
-                piece, last = f"<i{index + 2}>", index + 1
+                piece, last = f"<{_INVERSE}{index + 2}>", index + 1
             case "mark" if piece == "." and not _ends_group(tokens, index):
                 stops += 1
                 if stops % _BREATH == 0:
@@ -360,7 +366,7 @@ def _negated_inverses(tokens: Sequence[Token]) -> Iterator[int]:
 
 def _number(leaf: Any) -> int:
     """The number of a leaf's token; 0 for what has none, as a blank node without label."""
-    digits = str(leaf).removeprefix("i") if isinstance(leaf, rdflib.URIRef) else str(leaf).lstrip("+-")
+    digits = str(leaf).removeprefix(_INVERSE) if isinstance(leaf, rdflib.URIRef) else str(leaf).lstrip("+-")
     return int(digits) if digits.isdecimal() else 0
 
 

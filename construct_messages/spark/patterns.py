@@ -132,8 +132,8 @@ def _path(tree: ParseTree, part: Any) -> PathExpression:
             return path if kind is None else Closure(path, cast(Literal["?", "*", "+"], kind))
         case CompValue(name="PathNegatedPropertySet"):
             members = dict.get(part, "part", [])
-            forward = tuple(tree.term(member) for member in members if not tree.is_inverse(member))
-            backward = tuple(tree.term(member) for member in members if tree.is_inverse(member))
+            backward = tuple(member for member in map(tree.inverse, members) if member is not None)
+            forward = tuple(tree.term(member) for member in members if tree.inverse(member) is None)
             return Negated(forward if forward or not backward else None, backward or None)
         case rdflib.URIRef():
             return Link(tree.term(part))
