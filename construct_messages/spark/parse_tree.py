@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any, Final
 
 import pyoxigraph as ox
@@ -28,6 +29,7 @@ from construct_messages.spark.algebra import Position as Place
 from construct_messages.spark.algebra import Var
 from construct_messages.terms import RDF, Term, boolean, iri, literal, number, unescape
 
+_ONE_AT_A_TIME: Final = Lock()  # pyparsing finds out how to call its actions by failing, unsafe between threads
 _NEWER_MARKS: Final = ("<<", "<<(", ">>", ")>>", "{|", "|}", "~")
 _NEWER_FUNCTIONS: Final = (
     *("TRIPLE", "SUBJECT", "PREDICATE", "OBJECT", "ISTRIPLE", "ADJUST"),
@@ -211,7 +213,8 @@ def parse(text: str, *, base: str | None = None) -> ParseTree:
     prologue = Prologue.read(text, tokens[:head], base=base, prefixes={})
     skeleton, offsets = _skeleton(tokens, head)
     try:
-        _, query = Query.parse_string(skeleton, parse_all=True)
+        with _ONE_AT_A_TIME:
+            _, query = Query.parse_string(skeleton, parse_all=True)
     except ParseBaseException as problem:
         found = max((index for offset, index in offsets if offset <= problem.loc), default=len(tokens))
         raise _refusal(text, base, tokens, found) from None
