@@ -63,17 +63,16 @@ class Case(NamedTuple):
     lax: bool
 
     @property
+    def folder(self) -> str:
+        return self.name.rpartition("/")[0]
+
+    @property
     def text(self) -> str:
         return self.query.read_text(encoding="utf-8")
 
     @property
     def base(self) -> str:
         return _iri_of(self.query)
-
-    @property
-    def key(self) -> tuple[tuple[Path, ...], tuple[Path, ...], frozenset[Path]]:
-        """The same for tests over the same data."""
-        return (self.data, self.named, self._from)
 
     @property
     def _from(self) -> frozenset[Path]:
