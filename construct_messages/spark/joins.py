@@ -20,7 +20,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from construct_messages.spark.algebra import Var, Vars, column
-from construct_messages.spark.solutions import Solutions, names, null
+from construct_messages.spark.solutions import Solutions, names
 
 _SPLIT: Final = 4
 """Variables that a join splits by, each of which doubles a side; any further are compared where the keys have met."""
@@ -33,15 +33,7 @@ _RIGHT_ONLY: Final = "r"
 def union(left: Solutions, right: Solutions) -> Solutions:
     """The solutions of both."""
     possible = left.possible | right.possible
-
-    def widened(side: Solutions) -> DataFrame:
-        if side.possible == possible and not side.order:
-            return side.frame
-        return side.frame.select(
-            *(F.col(column(variable)) if variable in side.possible else null(variable) for variable in sorted(possible))
-        )
-
-    frame = widened(left).unionByName(widened(right))
+    frame = left.widened(possible).frame.unionByName(right.widened(possible).frame)
     return Solutions(frame, possible, left.certain & right.certain, left.settled and right.settled)
 
 

@@ -290,8 +290,12 @@ class _Evaluation:
             right = self._filter(right, own)
         rest = conjunction(tuple(one for one in conditions if one not in own))
         unsure = (left.possible & right.possible) - left.certain
-        if is_direct(left, right) and (rest is None or (_is_sql(rest) and not mentions(rest) & unsure)):
-            return left_join(left, right, None if rest is None else expressions.condition(rest))
+        if is_direct(left, right):
+            if rest is None:
+                return left_join(left, right)
+            if _is_sql(rest) and not mentions(rest) & unsure:
+                wide = left.widened(mentions(rest) - right.possible)
+                return left_join(wide, right, expressions.condition(rest)).without(wide.possible - left.possible)
         tag = self._new("t")
         tagged = left.settle().identified(left.possible, tag)
         matches = join(tagged, right)
@@ -315,8 +319,10 @@ class _Evaluation:
     def _filter(self, solutions: Solutions, conditions: tuple[Expression, ...]) -> Solutions:
         plain = conjunction(tuple(one for one in conditions if not exists_in(one)))
         if plain is not None:
-            frame = solutions.frame.filter(expressions.condition(plain))
-            solutions = replace(solutions, frame=frame, settled=solutions.settled and not volatile(plain))
+            wide = solutions.widened(mentions(plain))
+            wide = replace(wide, frame=wide.frame.filter(expressions.condition(plain)))
+            settled = solutions.settled and not volatile(plain)
+            solutions = replace(wide.without(wide.possible - solutions.possible), settled=settled)
         for one in conditions:
             match one:
                 case Exists(body):
@@ -340,19 +346,22 @@ class _Evaluation:
                     if shared <= solutions.certain:
                         left, known = self._joinable(solutions, pattern)
                         right = self._unseeded()._filter(self._unseeded()._bag(pattern, known), own)
-                        return half_join(left, right, keep, expressions.condition(across))
+                        wide = left.widened(mentions(across) - right.possible)
+                        found = half_join(wide, right, keep, expressions.condition(across))
+                        return found.without(wide.possible - left.possible)
         left, right = self._asked(solutions, body)
         return half_join(left, right, keep).without(left.possible - solutions.possible)
 
     def _marked(self, solutions: Solutions, expression: Expression) -> tuple[Solutions, Expression]:
-        """The expression with a variable for each EXISTS, and the solutions with those variables."""
+        """The expression with a variable for each EXISTS, and the solutions with a column for each variable in it."""
         variables: dict[Exists, Var] = {}
         for exists in dict.fromkeys(exists_in(expression)):
             variables[exists] = marked = self._new("e")
             left, right = self._asked(solutions, exists.pattern, keys=True)
             tags = left.possible - solutions.possible
             solutions = mark(left, right, marked, _TRUE, _FALSE).without(tags)
-        return solutions, replaced(expression, variables.__getitem__)
+        value = replaced(expression, variables.__getitem__)
+        return solutions.widened(mentions(value)), value
 
     def _asks_alone(self, solutions: Solutions, body: Node) -> bool:
         """Whether the body can be evaluated without the solutions, and joined with them directly."""

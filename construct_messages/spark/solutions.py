@@ -58,6 +58,14 @@ class Solutions:
         frame = self.frame.drop(*names(gone))
         return replace(self, frame=frame, possible=self.possible - gone, certain=self.certain - gone)
 
+    def widened(self, variables: Vars) -> Solutions:
+        """With columns for these variables too, which are unbound where there were none."""
+        new = variables - self.possible
+        if not new:
+            return self
+        frame = self.frame.select("*", *map(null, sorted(new)))
+        return replace(self, frame=frame, possible=self.possible | new)
+
     def bind(self, variable: Var, value: Column, certain: bool = False) -> Solutions:
         """One more variable; of solutions that bind it already, those that are compatible with the value.
 
@@ -65,12 +73,12 @@ class Solutions:
             value: NULL leaves it unbound.
             certain: whether it never is NULL.
         """
-        name, new = column(variable), "new"
+        name = column(variable)
         if variable in self.possible:
-            there, value = F.col(name), F.col(new)
-            compatible = there.isNull() | value.isNull() | (there == value)
-            frame = self.frame.select("*", value.alias(new)).filter(compatible)
-            frame = frame.withColumn(name, F.coalesce(there, value)).drop(new)
+            frame = self.frame.select("*", value.alias("new"))
+            there, new = F.col(name), F.col("new")
+            frame = frame.filter(there.isNull() | new.isNull() | (there == new))
+            frame = frame.withColumn(name, F.coalesce(there, new)).drop("new")
         else:
             frame = self.frame.select("*", value.alias(name))
         bound = frozenset({variable})
