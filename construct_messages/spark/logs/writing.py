@@ -170,7 +170,9 @@ class LogJob:
         """Removes what tasks have left, and the folder if it is new."""
         self._clean()
         files, folder = self._place.files, self._folder
-        if self.fresh and not self.options.single and not files.get_file_info(_selector(folder)):
+        if self.options.single or not self.fresh or files.get_file_info(folder).type == fs.FileType.NotFound:
+            return
+        if not files.get_file_info(_selector(folder)):
             files.delete_dir(folder)
 
     def _clean(self) -> None:
