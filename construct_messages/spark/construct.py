@@ -1,0 +1,222 @@
+"""The one join on Spark: a query and a table of quads give messages, as a DataFrame.
+
+The query becomes the SELECT of `query/rewrite.py`, that a plan (`plan`, `optimize`), the plan solutions (`relations`),
+and the solutions messages (`messages`), which `writing` makes logs of. Everything that can be refused is refused before
+a job runs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from construct_messages.construct import as_term
+from construct_messages.errors import UsageError
+from construct_messages.formats import find_log
+from construct_messages.query.rewrite import ConstructQuery
+from construct_messages.spark.algebra import Plan, Var, column
+from construct_messages.spark.explanation import explanation
+from construct_messages.spark.messages import Shape, messages
+from construct_messages.spark.optimize import optimize
+from construct_messages.spark.plan import plan
+from construct_messages.spark.relations import Options, evaluate
+from construct_messages.spark.table import QuadTable
+from construct_messages.spark.writing import Written, write_file, write_folder
+from construct_messages.terms import XSD, iri, literal
+from construct_messages.writing import format_of_target
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def construct_messages(
+    query: str,
+    quads: DataFrame | QuadTable,
+    *,
+    columns: Mapping[str, str] | None = None,
+    assume_distinct: bool = False,
+    group_by: Sequence[str] = (),
+    group_order: str = "appearance",
+    distinct: bool = False,
+    skip_empty: bool = False,
+    skolemize: str | None = None,
+    bindings: Mapping[str, Any] | None = None,
+    default_graph: str | Sequence[str] = (),
+    named_graphs: Sequence[str] = (),
+    prefixes: Mapping[str, str] | None = None,
+    base: str | None = None,
+    max_messages: int | None = None,
+    max_path_rounds: int = 1000,
+    allow_full_closure: bool = False,
+    hints: Any = None,
+) -> Messages:
+    """One RDF Message for each solution of a CONSTRUCT query over a table of quads.
+
+    No job runs before something is made of the result; an illegal query, or one with a part that is not supported
+    here, raises here and now.
+
+    Args:
+        query: the text of a CONSTRUCT query: SPARQL 1.1, with the templates of 1.2 and `GRAPH` in them.
+        quads: what `read_quads` or `load_quads` gives, or any DataFrame of terms as N-Triples writes them.
+        columns: where a DataFrame's columns have other names: those of `subject`, `predicate`, `object`, `graph`.
+        assume_distinct: the caller's word that no quad stands in the DataFrame twice.
+        group_by: variables; solutions that are equal on them (as terms) form one message.
+        group_order: `"appearance"`: groups come in the order of their first solutions, where the query has an order;
+            `"sorted"`: in the order of the key.
+        distinct: leave out a message that an earlier one equals up to the template's blank nodes.
+        skip_empty: leave out messages without quads.
+        skolemize: the IRI that blank nodes of the data become IRIs under.
+        bindings: initial bindings, joined as a VALUES block at the head of WHERE: variable to term.
+        default_graph: IRIs of graphs to merge.
+        named_graphs: IRIs.
+        prefixes: used where the query uses but does not declare them.
+        base: the IRI that relative IRIs of the query resolve against.
+        max_messages: how many there are at most.
+        max_path_rounds: how many steps a path of any length may take.
+        allow_full_closure: whether a path of any length may have two unbound ends.
+        hints: see `optimize.Hints`.
+
+    Raises:
+        QueryError: the query is not a legal CONSTRUCT query.
+        UnsupportedQuery: a part of it that this package does not evaluate on Spark.
+        UsageError: an option that makes no sense.
+        QuadsError: a table without the columns.
+    """
+    if isinstance(group_by, str):
+        group_by = (group_by,)
+    if isinstance(default_graph, str):
+        default_graph = (default_graph,)
+    if group_order not in ("appearance", "sorted"):
+        raise UsageError(f"group_order={group_order!r} is unknown", hint='choose "appearance" or "sorted"')
+    if "union" in default_graph:
+        raise UsageError('default_graph="union" is not evaluated on Spark', hint="name the graphs to merge")
+    if max_messages is not None and max_messages < 0:
+        raise UsageError(f"max_messages={max_messages} is negative")
+    if skolemize is not None:
+        iri(skolemize)
+    if not isinstance(quads, QuadTable):
+        quads = QuadTable.of(quads, columns, assume_distinct)
+    elif columns or assume_distinct:
+        raise UsageError("columns and assume_distinct are about a DataFrame, and this is a table of quads already")
+    parsed = ConstructQuery.parse(query, base=base, prefixes=prefixes, group_by=group_by)
+    select = parsed.rewritten
+    if bindings:
+        select = select.bind({name.lstrip("?$"): as_term(value) for name, value in bindings.items()})
+    keys = tuple(name.lstrip("?$") for name in group_by)
+    if keys and group_order == "sorted":
+        select = select.sorted_by(keys)
+    planned = plan(
+        str(select),
+        base=base,
+        now=literal(datetime.now(UTC).isoformat(), datatype=XSD + "dateTime"),
+        default_graphs=default_graph,
+        named_graphs=named_graphs,
+    )
+    return Messages(
+        parsed,
+        optimize(planned, quads.statistics, hints=hints),
+        quads,
+        Shape(keys, distinct, skip_empty, skolemize, max_messages),
+        Options(max_path_rounds=max_path_rounds, allow_full_closure=allow_full_closure),
+    )
+
+
+@dataclass(frozen=True)
+class Messages:
+    """The messages of a query over a table, as DataFrames: evaluated when an action on them is.
+
+    Attributes:
+        query: the parsed query.
+        plan: how it is evaluated.
+        table: what it is asked of.
+    """
+
+    query: ConstructQuery
+    plan: Plan
+    table: QuadTable
+    shape: Shape
+    options: Options
+
+    @cached_property
+    def frame(self) -> DataFrame:
+        """The messages: one column, `message`, of canonical N-Quads lines; the empty string is the empty message.
+
+        A query's ORDER BY is the order of the frame.
+        """
+        return messages(self._solutions, self.query.template, self.shape, ordered=self.plan.ordered)
+
+    def solutions(self) -> DataFrame:
+        """The solutions behind the messages: a column for each variable of the template, NULL where it is unbound."""
+        return self._solutions.toDF(*self.plan.variables)
+
+    def explain(self) -> str:
+        """In which order patterns are joined and why, with the estimates; `frame.explain()` tells Spark's own plan."""
+        return explanation(self.plan, self.table.statistics)
+
+    def write(
+        self,
+        path: str | os.PathLike[str],
+        format: str = "nq",
+        messages: str | None = None,
+        *,
+        mode: str = "error",
+        compression: str | None = None,
+    ) -> Written:
+        """Writes a folder of logs, one for each partition; all of them, in the order of their names, are one log.
+
+        Args:
+            path: the folder, on any filesystem that Spark writes to.
+            format: a name, extension or media type, see `MessageStream.serialize`; N-Quads and N-Triples are quickest.
+            messages: `"rdfm"` (the default), `"1.2-messages"`, `"1.2-basic-messages"` or `"1.1-messages"`.
+            mode: where the folder is there: `"error"`, `"overwrite"` or `"append"`.
+            compression: `"gzip"`, `"bzip2"`, `"zstd"` or another codec that Spark knows.
+
+        Returns:
+            How many messages and quads were written.
+
+        Raises:
+            UsageError: an unknown format, syntax or mode; a folder that is there.
+            CannotCarry: a quad that the format has no syntax for.
+        """
+        found, syntax = find_log(format, messages)
+        return write_folder(
+            self.frame,
+            path,
+            found,
+            syntax,
+            graphs=self._names_graphs,
+            prefixes=self.query.prefixes,
+            mode=mode,
+            compression=compression,
+        )
+
+    def write_file(
+        self, path: str | os.PathLike[str], format: str | None = None, messages: str | None = None
+    ) -> Written:
+        """Writes one log, in the order of the messages; it has its name when it is whole.
+
+        Args:
+            path: a file on a filesystem that the driver and all executors share; `.gz`, `.bz2`, `.xz` and `.zst` are
+                packed.
+            format: see `write`; None: what the path's extension says, else N-Quads.
+            messages: see `write`.
+
+        Raises:
+            UsageError, CannotCarry: see `write`.
+            IncompleteResult: the executors write to a filesystem of their own.
+        """
+        found, syntax = find_log(format_of_target(path, format), messages)
+        return write_file(self.frame, path, found, syntax, graphs=self._names_graphs, prefixes=self.query.prefixes)
+
+    @property
+    def _names_graphs(self) -> bool:
+        return any(pattern.graph is not None for pattern in self.query.template.live)
+
+    @cached_property
+    def _solutions(self) -> DataFrame:
+        frame = evaluate(self.plan, self.table, self.options)
+        return frame.select(*(column(Var(name)) for name in self.plan.variables))

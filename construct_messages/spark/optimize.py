@@ -1,0 +1,358 @@
+"""The same solutions, sooner: a plan with its patterns in a better order, filters lower, and stars where they pay.
+
+Each rule keeps the bag of solutions of the node it rewrites (SPARQL 1.1 Query, section 18.5, for the algebra's
+equivalences); what a rule cannot prove from the certain variables of its operands it leaves alone. How many solutions
+patterns have is `cardinality`. No SQL and no pyspark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import reduce
+from typing import Literal, assert_never
+
+from construct_messages.errors import UsageError
+from construct_messages.spark.algebra import (
+    Bgp,
+    Call,
+    Constant,
+    Distinct,
+    Exists,
+    Expression,
+    Extend,
+    Filter,
+    Graphs,
+    Group,
+    Join,
+    LeftJoin,
+    Minus,
+    Node,
+    Number,
+    OrderBy,
+    Path,
+    Plan,
+    Position,
+    Project,
+    Slice,
+    Star,
+    Triple,
+    Union,
+    Unit,
+    Values,
+    Var,
+    Vars,
+)
+from construct_messages.spark.cardinality import Estimates
+from construct_messages.spark.correlation import conjunction, conjuncts, exists_in, mentions, volatile
+from construct_messages.spark.statistics import Statistics
+
+
+@dataclass(frozen=True)
+class Hints:
+    """What the user knows better than the estimates.
+
+    Args:
+        join: `"star"` reads the patterns of one subject in one pass, `"joins"` joins each with the others; `"auto"`
+            takes stars unless the figures of the table's predicates are known, which a table has that `write_quads`
+            wrote: there each predicate is read alone.
+        order: `"estimated"`, or `"as-written"` for joins in the order of the query's text.
+
+    Raises:
+        UsageError: another word.
+
+    >>> Hints(join="stars")
+    Traceback (most recent call last):
+    construct_messages.errors.UsageError: no hint is join='stars'
+      hint: join is "auto", "star" or "joins"
+    """
+
+    join: Literal["auto", "star", "joins"] = "auto"
+    order: Literal["estimated", "as-written"] = "estimated"
+
+    def __post_init__(self) -> None:
+        if self.join not in ("auto", "star", "joins"):
+            raise UsageError(f"no hint is join={self.join!r}", hint='join is "auto", "star" or "joins"')
+        if self.order not in ("estimated", "as-written"):
+            raise UsageError(f"no hint is order={self.order!r}", hint='order is "estimated" or "as-written"')
+
+
+def optimize(plan: Plan, statistics: Statistics, *, hints: Hints | None = None) -> Plan:
+    """A plan with the same solutions.
+
+    Args:
+        plan: what `plan.plan` made.
+        statistics: what is known of the table that it is to be evaluated over.
+        hints: what to do otherwise than the estimates say.
+    """
+    hints = hints or Hints()
+    estimates = Estimates(statistics)
+    stars = hints.join == "star" or (hints.join == "auto" and not estimates.known)
+    arranging = _Arranging(estimates, stars, hints.order == "as-written")
+    return replace(plan, pattern=arranging.node(_sunk(plan.pattern)))
+
+
+# --- walking --------------------------------------------------------------------------------------------------------
+
+
+def _with_parts(node: Node, parts: tuple[Node, ...]) -> Node:
+    """The node with other nodes below, in the order of `_parts`."""
+    match node:
+        case Unit() | Bgp() | Star() | Path() | Graphs() | Values():
+            return node
+        case Join() | LeftJoin() | Union() | Minus():
+            return replace(node, left=parts[0], right=parts[1])
+        case Filter() | Extend() | Number() | Group() | Project() | Distinct() | OrderBy() | Slice():
+            return replace(node, pattern=parts[0])
+        case _:
+            assert_never(node)
+
+
+def _parts(node: Node) -> tuple[Node, ...]:
+    match node:
+        case Unit() | Bgp() | Star() | Path() | Graphs() | Values():
+            return ()
+        case Join() | LeftJoin() | Union() | Minus():
+            return node.left, node.right
+        case Filter() | Extend() | Number() | Group() | Project() | Distinct() | OrderBy() | Slice():
+            return (node.pattern,)
+        case _:
+            assert_never(node)
+
+
+def _operands(node: Node) -> Iterator[Node]:
+    """What a tree of joins joins."""
+    if isinstance(node, Join):
+        yield from _operands(node.left)
+        yield from _operands(node.right)
+    else:
+        yield node
+
+
+def _joined(operands: Iterable[Node]) -> Node:
+    return reduce(Join, operands)
+
+
+def _mentioned(value: object) -> Vars:
+    """All variables that are written anywhere in a node, in whichever scope."""
+    if isinstance(value, Var):
+        return frozenset({value})
+    if isinstance(value, tuple | frozenset):
+        return frozenset[Var]().union(*map(_mentioned, value))
+    if is_dataclass(value):
+        return frozenset[Var]().union(*(_mentioned(getattr(value, part.name)) for part in fields(value)))
+    return frozenset()
+
+
+# --- filters sink, patterns that are joined become one ------------------------------------------------------------
+
+
+def _sunk(node: Node) -> Node:
+    """Each filter at the lowest node that binds what it reads, and the patterns of a join in one `Bgp`."""
+    node = _with_parts(node, tuple(map(_sunk, _parts(node))))
+    match node:
+        case Filter(pattern, condition):
+            stay = []
+            for one in conjuncts(condition):
+                lower = None if volatile(one) or exists_in(one) else _lowered(pattern, one)
+                if lower is None:
+                    stay.append(one)
+                else:
+                    pattern = lower
+            rest = conjunction(tuple(stay))
+            return pattern if rest is None else Filter(pattern, rest)
+        case Join():
+            operands = list(_operands(node))
+            patterns = tuple(one for operand in operands if isinstance(operand, Bgp) for one in operand.patterns)
+            others = [operand for operand in operands if not isinstance(operand, Bgp | Unit)]
+            # a filter over one of the operands need not come before the join
+            return _joined([Bgp(patterns), *others] if patterns else others or [Unit()])
+    return node
+
+
+def _lowered(node: Node, condition: Expression) -> Node | None:
+    """The node with a condition somewhere below it, or None where the condition has to stay on top."""
+    read = mentions(condition)
+    match node:
+        case Join(left, right):
+            # where a side binds all that is read, for certain, its solutions and their merge agree on it
+            if read <= left.certain:
+                return Join(_filtered(left, condition), right)
+            return Join(left, _filtered(right, condition)) if read <= right.certain else None
+        case LeftJoin(left, right, own):
+            return LeftJoin(_filtered(left, condition), right, own) if read <= left.certain else None
+        case Minus(left, right, within):
+            return Minus(_filtered(left, condition), right, within)
+        case Union(left, right):
+            return Union(_filtered(left, condition), _filtered(right, condition))
+        case Extend(pattern, variable, expression):
+            return Extend(_filtered(pattern, condition), variable, expression) if variable not in read else None
+        case Number(pattern, variable):
+            return Number(_filtered(pattern, condition), variable) if variable not in read else None
+        case Project(pattern, variables):
+            # a variable that is not projected is another one inside
+            return Project(_filtered(pattern, condition), variables) if read <= frozenset(variables) else None
+        case Distinct(pattern):
+            return Distinct(_filtered(pattern, condition))
+        case OrderBy(pattern, conditions):
+            return OrderBy(_filtered(pattern, condition), conditions)
+        case Filter(pattern, other):
+            lower = _lowered(pattern, condition)
+            return None if lower is None else Filter(lower, other)
+        case Unit() | Bgp() | Star() | Path() | Graphs() | Values() | Group() | Slice():
+            return None
+        case _:
+            assert_never(node)
+
+
+def _filtered(node: Node, condition: Expression) -> Node:
+    lower = _lowered(node, condition)
+    return Filter(node, condition) if lower is None else lower
+
+
+# --- order, and stars -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Arranging:
+    """Patterns in an order, and as stars.
+
+    Args:
+        stars: whether patterns of one subject become stars.
+        as_written: whether their order stays.
+    """
+
+    estimates: Estimates
+    stars: bool
+    as_written: bool
+
+    def node(self, node: Node) -> Node:
+        match node:
+            case Bgp(patterns):
+                return _joined(self.arranged(patterns))
+            case Join():
+                return _joined(self.join(tuple(_operands(node))))
+            case LeftJoin(left, Bgp((pattern,)), None) if self.stars:
+                left = self.node(left)
+                folded = None
+                if isinstance(pattern.object, Var) and pattern.object not in _mentioned(left):
+                    folded = _folded(left, pattern)
+                return LeftJoin(left, Bgp((pattern,))) if folded is None else folded
+        node = _with_parts(node, tuple(map(self.node, _parts(node))))
+        match node:
+            case Filter(_, condition):
+                return replace(node, condition=self.expression(condition))
+            case LeftJoin(_, _, condition) if condition is not None:
+                return replace(node, condition=self.expression(condition))
+            case Extend(_, _, expression):
+                return replace(node, expression=self.expression(expression))
+            case OrderBy(_, conditions):
+                return replace(node, conditions=tuple((self.expression(one), down) for one, down in conditions))
+            case Group(_, _, aggregates):
+                arranged = (
+                    (variable, replace(one, argument=None if one.argument is None else self.expression(one.argument)))
+                    for variable, one in aggregates
+                )
+                return replace(node, aggregates=tuple(arranged))
+        return node
+
+    def expression(self, expression: Expression) -> Expression:
+        """The expression with the bodies of EXISTS arranged, but without stars.
+
+        The bodies see variables from outside, which a star's optional patterns would have to know of, and they are
+        often asked about few solutions.
+        """
+        match expression:
+            case Var() | Constant():
+                return expression
+            case Call(name, arguments):
+                return Call(name, tuple(map(self.expression, arguments)))
+            case Exists(pattern):
+                return Exists(replace(self, stars=False).node(_sunk(pattern)))
+            case _:
+                assert_never(expression)
+
+    def join(self, operands: tuple[Node, ...]) -> list[Node]:
+        arranged = [
+            part
+            for operand in operands
+            for part in (self.arranged(operand.patterns) if isinstance(operand, Bgp) else [self.node(operand)])
+        ]
+        # inline data first: it is small, and it selects
+        return arranged if self.as_written else sorted(arranged, key=lambda part: not isinstance(part, Values))
+
+    def arranged(self, patterns: tuple[Triple, ...]) -> list[Node]:
+        """The patterns as nodes to be joined in this order: stars, and patterns in a row that share variables."""
+        steps = self.estimates.as_written(patterns) if self.as_written else self.estimates.ordered(patterns)
+        points = _points(patterns) if self.stars else {}
+        nodes: list[Node] = []
+        for step in steps:
+            pattern = step.pattern
+            center = (pattern.subject, pattern.graph)
+            if pattern in points.get(center, ()):
+                star = points.pop(center)
+                ordered = tuple(other.pattern for other in steps if other.pattern in star)
+                assert isinstance(pattern.subject, Var), "a star has a variable in its middle"
+                nodes.append(Star(pattern.subject, ordered))
+            elif any(isinstance(node, Star) and pattern in node.patterns for node in nodes):
+                continue
+            elif nodes and isinstance(nodes[-1], Bgp) and step.connected and nodes[-1].possible & _variables(pattern):
+                nodes[-1] = Bgp((*nodes[-1].patterns, pattern))
+            else:
+                nodes.append(Bgp((pattern,)))
+        return nodes
+
+
+def _variables(pattern: Triple) -> Vars:
+    return Bgp((pattern,)).possible
+
+
+_Center = tuple[Position, Position | None]
+
+
+def _is_ray(pattern: Triple) -> bool:
+    """Whether a pattern can be part of a star."""
+    return isinstance(pattern.subject, Var) and not isinstance(pattern.predicate, Var)
+
+
+def _points(patterns: tuple[Triple, ...]) -> dict[_Center, set[Triple]]:
+    """The patterns that make stars, by what they share; each star has two or more."""
+    points: dict[_Center, set[Triple]] = {}
+    for pattern in filter(_is_ray, patterns):
+        points.setdefault((pattern.subject, pattern.graph), set()).add(pattern)
+    return {center: star for center, star in points.items() if len(star) > 1}
+
+
+def _folded(node: Node, pattern: Triple) -> Node | None:
+    """The node with an optional pattern inside a star of its subject, or None where there is none to take it.
+
+    The object of the pattern is mentioned nowhere in the node, so all that stands above the star is blind to it.
+    """
+    match node:
+        case Star(subject, (first, *_), optional) if (subject, first.graph) == (pattern.subject, pattern.graph):
+            return replace(node, optional=(*optional, pattern)) if _is_ray(pattern) else None
+        case Bgp(patterns) if _is_ray(pattern):
+            rays = [one for one in patterns if _is_ray(one) and (one.subject, one.graph) == _center(pattern)]
+            if not rays:
+                return None
+            assert isinstance(pattern.subject, Var), "a ray begins at a variable"
+            star = Star(pattern.subject, tuple(rays), (pattern,))
+            rest = tuple(one for one in patterns if one not in rays)
+            return Join(star, Bgp(rest)) if rest else star
+        case Join(left, right):
+            if (folded := _folded(left, pattern)) is not None:
+                return Join(folded, right)
+            return None if (folded := _folded(right, pattern)) is None else Join(left, folded)
+        case LeftJoin(left, right, condition) if condition is None or not volatile(condition):
+            return None if (folded := _folded(left, pattern)) is None else LeftJoin(folded, right, condition)
+        case Minus(left, right, within):
+            return None if (folded := _folded(left, pattern)) is None else Minus(folded, right, within)
+        case Filter(below, condition) if not volatile(condition):
+            return None if (folded := _folded(below, pattern)) is None else Filter(folded, condition)
+        case Extend(below, variable, expression) if not volatile(expression):
+            return None if (folded := _folded(below, pattern)) is None else Extend(folded, variable, expression)
+    return None
+
+
+def _center(pattern: Triple) -> _Center:
+    return pattern.subject, pattern.graph
