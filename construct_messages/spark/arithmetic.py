@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from construct_messages.spark.numbers import NUMERIC, as_type, in_range, is_number, is_of
+from construct_messages.spark.numbers import NUMERIC, as_type, in_range, rank
 from construct_messages.spark.values import Scalar, Type, as_term, case, let, literal
 
 _TRY = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}
@@ -34,15 +34,23 @@ def arithmetic(operator: str, left: Scalar, right: Scalar) -> Scalar:
     if len(known) == 2:
         return _in(lowest, operator, left, right)
 
-    def on_terms(x: str, y: str) -> str:
+    def on_terms(x: str, y: str, rank: str) -> str:
         a, b = Scalar(x, left.type), Scalar(y, right.type)
-        branches = [
-            (f"{is_of(type, a)} OR {is_of(type, b)}", as_term(_in(type, operator, a, b)))
-            for type in reversed(NUMERIC[NUMERIC.index(lowest) :])
-        ]
-        return case((f"NOT coalesce({is_number(a)} AND {is_number(b)}, false)", "NULL"), *branches)
+        branches = (
+            (f"{rank} = {NUMERIC.index(type)}", as_term(_in(type, operator, a, b)))
+            for type in NUMERIC[NUMERIC.index(lowest) :]
+        )
+        return case(*branches)
 
-    return Scalar(let(left.sql, lambda x: let(right.sql, lambda y: on_terms(x, y))))
+    def highest(a: str, b: str) -> str:
+        return f"if({a} + {b} IS NULL, NULL, greatest({a}, {b}))"
+
+    def ranked(x: str, y: str) -> str:
+        ranks = rank(Scalar(x, left.type)), rank(Scalar(y, right.type))
+        both = let(ranks[0], lambda a: let(ranks[1], lambda b: highest(a, b)))
+        return let(both, lambda rank: on_terms(x, y, rank))
+
+    return Scalar(let(left.sql, lambda x: let(right.sql, lambda y: ranked(x, y))))
 
 
 def map_number(value: Scalar, function: Callable[[str, Type], str]) -> Scalar:
@@ -60,13 +68,16 @@ def map_number(value: Scalar, function: Callable[[str, Type], str]) -> Scalar:
     if value.type is not Type.TERM:
         return _NO_NUMBER
 
-    def on_term(t: str) -> str:
+    def on_term(t: str, rank: str) -> str:
         term = Scalar(t)
         return case(
-            *((is_of(type, term), as_term(Scalar(function(as_type(term, type), type), type))) for type in NUMERIC)
+            *(
+                (f"{rank} = {index}", as_term(Scalar(function(as_type(term, type), type), type)))
+                for index, type in enumerate(NUMERIC)
+            )
         )
 
-    return Scalar(let(value.sql, on_term))
+    return Scalar(let(value.sql, lambda t: let(rank(Scalar(t)), lambda rank: on_term(t, rank))))
 
 
 def negative(value: Scalar) -> Scalar:

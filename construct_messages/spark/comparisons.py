@@ -8,6 +8,7 @@ and literals of one language. What numbers and dates are, their own rooms know.
 from __future__ import annotations
 
 from construct_messages.spark import datetimes, numbers
+from construct_messages.spark.numbers import Operand
 from construct_messages.spark.values import (
     Scalar,
     Type,
@@ -20,10 +21,10 @@ from construct_messages.spark.values import (
     is_blank,
     is_iri,
     is_literal,
+    is_simple,
     is_string,
     let,
     suffix,
-    text_of,
     unescape,
     xsd_type,
 )
@@ -35,6 +36,9 @@ _NATIVE = (Type.STRING, Type.BOOLEAN, Type.INTEGER, Type.DECIMAL)
 """The types whose values Spark compares as SPARQL does."""
 
 
+# --- operators ------------------------------------------------------------------------------------------------------
+
+
 def equal(left: Scalar, right: Scalar) -> Scalar:
     """`=`: whether the values are the same; NULL for two literals of which that is not known.
 
@@ -42,8 +46,6 @@ def equal(left: Scalar, right: Scalar) -> Scalar:
     values; where the value of one is not known (an unknown datatype, a lexical form that its datatype has not), it may
     be that of the other.
     """
-    if left.type is right.type and left.type in _NATIVE:
-        return Scalar(f"({left.sql} = {right.sql})", Type.BOOLEAN)
     for side, other in ((left, right), (right, left)):
         if side.term is not None and not side.term.startswith('"'):
             return Scalar(f"({as_term(other)} = {side.sql})", Type.BOOLEAN)
@@ -52,10 +54,7 @@ def equal(left: Scalar, right: Scalar) -> Scalar:
 
 def less(left: Scalar, right: Scalar, *, or_equal: bool = False) -> Scalar:
     """`<`, or `<=`; NULL unless the values are of types whose values have an order."""
-    operator = "<=" if or_equal else "<"
-    if left.type is right.type and left.type in _NATIVE:
-        return Scalar(f"({left.sql} {operator} {right.sql})", Type.BOOLEAN)
-    return _compare(operator, left, right)
+    return _compare("<=" if or_equal else "<", left, right)
 
 
 def same_term(left: Scalar, right: Scalar) -> Scalar:
@@ -64,73 +63,101 @@ def same_term(left: Scalar, right: Scalar) -> Scalar:
 
 
 def _compare(operator: str, left: Scalar, right: Scalar) -> Scalar:
+    """By what is known of the types: the less is known, the more there is to do for each solution."""
+    if left.type is right.type and left.type in _NATIVE:
+        return Scalar(f"({left.sql} {operator} {right.sql})", Type.BOOLEAN)
+
     def compared(x: str, y: str) -> str:
         a, b = Scalar(x, left.type, left.term), Scalar(y, right.type, right.term)
-        tests = [numbers.compare(operator, a, b), _texts(operator, a, b), _truths(operator, a, b)]
-        if left.type is right.type is Type.TERM:
-            tests.append(datetimes.compare(operator, x, y))
-        if operator == "=":
-            tests.append(_terms(a, b))
-        return f"coalesce({', '.join(test for test in tests if test != _NULL)}, {_NULL})"
+        if a.type is b.type is Type.TERM:
+            return _compare_terms(operator, x, y)
+        if Type.TERM in (a.type, b.type):
+            return _compare_native(operator, a, b)
+        if a.type in numbers.NUMERIC and b.type in numbers.NUMERIC:
+            return numbers.compare(operator, Operand.of(a), Operand.of(b))
+        return case((f"{x} IS NOT NULL AND {y} IS NOT NULL", "false" if operator == "=" else _NULL))
 
     return Scalar(let(left.sql, lambda x: let(right.sql, lambda y: compared(x, y))), Type.BOOLEAN)
 
 
-def _texts(operator: str, left: Scalar, right: Scalar) -> str:
-    """Strings by code point, which is the order of their bytes; only strings of one language compare."""
-
-    def parts(side: Scalar) -> tuple[str, str, str]:
-        if side.type is Type.STRING:
-            return "true", "''", side.sql
-        return is_string(side.sql), suffix(side.sql), unescape(escaped(side.sql))
-
-    if any(side.type not in (Type.TERM, Type.STRING) for side in (left, right)):
-        return _NULL
-    (is_a, tag, a), (is_b, other, b) = parts(left), parts(right)
-    return case((f"{is_a} AND {is_b} AND {tag} = {other}", f"{a} {operator} {b}"), otherwise=_NULL)
-
-
-def _truth_of(side: Scalar) -> str:
-    if side.type is Type.BOOLEAN:
-        return side.sql
-    return case((any_of(side.sql, _TRUE), "true"), (any_of(side.sql, _FALSE), "false"), otherwise=_NULL)
-
-
-def _truths(operator: str, left: Scalar, right: Scalar) -> str:
-    if any(side.type not in (Type.TERM, Type.BOOLEAN) for side in (left, right)):
-        return _NULL
-    return f"({_truth_of(left)} {operator} {_truth_of(right)})"
+def _compare_native(operator: str, left: Scalar, right: Scalar) -> str:
+    """A term and a value of a native type, with no more ado than that type needs."""
+    native, term = (left, right.sql) if right.type is Type.TERM else (right, left.sql)
+    otherwise = _NULL
+    if operator == "=":
+        otherwise = case(
+            (f"{native.sql} IS NULL", _NULL),
+            (f"NOT {is_literal(term)} OR {has_language(term)}", "false"),
+            (let(_decoded(term), lambda value: f"{value}.kind IS NOT NULL"), "false"),
+        )
+    if native.type in numbers.NUMERIC:
+        return numbers.compare(operator, Operand.of(left), Operand.of(right), otherwise)
+    if native.type is Type.STRING and operator == "=":
+        return case((f"{term} = {as_term(native)}", "true"), otherwise=otherwise)
+    is_a, value = f"{_truth_of(term)} IS NOT NULL", _truth_of(term)
+    if native.type is Type.STRING:
+        is_a, value = is_simple(term), unescape(escaped(term))
+    x, y = (value if side.type is Type.TERM else side.sql for side in (left, right))
+    return case((is_a, f"{x} {operator} {y}"), otherwise=otherwise)
 
 
-def _terms(left: Scalar, right: Scalar) -> str:
-    """RDFterm-equal, of terms that are not of one kind of values."""
-    a, b = as_term(left), as_term(right)
-
-    def terms(a: str, b: str) -> str:
-        apart = [f"NOT {is_literal(t)} OR {has_language(t)}" for t in (a, b)]
+def _compare_terms(operator: str, x: str, y: str) -> str:
+    def by_value(a: str, b: str) -> str:
+        first, second = (Operand.ranked(f"{value}.rank", f"{value}.text") for value in (a, b))
+        points = datetimes.compare(operator, f"{a}.point", f"{b}.point")
         return case(
-            (f"{a} = {b}", "true"),
-            (f"{a} IS NULL OR {b} IS NULL", "NULL"),
-            (" OR ".join(apart), "false"),
-            (f"{_kind(left, a)} <> {_kind(right, b)}", "false"),
-            otherwise=_NULL,
+            (f"{a}.rank IS NOT NULL", numbers.compare(operator, first, second)),
+            (f"{a}.point IS NOT NULL", points),
+            otherwise=f"{a}.text {operator} {b}.text",
         )
 
-    return let(a, lambda a: let(b, lambda b: terms(a, b)))
+    def compared(a: str, b: str) -> str:
+        branches = [(f"{a}.kind = {b}.kind", by_value(a, b))]
+        if operator == "=":
+            apart = " OR ".join(f"NOT {is_literal(t)} OR {has_language(t)}" for t in (x, y))
+            branches += [
+                (f"{x} IS NULL OR {y} IS NULL", _NULL),
+                (f"{x} = {y}", "true"),
+                (f"{apart} OR {a}.kind IS NOT NULL AND {b}.kind IS NOT NULL", "false"),
+            ]
+        return case(*branches, otherwise=_NULL)
+
+    return let(_decoded(x), lambda a: let(_decoded(y), lambda b: compared(a, b)))
 
 
-def _kind(value: Scalar, term: str) -> str:
-    """The kind of values that a literal without language belongs to; NULL if its value is not known."""
-    if value.type in numbers.NUMERIC:
-        return "'number'"
-    if value.type is not Type.TERM:
-        return f"'{value.type.name}'"
-    return case(
-        (f"""endswith({term}, '"')""", f"'{Type.STRING.name}'"),
-        (f"{_truth_of(value)} IS NOT NULL", f"'{Type.BOOLEAN.name}'"),
-        (numbers.is_number(value), "'number'"),
-        otherwise=f"{datetimes.point(term)}.type",
-    )
+def _truth_of(term: str) -> str:
+    return case((any_of(term, _TRUE), "true"), (any_of(term, _FALSE), "false"), otherwise=_NULL)
+
+
+def _decoded(term: str) -> str:
+    """SQL of a term's value: STRUCT<kind, rank, text, point>.
+
+    Values compare if they are of one kind; it is NULL if the value is not known. Numbers have a rank, and text that is
+    their lexical form; dates and times have a point; strings (of each language) and booleans have text.
+    """
+
+    def value(kind: str, *, rank: str = "NULL", text: str = "NULL", point: str = "NULL") -> str:
+        return (
+            f"named_struct('kind', CAST({kind} AS STRING), 'rank', CAST({rank} AS INT), "
+            f"'text', CAST({text} AS STRING), 'point', CAST({point} AS {datetimes.POINT}))"
+        )
+
+    def typed(t: str, rank: str) -> str:
+        return case(
+            (f"{rank} IS NOT NULL", value("'number'", rank=rank, text=digits(t))),
+            (any_of(t, _TRUE), value("'boolean'", text="'true'")),
+            (any_of(t, _FALSE), value("'boolean'", text="'false'")),
+            otherwise=let(datetimes.point(t), lambda p: value(f"{p}.type", point=p)),
+        )
+
+    def of_term(t: str) -> str:
+        return case(
+            (is_string(t), value(f"""concat('"', {suffix(t)})""", text=unescape(escaped(t)))),
+            (is_literal(t), let(numbers.rank(Scalar(t)), lambda rank: typed(t, rank))),
+            otherwise=value("NULL"),
+        )
+
+    return let(term, of_term)
 
 
 # --- truth ----------------------------------------------------------------------------------------------------------
@@ -150,59 +177,54 @@ def truth(value: Scalar) -> str:
             return f"({value.sql} <> 0)"
         case Type.FLOAT | Type.DOUBLE:
             return let(value.sql, lambda d: f"({d} <> 0 AND NOT isnan({d}))")
-    return let(value.sql, _truth_of_term)
-
-
-def _truth_of_term(t: str) -> str:
-    number = Scalar(t)
-    typed = any_of(xsd_type(t), (f"{name}>" for name in ("boolean", *numbers.TYPES)))
-    return case(
-        (any_of(t, _TRUE), "true"),
-        (is_string(t), f"{escaped(t)} <> ''"),
-        (f"{numbers.is_exact(number)}", f"{digits(t)} RLIKE '[1-9]'"),
-        (f"{numbers.is_number(number)}", f"({numbers.double_of(t)} <> 0 AND NOT isnan({numbers.double_of(t)}))"),
-        (typed, "false"),
-        otherwise=_NULL,
+    typed = ("boolean", *numbers.TYPES)
+    return let(
+        value.sql,
+        lambda t: case(
+            (any_of(t, _TRUE), "true"),
+            (is_string(t), f"""NOT startswith({t}, '""')"""),
+            (numbers.is_number(Scalar(t)), f"NOT {numbers.is_zero(digits(t))}"),
+            (any_of(xsd_type(t), (f"{name}>" for name in typed)), "false"),
+            otherwise=_NULL,
+        ),
     )
 
 
 # --- order ----------------------------------------------------------------------------------------------------------
 
 
-def order(value: Scalar) -> tuple[str, ...]:
-    """SQL by which ORDER BY sorts: all ascending with NULL first, or all descending with NULL last.
+def order(value: Scalar) -> str:
+    """SQL by which ORDER BY sorts: ascending with NULL first, or descending with NULL last.
 
     Unbound, blank nodes by their labels, IRIs, and literals: numbers by value, strings by code point and then by
     language, booleans, dates and times by their points in time (read as UTC if they have no zone), other literals by
     their terms; then triple terms.
     """
-    if value.type in _NATIVE or value.type in numbers.NUMERIC:
-        return (value.sql,)
-    t = value.sql
+    if value.type is not Type.TERM:
+        return value.sql
 
-    def point(field: str) -> str:
-        return let(t, lambda t: f"{datetimes.point(t)}.at.{field}")
+    def key(t: str, v: str) -> str:
+        kind = case(
+            (is_blank(t), "0"),
+            (is_iri(t), "1"),
+            (f"{v}.rank IS NOT NULL", "2"),
+            (is_string(t), "3"),
+            (f"{v}.kind = 'boolean'", "4"),
+            (f"{v}.point IS NOT NULL", "5"),
+            (is_literal(t), "6"),
+            otherwise="7",
+        )
+        number = case(
+            (f"{v}.rank IS NOT NULL", f"try_cast({v}.text AS DOUBLE)"),
+            (f"{v}.point IS NOT NULL", f"CAST({v}.point.at.seconds AS DOUBLE)"),
+        )
+        text = case(
+            (f"{v}.rank < 2", numbers.order_key(f"{v}.text")),
+            (f"{v}.rank IS NOT NULL", "''"),
+            (f"{v}.point IS NOT NULL", f"{v}.point.at.fraction"),
+            (f"{v}.text IS NOT NULL", f"concat({v}.text, chr(0), {v}.kind)"),
+            otherwise=t,
+        )
+        return f"named_struct('kind', {kind}, 'number', {number}, 'text', {text})"
 
-    simple = let(t, lambda t: f"concat({text_of(t)}, chr(0), {suffix(t)})")
-    is_number, is_point = numbers.is_number(value), f"{point('seconds')} IS NOT NULL"
-    kinds = (
-        (is_blank(t), "0"),
-        (is_iri(t), "1"),
-        (f"NOT {is_literal(t)}", "7"),
-        (is_string(t), "3"),
-        (any_of(t, (*_TRUE, *_FALSE)), "4"),
-        (is_number, "2"),
-        (is_point, "5"),
-        (f"{t} IS NOT NULL", "6"),
-    )
-    exact = let(t, lambda t: case((numbers.is_exact(Scalar(t)), numbers.order_key(digits(t))), otherwise="''"))
-    texts = (
-        (f"NOT {is_literal(t)}", t),
-        (is_string(t), simple),
-        (any_of(t, _TRUE), "'true'"),
-        (any_of(t, _FALSE), "'false'"),
-        (is_number, exact),
-        (is_point, point("fraction")),
-    )
-    values = ((is_number, numbers.double_of(t)), (is_point, f"CAST({point('seconds')} AS DOUBLE)"))
-    return case(*kinds), case(*values), case(*texts, otherwise=t)
+    return let(value.sql, lambda t: case((f"{t} IS NOT NULL", let(_decoded(t), lambda v: key(t, v)))))

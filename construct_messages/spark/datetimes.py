@@ -19,19 +19,23 @@ _DAY: Final = "(0[1-9]|[12][0-9]|3[01])"
 _TIME: Final = "(([01][0-9]|2[0-3])(:[0-5][0-9]){2}([.][0-9]+)?|24:00:00([.]0+)?)"
 _ZONE: Final = "(Z|[+-]((0[0-9]|1[0-3]):[0-5][0-9]|14:00))"
 
-# for each type: its lexical space but for the zone, and SQL of a dateTime for SQL of such a form without a zone; parts
-# that a type has not are the same in all of its values
+_LEXICAL: Final = literal(f"^{_YEAR}-{_MONTH}-{_DAY}T{_TIME}{_ZONE}?$")
+
+# for each type, SQL of a dateTime for SQL of a lexical form without its zone: what a type has not is the same in all of
+# its values; a form that is none of the type's gives none of dateTime's
 _TYPES: Final = {
-    "dateTime": (f"{_YEAR}-{_MONTH}-{_DAY}T{_TIME}", "{}"),
-    "dateTimeStamp": (f"{_YEAR}-{_MONTH}-{_DAY}T{_TIME}", "{}"),
-    "date": (f"{_YEAR}-{_MONTH}-{_DAY}", "concat({}, 'T00:00:00')"),
-    "time": (_TIME, "concat('1972-12-31T', {})"),
-    "gYearMonth": (f"{_YEAR}-{_MONTH}", "concat({}, '-01T00:00:00')"),
-    "gYear": (_YEAR, "concat({}, '-01-01T00:00:00')"),
-    "gMonthDay": (f"--{_MONTH}-{_DAY}", "concat('1972', substring({}, 2), 'T00:00:00')"),
-    "gDay": (f"---{_DAY}", "concat('1972-12', substring({}, 3), 'T00:00:00')"),
-    "gMonth": (f"--{_MONTH}", "concat('1972', substring({}, 2), '-01T00:00:00')"),
+    "dateTime": "{}",
+    "dateTimeStamp": "{}",
+    "date": "concat({}, 'T00:00:00')",
+    "time": "concat('1972-12-31T', {})",
+    "gYearMonth": "concat({}, '-01T00:00:00')",
+    "gYear": "concat({}, '-01-01T00:00:00')",
+    "gMonthDay": "if(startswith({0}, '--'), concat('1972', substring({0}, 2), 'T00:00:00'), NULL)",
+    "gDay": "if(startswith({0}, '---'), concat('1972-12', substring({0}, 3), 'T00:00:00'), NULL)",
+    "gMonth": "if(startswith({0}, '--'), concat('1972', substring({0}, 2), '-01T00:00:00'), NULL)",
 }
+POINT: Final = "STRUCT<type: STRING, zoned: BOOLEAN, at: STRUCT<seconds: BIGINT, fraction: STRING>>"
+"""The SQL type of a `point`."""
 
 
 def zone(digits: str) -> str:
@@ -44,22 +48,21 @@ def zone(digits: str) -> str:
 
 
 def point(term: str) -> str:
-    """SQL: where a term is on the time line: STRUCT<type, zoned, at: STRUCT<seconds, fraction>>.
+    """SQL: where a term is on the time line, as a `POINT`; NULL unless it is a date or time.
 
-    NULL unless it is a date or time; `at` is in UTC, as a value without zone is if it is read so.
+    Its `at` is in UTC, as which a value without a zone is read here.
 
     Raises (in the job):
         ValueOutOfRange: a year of more than six digits.
     """
 
     def of_form(t: str, d: str, z: str) -> str:
-        forms = []
-        for name, (form, template) in _TYPES.items():
-            pattern = literal(f"^{form}{_ZONE}{'' if name == 'dateTimeStamp' else '?'}$")
-            form = template.format(f"substring({d}, 1, length({d}) - length({z}))")
-            forms.append((f"{xsd_type(t)} = '{name}>' AND {d} RLIKE {pattern}", form))
-        type = f"replace({xsd_type(t)}, 'Stamp', '')"
-        return let(case(*forms), lambda form: _point(type, form, z))
+        body = f"substring({d}, 1, length({d}) - length({z}))"
+        templates = " ".join(f"WHEN '{name}>' THEN {template.format(body)}" for name, template in _TYPES.items())
+        form = f"CASE {xsd_type(t)} {templates} END"
+        type = f"replace({xsd_type(t)}, 'Stamp>', '>')"
+        zoned = f"({z} <> '' OR NOT endswith({t}, 'Stamp>'))"
+        return let(form, lambda f: case((f"concat({f}, {z}) RLIKE {_LEXICAL} AND {zoned}", _point(type, f, z))))
 
     def of_term(t: str) -> str:
         value = let(digits(t), lambda d: let(zone(d), lambda z: of_form(t, d, z)))
@@ -91,17 +94,12 @@ def _point(type: str, form: str, zone: str) -> str:
 
 
 def compare(operator: str, left: str, right: str) -> str:
-    """SQL: whether `=`, `<` or `<=` holds; NULL where it is undecided, and unless both terms are of one type."""
-
-    def compared(p: str, q: str) -> str:
-        before, after = f"{_later(p)} < {q}.at", f"{_later(q)} < {p}.at"
-        return case(
-            (f"coalesce({p}.type <> {q}.type, true)", "CAST(NULL AS BOOLEAN)"),
-            (f"{p}.zoned = {q}.zoned", f"{p}.at {operator} {q}.at"),
-            *([(f"{before} OR {after}", "false")] if operator == "=" else [(before, "true"), (after, "false")]),
-        )
-
-    return let(point(left), lambda p: let(point(right), lambda q: compared(p, q)))
+    """SQL: whether `=`, `<` or `<=` holds between two points of one type; NULL where that is undecided."""
+    before, after = f"{_later(left)} < {right}.at", f"{_later(right)} < {left}.at"
+    return case(
+        (f"{left}.zoned = {right}.zoned", f"{left}.at {operator} {right}.at"),
+        *([(f"{before} OR {after}", "false")] if operator == "=" else [(before, "true"), (after, "false")]),
+    )
 
 
 def _later(point: str) -> str:

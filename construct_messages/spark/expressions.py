@@ -49,7 +49,7 @@ def order(expression: Expression) -> tuple[str, ...]:
     Raises:
         UnsupportedQuery: as `term`.
     """
-    return comparisons.order(compiled(expression))
+    return (comparisons.order(compiled(expression)),)
 
 
 def compiled(expression: Expression) -> Scalar:

@@ -8,6 +8,7 @@ value is `ValueOutOfRange` if its type cannot hold it. Arithmetic is the busines
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Final
 
 from construct_messages.errors import ValueOutOfRange
@@ -30,17 +31,16 @@ _NATIVE: Final = {
 }
 _BOOLEANS: Final = {"true": "true", "1": "true", "false": "false", "0": "false"}
 _BITS: Final = {"byte": 8, "short": 16, "int": 32, "long": 64}
+# the types derived from xsd:integer: least and greatest values, or their signs
 _BOUNDED: Final = {name: (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for name, bits in _BITS.items()} | {
     f"unsigned{name.title()}": (0, 2**bits - 1) for name, bits in _BITS.items()
 }
 _SIGNED: Final = {
-    "nonNegativeInteger": ">= 0",
-    "positiveInteger": "> 0",
-    "nonPositiveInteger": "<= 0",
-    "negativeInteger": "< 0",
+    "nonNegativeInteger": "'^([+]?[0-9]+|-0+)$'",
+    "positiveInteger": "'^[+]?0*[1-9][0-9]*$'",
+    "nonPositiveInteger": "'^(-[0-9]+|[+]?0+)$'",
+    "negativeInteger": "'^-0*[1-9][0-9]*$'",
 }
-
-
 TYPES: Final = ("integer", "decimal", "float", "double", *_BOUNDED, *_SIGNED)
 """The local names of the types of numbers."""
 
@@ -74,17 +74,18 @@ def _has_type(term: str, name: str) -> str:
 
 def is_integer(term: str) -> str:
     """SQL: whether it is an integer of xsd:integer or a type derived from it, within that type's range."""
-    form = digits(term)
-    exact = f"try_cast({form} AS {Type.INTEGER.value})"
-    ranges = [
-        (f"{xsd_type(term)} = '{name}>'", f"coalesce({exact} BETWEEN {low} AND {high}, false)")
-        for name, (low, high) in _BOUNDED.items()
-    ]
-    ranges += [(f"{xsd_type(term)} = '{name}>'", f"{double_of(term)} {sign}") for name, sign in _SIGNED.items()]
-    derived = any_of(xsd_type(term), (f"{name}>" for name in (*_BOUNDED, *_SIGNED)))
+    form, type = digits(term), xsd_type(term)
+
+    def bound(end: int) -> str:
+        bounds = (f"WHEN '{name}>' THEN {ends[end]}" for name, ends in _BOUNDED.items())
+        return f"CASE {type} {' '.join(bounds)} END"
+
+    in_bounds = f"coalesce(try_cast({form} AS DECIMAL(38,0)) BETWEEN {bound(0)} AND {bound(1)}, false)"
+    bounded = f"{form} RLIKE {_INTEGER} AND {in_bounds}"
     return case(
         (_has_type(term, "integer"), f"{form} RLIKE {_INTEGER}"),
-        (derived, f"({form} RLIKE {_INTEGER} AND {case(*ranges)})"),
+        (any_of(type, (f"{name}>" for name in _BOUNDED)), bounded),
+        *((_has_type(term, name), f"{form} RLIKE {pattern}") for name, pattern in _SIGNED.items()),
         otherwise="false",
     )
 
@@ -104,26 +105,29 @@ def is_double(term: str) -> str:
     return f"({_has_type(term, 'double')} AND {digits(term)} RLIKE {_FLOATING})"
 
 
-_TESTS: Final = {Type.INTEGER: is_integer, Type.DECIMAL: is_decimal, Type.DOUBLE: is_double, Type.FLOAT: is_float}
+_TESTS: Final = {Type.INTEGER: is_integer, Type.DECIMAL: is_decimal, Type.FLOAT: is_float, Type.DOUBLE: is_double}
 
 
-def is_of(type: Type, scalar: Scalar) -> str:
-    """SQL: whether it is a number of one of the types `NUMERIC`; NULL or false if not."""
-    if scalar.type is Type.TERM:
-        return _TESTS[type](scalar.sql)
-    return f"({scalar.sql} IS NOT NULL)" if scalar.type is type else "false"
+def rank(value: Scalar) -> str:
+    """SQL: the place of a number's type in `NUMERIC`; NULL unless it is a number."""
+    if value.type is Type.TERM:
+        return let(value.sql, lambda t: case(*((_TESTS[type](t), str(rank)) for rank, type in enumerate(NUMERIC))))
+    if value.type in NUMERIC:
+        return case((f"{value.sql} IS NOT NULL", str(NUMERIC.index(value.type))))
+    return "CAST(NULL AS INT)"
 
 
-def is_number(scalar: Scalar) -> str:
+def is_number(value: Scalar) -> str:
     """SQL: whether it is a number; NULL or false if not."""
-    if scalar.type is Type.TERM:
-        return let(scalar.sql, lambda t: f"({' OR '.join(test(t) for test in _TESTS.values())})")
-    return f"({scalar.sql} IS NOT NULL)" if scalar.type in NUMERIC else "false"
+    if value.type is Type.TERM:
+        return let(value.sql, lambda t: f"({' OR '.join(test(t) for test in _TESTS.values())})")
+    return f"({value.sql} IS NOT NULL)" if value.type in NUMERIC else "false"
 
 
-def double_of(term: str) -> str:
-    """SQL: the value of a term that is a number, as DOUBLE."""
-    return f"try_cast({digits(term)} AS DOUBLE)"
+def is_zero(form: str) -> str:
+    """SQL: whether SQL of a number's lexical form is that of zero, or of NaN."""
+    double = f"try_cast({form} AS DOUBLE)"
+    return case((f"{form} RLIKE '[eEN]'", f"{double} = 0 OR isnan({double})"), otherwise=f"NOT {form} RLIKE '[1-9]'")
 
 
 def in_range(attempt: str, text: str, type: Type) -> str:
@@ -155,56 +159,64 @@ def as_type(scalar: Scalar, type: Type) -> str:
 # --- comparison -----------------------------------------------------------------------------------------------------
 
 
-def order_key(number: str) -> str:
-    """SQL of text that orders numbers of equal DOUBLE value, for SQL of lexical forms of integers and decimals."""
+@dataclass(frozen=True)
+class Operand:
+    """SQL of what is to be compared: tests of its type, and the lexical form that it has if it is a number."""
 
-    def key(magnitude: str) -> str:
-        whole = f"substring_index({magnitude}, '.', 1)"
-        fraction = f"trim(TRAILING '0' FROM substring({magnitude}, length({whole}) + 2))"
-        return f"concat(lpad(length({whole}), 9, '0'), {whole}, '.', {fraction})"
+    is_number: str
+    is_exact: str
+    is_double: str
+    form: str
 
-    def signed(d: str) -> str:
-        positive = let(f"trim(LEADING '+-0' FROM {d})", key)
-        negative = f"concat(translate({positive}, '0123456789', '9876543210'), '~')"
-        return case((f"startswith({d}, '-') AND {d} RLIKE '[1-9]'", negative), otherwise=positive)
+    @classmethod
+    def of(cls, value: Scalar) -> Operand:
+        """A value whose SQL is a column, or whose type is known: that SQL is used more than once."""
+        if value.type is Type.TERM:
+            t = value.sql
+            return cls(is_number(value), f"({is_integer(t)} OR {is_decimal(t)})", is_double(t), digits(t))
+        exact, double = value.type in (Type.INTEGER, Type.DECIMAL), value.type is Type.DOUBLE
+        return cls(is_number(value), str(exact).lower(), str(double).lower(), as_text(value))
 
-    return let(number, signed)
-
-
-def compare(operator: str, left: Scalar, right: Scalar) -> str:
-    """SQL: whether `=`, `<` or `<=` holds between the values of two numbers; NULL unless both are numbers."""
-    if any(side.type not in (*NUMERIC, Type.TERM) for side in (left, right)):
-        return "CAST(NULL AS BOOLEAN)"
-    if left.type is right.type and left.type in (Type.INTEGER, Type.DECIMAL):
-        return f"({left.sql} {operator} {right.sql})"
-    return let(
-        left.sql, lambda x: let(right.sql, lambda y: _compare(operator, Scalar(x, left.type), Scalar(y, right.type)))
-    )
+    @classmethod
+    def ranked(cls, rank: str, form: str) -> Operand:
+        """A number of which the `rank` is known."""
+        return cls("true", f"{rank} < 2", f"{rank} = 3", form)
 
 
-def _compare(operator: str, left: Scalar, right: Scalar) -> str:
-    doubles = _compare_floating(operator, as_type(left, Type.DOUBLE), as_type(right, Type.DOUBLE))
-    floats = _compare_floating(operator, as_type(left, Type.FLOAT), as_type(right, Type.FLOAT))
+def compare(operator: str, left: Operand, right: Operand, otherwise: str = "NULL") -> str:
+    """SQL: whether `=`, `<` or `<=` holds between two numbers.
+
+    Args:
+        operator: one of these.
+        left, right: what to compare.
+        otherwise: SQL of the result if one of them is no number.
+    """
     return case(
-        (f"{is_exact(left)} AND {is_exact(right)}", _compare_exact(operator, left, right)),
-        (f"NOT coalesce({is_number(left)} AND {is_number(right)}, false)", "CAST(NULL AS BOOLEAN)"),
-        (f"{is_of(Type.DOUBLE, left)} OR {is_of(Type.DOUBLE, right)}", doubles),
-        otherwise=floats,
+        (f"{left.is_exact} AND {right.is_exact}", _compare_exact(operator, left.form, right.form)),
+        (f"NOT coalesce({left.is_number} AND {right.is_number}, false)", otherwise),
+        (f"{left.is_double} OR {right.is_double}", _compare_floating(operator, left.form, right.form, Type.DOUBLE)),
+        otherwise=_compare_floating(operator, left.form, right.form, Type.FLOAT),
     )
 
 
-def is_exact(scalar: Scalar) -> str:
-    return f"({is_of(Type.INTEGER, scalar)} OR {is_of(Type.DECIMAL, scalar)})"
-
-
-def _compare_exact(operator: str, left: Scalar, right: Scalar) -> str:
+def _compare_exact(operator: str, left: str, right: str) -> str:
     """Decided by the DOUBLE values, which rounding keeps in order, unless they are equal."""
-    x, y = as_type(left, Type.DOUBLE), as_type(right, Type.DOUBLE)
-    a, b = (order_key(digits(side.sql) if side.type is Type.TERM else as_text(side)) for side in (left, right))
-    tie = f"{x} = {y} AND {a} {operator} {b}"
+    x, y = f"try_cast({left} AS DOUBLE)", f"try_cast({right} AS DOUBLE)"
+    tie = f"{x} = {y} AND {order_key(left)} {operator} {order_key(right)}"
     return f"({tie})" if operator == "=" else f"({x} < {y} OR {tie})"
 
 
-def _compare_floating(operator: str, x: str, y: str) -> str:
+def _compare_floating(operator: str, left: str, right: str, type: Type) -> str:
+    x, y = f"try_cast({left} AS {type.value})", f"try_cast({right} AS {type.value})"
     # to Spark NaN equals itself and is the greatest number
     return f"({x} {operator} {y} AND NOT isnan({y}))"
+
+
+def order_key(form: str) -> str:
+    """SQL of text that orders integers and decimals, by SQL of their lexical forms, whose DOUBLE values are equal."""
+    magnitude = f"trim(LEADING '+-0' FROM {form})"
+    whole = f"substring_index({magnitude}, '.', 1)"
+    fraction = f"trim(TRAILING '0' FROM substring({magnitude}, length({whole}) + 2))"
+    positive = f"concat(lpad(length({whole}), 9, '0'), {whole}, '.', {fraction})"
+    negative = f"concat(translate({positive}, '0123456789', '9876543210'), '~')"
+    return case((f"startswith({form}, '-') AND {form} RLIKE '[1-9]'", negative), otherwise=positive)
