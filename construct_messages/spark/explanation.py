@@ -101,7 +101,7 @@ def _head(node: Node) -> tuple[str, tuple[Node, ...]]:
         case Star(subject, patterns, _):
             where = _within(patterns[0].graph)
             return (
-                f"star of {_position(subject)}{where}: one pass over the quads, for want of statistics or by hint",
+                f"star of {_position(subject)}{where}: one pass over the quads",
                 (),
             )
         case Path(subject, _, object, graph):
