@@ -49,23 +49,19 @@ class Scalar:
 # --- SQL ------------------------------------------------------------------------------------------------------------
 
 _PLAIN: Final = re.compile(r"[^\x00-\x1f\x7f'\\\ud800-\udfff]*")
-_RAW: Final = re.compile(r"[^\x00-\x1f\x7f'\ud800-\udfff]*")
 
 
 def literal(text: str) -> str:
     r"""A SQL string literal, with the same meaning under every setting of the parser.
 
-    Backslashes stand in a raw literal, for `spark.sql.parser.escapedStringLiterals` decides what they mean elsewhere;
-    what no raw literal can hold, and `${`, where Spark would substitute a variable, is written as bytes.
+    A quote, a backslash (`spark.sql.parser.escapedStringLiterals` decides what it means, and takes the `r` of a raw
+    literal for a part of its text) and `${`, where Spark would substitute a variable, are written as bytes.
 
     >>> print(literal("a"), literal(r"\d+"), literal("it's"))
-    'a' r'\d+' CAST(X'69742773' AS STRING)
+    'a' CAST(X'5C642B' AS STRING) CAST(X'69742773' AS STRING)
     """
-    if "${" not in text:
-        if _PLAIN.fullmatch(text):
-            return f"'{text}'"
-        if _RAW.fullmatch(text):
-            return f"r'{text}'"
+    if "${" not in text and _PLAIN.fullmatch(text):
+        return f"'{text}'"
     return f"CAST(X'{text.encode().hex().upper()}' AS STRING)"
 
 
