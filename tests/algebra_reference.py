@@ -7,7 +7,7 @@ Functions and operators are pyoxigraph's, asked one call at a time: this tells o
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cmp_to_key, lru_cache
 from itertools import count
 
@@ -71,6 +71,18 @@ NOTHING: Mapping[Var, Term] = {}
 def solutions(plan: Plan, quads: Iterable[Quad]) -> list[Solution]:
     """The solutions of a plan, in order where it says so, with hidden variables where nothing projects them away."""
     return _Evaluation(frozenset(quads), plan.dataset).node(plan.pattern)
+
+
+def leaves(node: object) -> Iterator[Triple]:
+    """The triple patterns anywhere in a node, those of an EXISTS too."""
+    if isinstance(node, Triple):
+        yield node
+    elif isinstance(node, tuple):
+        for member in node:
+            yield from leaves(member)
+    elif is_dataclass(node):
+        for part in fields(node):
+            yield from leaves(getattr(node, part.name))
 
 
 def _compatible(left: Mapping[Var, Term], right: Mapping[Var, Term]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from construct_messages.errors import Position, QueryError, UnsupportedQuery
@@ -103,6 +103,7 @@ def test_illegal_expressions(expression: str, message: str) -> None:
     assert refused.value.position.line == 2
 
 
+@settings(max_examples=40)
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=12))
 def test_strings_keep_their_characters(value: str) -> None:
     pattern = plan(f"ASK {{ FILTER({literal(value)}) }}", now=NOW).pattern
@@ -115,6 +116,7 @@ NUMERALS = st.from_regex(
 )
 
 
+@settings(max_examples=40)
 @given(NUMERALS, NUMERALS)
 def test_numbers_keep_their_lexical_forms(one: str, other: str) -> None:
     pattern = plan(f"ASK {{ ?s ?p {one} , {other} FILTER({one} = {other}) }}", now=NOW).pattern
