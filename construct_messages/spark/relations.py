@@ -391,12 +391,19 @@ class _Evaluation:
     def _extend(self, solutions: Solutions, variable: Var, expression: Expression) -> Solutions:
         marked, value = self._marked(solutions, expression)
         certain = isinstance(value, Constant) or (isinstance(value, Var) and value in marked.certain)
-        extended = marked.bind(variable, F.expr(expressions.term(value)), certain)
+        sql = expressions.term(value)
+        if not isinstance(value, Var | Constant):
+            # Spark would move filters below this and copy the SQL to each place that names the variable, and SQL of
+            # SQL without end; it moves nothing below what depends on the partition
+            sql = f"if(spark_partition_id() < 0, NULL, {sql})"
+        extended = marked.bind(variable, F.expr(sql), certain)
         extended = extended.without(marked.possible - solutions.possible)
         return replace(extended, settled=extended.settled and not volatile(value))
 
     def _number(self, solutions: Solutions, variable: Var) -> Solutions:
-        numbered = solutions.bind(variable, F.monotonically_increasing_id().cast("string"), certain=True)
+        # the name in front keeps the numbers of two nodes apart
+        number = F.concat(F.lit(f"{variable.name.removeprefix('.')}x"), F.monotonically_increasing_id().cast("string"))
+        numbered = solutions.bind(variable, number, certain=True)
         return replace(numbered, settled=False)
 
     # --- groups ---------------------------------------------------------------------------------------------------
