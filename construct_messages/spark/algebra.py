@@ -66,7 +66,7 @@ class Call:
             `BOUND`, …); or the IRI of a cast as a term (`<http://www.w3.org/2001/XMLSchema#integer>`). NOT IN is `!`
             of `IN`, and NOW() is a `Constant`. BNODE() is `FRESH(site, number)` and BNODE(label) is
             `BNODE(label, number)`, where `site` is an integer that no other call of the query has and `number` the
-            `Var` of a `Number` node below.
+            `Var` of a `Number` node below. IRI has the query's base, if there is one, as its second argument.
         arguments: in order.
     """
 
@@ -384,7 +384,7 @@ class Extend(_Node):
 
 @dataclass(frozen=True)
 class Number(_Node):
-    """Gives each solution a number of its own, as a string of digits: what BNODE takes its labels from."""
+    """Gives each solution letters and digits that no other has, of any Number: what BNODE takes its labels from."""
 
     pattern: Node
     variable: Var
