@@ -107,66 +107,55 @@ _NOTHING: Final = f'(?s)^{_SPACE}(?:VERSION{_SPACE}(?:"[^"\\\\]*+"|\\x27[^\\x27\
 _PIECE: Final = f"(?s){_UCHAR}|\\\\.|[^\\\\]++"
 
 
-def statement(line: str, scope: str, malformed: str, *, graphs: bool = True) -> str:
-    """SQL: an array of the one statement of a line, or of none where the line is blank, a comment or a version.
+def canonical(line: str, scope: str, malformed: str, *, graphs: bool = True) -> str:
+    """SQL: the statement of a line in canonical form; NULL where the line is blank, a comment or a version.
+
+    Labels of blank nodes in triple terms are scoped already, all others by `TERMS`.
 
     Args:
         line: a column of strings: text without its line break.
         scope: SQL of what labels of blank nodes get in front; computed only where there are any.
-        malformed: SQL of what the result is for a line that is malformed; see `reason`.
+        malformed: SQL of what the result is for a line that is malformed, in which `l` is the line.
         graphs: whether a statement may name a graph (N-Quads).
-
-    Returns:
-        SQL of type `ARRAY<STRUCT<subject, predicate, object, graph: STRING>>`.
     """
+    # in a lambda, for which Spark makes no code: of all this it would be large, and compiled for nothing in most dumps
+    other = f"transform(array({line}), l -> {_other('l', scope, malformed, graphs)})[0]"
     return case(
-        (f"{line} RLIKE {literal(_canonical(graphs))}", f"array({_cut(line, scope, graphs)})"),
-        (f"{line} RLIKE {literal(_NOTHING)}", "array()"),
-        (_is_sound(line), _read(line, scope, malformed, graphs)),
-        otherwise=malformed,
+        (f"{line} RLIKE {literal(_canonical(graphs))}", line),
+        (f"{line} RLIKE {literal(_NOTHING)}", "NULL"),
+        otherwise=other,
     )
 
 
-def reason(line: str, *, graphs: bool = True) -> str:
-    """SQL: what is wrong with a line, NULL where nothing is; arguments as for `statement`."""
-    tokens = f"regexp_extract_all({line}, {literal(_TOKEN)}, 0)"
-    bad = f"get(filter({tokens}, t -> {_term('t', literal('b'))} IS NULL), 0)"
-    shape = "subject, predicate, object and at most a graph" if graphs else "subject, predicate and object"
-    rest = f"regexp_replace({line}, {literal(_TOKENS)}, '')"
-    return case(
-        (f"{line} RLIKE {literal(_canonical(graphs))} OR {line} RLIKE {literal(_NOTHING)}", "NULL"),
-        (f"NOT is_valid_utf8({line})", "'not UTF-8'"),
-        (f"NOT {_is_sound(line)}", f"concat('unexpected ', left({rest}, 80))"),
-        (f"{bad} IS NOT NULL", f"concat('illegal ', {bad})"),
-        (f"NOT {_is_statement(_kinds(tokens), graphs)}", f"'expected {shape}, then a dot'"),
-    )
+_START: Final = "substring_index(line, ' ', 2)"
+PARTS: Final = (
+    f"{_START} AS start",
+    # by bytes, for counting characters costs as much as matching
+    f"CAST(substring(CAST(line AS BINARY), octet_length({_START}) + 2, octet_length(line) - octet_length({_START}) - 3)"
+    " AS STRING) AS rest",
+)
+"""SQL over a column `line` of what `canonical` gives: subject and predicate, and what follows up to the dot."""
 
 
-def _cut(line: str, scope: str, graphs: bool) -> str:
-    """A struct of the terms of a canonical line. By bytes, for counting characters costs as much as matching."""
+def terms(scope: str, *, graphs: bool = True) -> tuple[str, str, str, str]:
+    """SQL over the columns of `PARTS`: the columns `subject`, `predicate`, `object` and `graph` (NULL: no name).
 
-    def behind(*before: str) -> str:
-        start = "(" + " + ".join(f"octet_length({term}) + 1" for term in before) + ")"
-        return f"CAST(substring(CAST({line} AS BINARY), {start} + 1, octet_length({line}) - {start} - 2) AS STRING)"
-
-    subject = f"substring_index({line}, ' ', 1)"
-    predicate = f"substring_index({behind(subject)}, ' ', 1)"
-    object, graph = behind(subject, predicate), "CAST(NULL AS STRING)"
+    Args:
+        scope, graphs: as for `canonical`.
+    """
+    object, graph = "rest", "CAST(NULL AS STRING)"
     if graphs:
-        # no graph and no datatype holds a quote
-        tail = f"substring_index({object}, '\"', -1)"
-        name = f"substring_index({tail}, ' ', -1)"
-        graph = case((f"contains({tail}, ' ')", _scoped(name, scope)))
-        length = f"octet_length({object}) - octet_length({name}) - 1"
-        object = case(
-            (f"contains({tail}, ' ')", f"CAST(substring(CAST({object} AS BINARY), 1, {length}) AS STRING)"),
-            otherwise=object,
-        )
-    return _struct(_scoped(subject, scope), predicate, _scoped(object, scope), graph)
-
-
-def _struct(subject: str, predicate: str, object: str, graph: str) -> str:
-    return f"named_struct('subject', {subject}, 'predicate', {predicate}, 'object', {object}, 'graph', {graph})"
+        # a graph has no quote and no `)>>`, and the space before it is the last one of all
+        tail = """substring_index(rest, if(startswith(rest, '<<('), ')>>', '"'), -1)"""
+        graph = case((f"contains({tail}, ' ')", "substring_index(rest, ' ', -1)"))
+        length = f"octet_length(rest) - octet_length({graph}) - 1"
+        object = f"coalesce(CAST(substring(CAST(rest AS BINARY), 1, {length}) AS STRING), rest)"
+    return (
+        _scoped("substring_index(start, ' ', 1)", scope) + " AS subject",
+        "substring_index(start, ' ', -1) AS predicate",
+        f"{_scoped(object, scope)} AS object",
+        f"{_scoped(graph, scope)} AS graph",
+    )
 
 
 def _scoped(term: str, scope: str) -> str:
@@ -182,42 +171,33 @@ def _is_sound(line: str) -> str:
     return f"(is_valid_utf8({line}) AND {line} RLIKE {literal(_TOKENS + _COMMENT + chr(92) + 'z')})"
 
 
-def _read(line: str, scope: str, malformed: str, graphs: bool) -> str:
-    def read(tokens: str) -> str:
-        def terms(kinds: str) -> str:
-            named = f"length({kinds}) = 5"
-            graph = case((named, f"{tokens}[size({tokens}) - 2]"), otherwise="CAST(NULL AS STRING)")
-            object = f"array_join(slice({tokens}, 3, size({tokens}) - if({named}, 4, 3)), ' ')"
-            whole = f"{_is_statement(kinds, graphs)} AND NOT exists({tokens}, t -> t IS NULL)"
-            return case(
-                (whole, f"array({_struct(f'{tokens}[0]', f'{tokens}[1]', object, graph)})"), otherwise=malformed
-            )
+def _other(line: str, scope: str, malformed: str, graphs: bool) -> str:
+    def joined(tokens: str) -> str:
+        # where there are more than those of a plain statement, those from the third on are of a triple term
+        inner = f"size({tokens}) > 5 AND i > 1 AND i < size({tokens}) - 2"
+        scoped = case((f"{inner} AND startswith(t, '_:')", f"concat('_:', {scope}, substring(t, 3))"), otherwise="t")
+        whole = f"NOT exists({tokens}, t -> t IS NULL) AND {_is_statement(tokens, graphs)}"
+        return case((whole, f"array_join(transform({tokens}, (t, i) -> {scoped}), ' ')"))
 
-        return let(_kinds(tokens), terms)
-
-    tokens = f"regexp_extract_all({line}, {literal(_TOKEN)}, 0)"
-    return let(f"transform({tokens}, t -> {_term('t', scope)})", read)
+    tokens = f"transform(regexp_extract_all({line}, {literal(_TOKEN)}, 0), t -> {_term('t')})"
+    return f"coalesce({case((_is_sound(line), let(tokens, joined)))}, {malformed})"
 
 
-def _kinds(tokens: str) -> str:
-    """The kinds of the tokens, a character each, with every triple term as one: they are taken in from within."""
+def _is_statement(tokens: str, graphs: bool) -> str:
+    """Whether tokens are a statement, by their first characters; triple terms are taken in from within."""
     first = case(("t = '<<('", "'('"), otherwise="left(t, 1)")
     kinds = f"array_join(transform({tokens}, t -> {first}), '')"
     inner = literal(r'\([<_]<[<_"t]\)')
-    return f"aggregate(filter({tokens}, t -> t = '<<('), {kinds}, (k, t) -> regexp_replace(k, {inner}, 't'))"
+    kinds = f"aggregate(filter({tokens}, t -> t = '<<('), {kinds}, (k, t) -> regexp_replace(k, {inner}, 't'))"
+    statement = r'^[<_]<[<_"t][<_]?[.]\z' if graphs else r'^[<_]<[<_"t][.]\z'
+    return f"{kinds} RLIKE {literal(statement)}"
 
 
-def _is_statement(kinds: str, graphs: bool) -> str:
-    graph = "[<_]?" if graphs else ""
-    return f"{kinds} RLIKE {literal(f'^[<_]<[<_{chr(34)}t]{graph}[.]' + chr(92) + 'z')}"
-
-
-def _term(token: str, scope: str) -> str:
+def _term(token: str) -> str:
     """A token in canonical form; NULL if it is illegal."""
     return case(
-        (any_of(token, ("<<(", ")>>", ".")), token),
+        (f"left({token}, 1) IN ('_', '.', ')') OR {token} = '<<('", token),
         (f"startswith({token}, '<')", _iri(f"substring({token}, 2, length({token}) - 2)")),
-        (f"startswith({token}, '_:')", f"concat('_:', {scope}, substring({token}, 3))"),
         otherwise=let(f"substring_index({token}, '\"', -1)", lambda suffix: _literal(token, suffix)),
     )
 
