@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Final
 
-from construct_messages.cli import convert, examine, run, serve
+from construct_messages.cli import convert, examine, run, serve, spark
 from construct_messages.cli.arguments import Parser
 from construct_messages.cli.report import report
 from construct_messages.errors import (
@@ -24,8 +24,10 @@ from construct_messages.errors import (
     ConstructMessagesError,
     IncompleteResult,
     LogError,
+    QuadsError,
     QueryError,
     SourceError,
+    SparkUnavailable,
     TermError,
     UsageError,
 )
@@ -37,6 +39,8 @@ _EXIT_STATUS: Final[tuple[tuple[type[ConstructMessagesError], int], ...]] = (
     (TermError, 2),
     (CannotCarry, 2),
     (CannotFold, 2),
+    (SparkUnavailable, 2),
+    (QuadsError, 3),
     (LogError, 3),
     (IncompleteResult, 4),
     (SourceError, 3),
@@ -91,4 +95,5 @@ def build_parser() -> argparse.ArgumentParser:
     serve.add(commands)
     convert.add(commands)
     examine.add(commands)
+    spark.add(commands)
     return parser

@@ -3,4 +3,57 @@
 A small house of its own. Its lower rooms (`algebra`, `statistics`, `plan`, `optimize`, `values`, `regex`,
 `functions`, `aggregates`, `expressions`) know no pyspark and need no Java; the rooms from `session` on import pyspark,
 so this module loads them only when a name of theirs is asked for.
+
+>>> from construct_messages import spark
+>>> spark.Hints.__module__
+'construct_messages.spark.optimize'
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from construct_messages.spark.construct import Messages, construct_messages
+    from construct_messages.spark.logs import register
+    from construct_messages.spark.optimize import Hints
+    from construct_messages.spark.quads import load_quads, read_quads, write_quads
+    from construct_messages.spark.session import local_session
+    from construct_messages.spark.table import QuadTable
+
+_ROOMS: Final = {
+    "Hints": "optimize",
+    "Messages": "construct",
+    "QuadTable": "table",
+    "construct_messages": "construct",
+    "load_quads": "quads",
+    "local_session": "session",
+    "read_quads": "quads",
+    "register": "logs",
+    "write_quads": "quads",
+}
+
+__all__ = [
+    "Hints",
+    "Messages",
+    "QuadTable",
+    "construct_messages",
+    "load_quads",
+    "local_session",
+    "read_quads",
+    "register",
+    "write_quads",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ROOMS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    room = f"{__name__}.{_ROOMS[name]}"
+    if _ROOMS[name] not in ("optimize", "session"):
+        # said in words, and with the command that installs it, instead of as an import that fails
+        from construct_messages.spark.session import require
+
+        require(java=False)
+    return getattr(import_module(room), name)

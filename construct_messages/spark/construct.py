@@ -8,22 +8,26 @@ a job runs.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from construct_messages.construct import as_term
-from construct_messages.errors import UsageError
-from construct_messages.formats import find_log
+from construct_messages.errors import Position, QueryError, UsageError
+from construct_messages.formats import NDJSON_LD, Format, find_log
 from construct_messages.query.rewrite import ConstructQuery
-from construct_messages.spark.algebra import Plan, Var, column
+from construct_messages.spark import expressions
+from construct_messages.spark.algebra import Aggregation, Call, Exists, Plan, Var, column
+from construct_messages.spark.correlation import exists_in, replaced
 from construct_messages.spark.explanation import explanation
 from construct_messages.spark.messages import Shape, messages
-from construct_messages.spark.optimize import optimize
+from construct_messages.spark.optimize import Hints, optimize
 from construct_messages.spark.plan import plan
 from construct_messages.spark.relations import Options, evaluate
+from construct_messages.spark.session import translated
 from construct_messages.spark.table import QuadTable
 from construct_messages.spark.writing import Written, write_file, write_folder
 from construct_messages.terms import XSD, iri, literal
@@ -31,6 +35,8 @@ from construct_messages.writing import format_of_target
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+_LINE_BREAK: Final = re.compile(r"\r\n|\r|\n")
 
 
 def construct_messages(
@@ -52,7 +58,7 @@ def construct_messages(
     max_messages: int | None = None,
     max_path_rounds: int = 1000,
     allow_full_closure: bool = False,
-    hints: Any = None,
+    hints: Hints | None = None,
 ) -> Messages:
     """One RDF Message for each solution of a CONSTRUCT query over a table of quads.
 
@@ -109,13 +115,13 @@ def construct_messages(
     keys = tuple(name.lstrip("?$") for name in group_by)
     if keys and group_order == "sorted":
         select = select.sorted_by(keys)
-    planned = plan(
-        str(select),
-        base=base,
-        now=literal(datetime.now(UTC).isoformat(), datatype=XSD + "dateTime"),
-        default_graphs=default_graph,
-        named_graphs=named_graphs,
-    )
+    now = literal(datetime.now(UTC).isoformat(), datatype=XSD + "dateTime")
+    try:
+        planned = plan(str(select), base=base, now=now, default_graphs=default_graph, named_graphs=named_graphs)
+    except QueryError as error:
+        error.position = error.position and _in_query(error.position, str(select), query.removeprefix("\ufeff"))
+        raise
+    _compile(planned.pattern)
     return Messages(
         parsed,
         optimize(planned, quads.statistics, hints=hints),
@@ -123,6 +129,44 @@ def construct_messages(
         Shape(keys, distinct, skip_empty, skolemize, max_messages),
         Options(max_path_rounds=max_path_rounds, allow_full_closure=allow_full_closure),
     )
+
+
+def _in_query(position: Position, select: str, query: str) -> Position | None:
+    """The place in the query that a place in its SELECT was; None where the SELECT has what the query has not.
+
+    >>> _in_query(Position(1, 13), "SELECT ?s { ?s ?p }", "CONSTRUCT { ?s a 1 } { ?s ?p }")
+    Position(line=1, column=24)
+    """
+    lines = [0, *(match.end() for match in _LINE_BREAK.finditer(select))]
+    offset = lines[position.line - 1] + position.column - 1
+    if query.startswith(select[: offset + 1]):
+        return position
+    if query.endswith(select[offset:]):
+        return Position.at(query, len(query) - len(select) + offset)
+    return None
+
+
+def _compile(part: object) -> None:
+    """Compiles each expression of a plan, wherever it is: what is refused then is refused before anything runs."""
+    match part:
+        case Call():
+            expressions.term(replaced(part, _mark))
+            _compile(exists_in(part))
+        case Aggregation(argument=argument):
+            if argument is not None:
+                _compile(exists_in(argument))
+                part = replace(part, argument=replaced(argument, _mark))
+            expressions.aggregate(part)
+        case tuple():
+            for one in part:
+                _compile(one)
+        case _ if is_dataclass(part):
+            for field in fields(part):
+                _compile(getattr(part, field.name))
+
+
+def _mark(_: Exists) -> Var:
+    return Var(".e")  # where `relations` puts its answer
 
 
 @dataclass(frozen=True)
@@ -189,7 +233,7 @@ class Messages:
             found,
             syntax,
             graphs=self._names_graphs,
-            prefixes=self.query.prefixes,
+            prefixes=self._prefixes(found),
             mode=mode,
             compression=compression,
         )
@@ -210,7 +254,11 @@ class Messages:
             IncompleteResult: the executors write to a filesystem of their own.
         """
         found, syntax = find_log(format_of_target(path, format), messages)
-        return write_file(self.frame, path, found, syntax, graphs=self._names_graphs, prefixes=self.query.prefixes)
+        return write_file(self.frame, path, found, syntax, graphs=self._names_graphs, prefixes=self._prefixes(found))
+
+    def _prefixes(self, format: Format) -> Mapping[str, str]:
+        # ordinary readers of NDJSON-LD take each line by itself: a context on a line of its own would be lost on them
+        return {} if format is NDJSON_LD else self.query.prefixes
 
     @property
     def _names_graphs(self) -> bool:
@@ -218,5 +266,6 @@ class Messages:
 
     @cached_property
     def _solutions(self) -> DataFrame:
-        frame = evaluate(self.plan, self.table, self.options)
+        with translated():  # a path runs jobs of its own, to know when it is at its end
+            frame = evaluate(self.plan, self.table, self.options)
         return frame.select(*(column(Var(name)) for name in self.plan.variables))

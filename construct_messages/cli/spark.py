@@ -1,0 +1,368 @@
+"""The commands `spark load`, `spark run` and `spark convert`: jobs for dumps that one process is too small for.
+
+The session is this program's own (local, or on the cluster of `--master`), that of `spark-submit`, or one of Spark
+Connect. What the commands do is said in `construct_messages/spark/`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from construct_messages.cli.arguments import Commands, pairs
+from construct_messages.cli.queries import add_dataset, add_messages, add_query, arguments, query_text
+from construct_messages.errors import SourceError, UsageError
+from construct_messages.formats import FORMATS, SYNTAXES, default_format, find_log, format_of_file
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from construct_messages.spark.table import QuadTable
+
+_STATUSES: Final = (
+    "Exit status: 0 complete, 1 not written, 2 bad usage or query, or no Spark, 3 malformed data, or Spark failed, "
+    "4 past a limit."
+)
+_SUBMITTED: Final = "PYSPARK_GATEWAY_PORT"
+"""The environment variable by which spark-submit tells a program which session is its own."""
+
+_FORMATS: Final = "|".join([*(format.extension for format in FORMATS), "MEDIA-TYPE"])
+_LABELS: Final = [syntax.label for syntax in SYNTAXES]
+
+
+def add(commands: Commands) -> None:
+    """Adds the commands."""
+    spark = commands.add_parser(
+        "spark",
+        help="load, query and convert on Spark what one process is too small for",
+        description="Message logs by Spark: of RDF dumps, and of other logs.",
+        allow_abbrev=False,
+    )
+    steps = spark.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_load(steps)
+    _add_run(steps)
+    _add_convert(steps)
+
+
+def _add_load(steps: Commands) -> None:
+    load = steps.add_parser(
+        "load",
+        help="make a table of RDF dumps",
+        description="Read RDF dumps, check them, and write their quads as a Parquet table for many queries.",
+        epilog=_STATUSES,
+        allow_abbrev=False,
+    )
+    load.set_defaults(command=_load)
+    load.add_argument("paths", metavar="PATH", nargs="+", help="files, folders or patterns that Spark reads")
+    load.add_argument("--output", metavar="TABLE", required=True, help="the folder of the table")
+    load.add_argument(
+        "--mode", choices=["error", "overwrite"], default="error", help="what happens to one that is there"
+    )
+    _add_reading(load)
+    _add_session(load)
+
+
+def _add_run(steps: Commands) -> None:
+    run = steps.add_parser(
+        "run",
+        help="write the message log of a query",
+        description="Evaluate a CONSTRUCT query over a table or dumps and write its solutions as RDF Messages.",
+        epilog=_STATUSES,
+        allow_abbrev=False,
+    )
+    run.set_defaults(command=_run)
+    query = run.add_argument_group("query and quads")
+    add_query(query)
+    query.add_argument(
+        "--quads",
+        metavar="PATH",
+        nargs="+",
+        required=True,
+        help="a table that spark load has made, or RDF dumps: files, folders or patterns that Spark reads",
+    )
+    add_dataset(query, default_graph="IRI", help="a graph of the default graph")
+    query.add_argument("--explain", action="store_true", help="print how the query would be evaluated and stop")
+    query.add_argument(
+        "--join", choices=["auto", "star", "joins"], default="auto", help="how patterns are put together"
+    )
+    query.add_argument(
+        "--order", choices=["estimated", "as-written"], default="estimated", help="in which order patterns are joined"
+    )
+    query.add_argument("--max-path-rounds", metavar="N", type=int, help="the longest path that * and + follow")
+    query.add_argument(
+        "--allow-full-closure", action="store_true", help="let * and + be computed between all nodes of the data"
+    )
+    add_messages(run.add_argument_group("messages"))
+    _add_writing(run)
+    _add_reading(run)
+    _add_session(run)
+
+
+def _add_convert(steps: Commands) -> None:
+    convert = steps.add_parser(
+        "convert",
+        help="write logs in another format or syntax",
+        description="Read logs of RDF Messages, in parts where they can be split, and write their messages as logs.",
+        epilog=_STATUSES,
+        allow_abbrev=False,
+    )
+    convert.set_defaults(command=_convert)
+    convert.add_argument("logs", metavar="LOG", nargs="+", help="files, folders or patterns")
+    group = convert.add_argument_group("the logs that are read")
+    group.add_argument("--input-format", metavar=_FORMATS, help="default: what the extensions of their names say")
+    group.add_argument(
+        "--input-messages", choices=_LABELS, help="how messages are delimited; default: what each log announces"
+    )
+    _add_writing(convert)
+    _add_session(convert)
+
+
+def _add_reading(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group("reading dumps")
+    group.add_argument("--input-format", metavar="nt|nq|ttl|…", help="default: what the extensions of their names say")
+    group.add_argument(
+        "--on-error", choices=["fail", "quarantine"], default="fail", help="what malformed lines do; default: fail"
+    )
+    group.add_argument("--quarantine", metavar="DIR", help="where malformed lines go, with their files and reasons")
+
+
+def _add_writing(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group("log")
+    group.add_argument(
+        "--output",
+        metavar="DIR|FILE",
+        required=True,
+        help="a folder of logs, one for each part of the work; or, with an extension such as .nq.gz, one ordered log",
+    )
+    group.add_argument("--format", metavar=_FORMATS, help="default: what the extension of FILE says, else nq")
+    group.add_argument("--messages", choices=_LABELS, help="how messages are delimited, where the format does not")
+    group.add_argument("--compression", metavar="gzip|bzip2|zstd", help="how the logs of a folder are packed")
+    group.add_argument(
+        "--mode", choices=["error", "overwrite", "append"], default="error", help="what happens to a DIR that is there"
+    )
+
+
+def _add_session(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group("session")
+    group.add_argument("--master", metavar="URL", help="where Spark runs; default: local[*], or as spark-submit says")
+    group.add_argument("--remote", metavar="sc://HOST:PORT", help="a Spark Connect server to use instead")
+    group.add_argument("--conf", metavar="NAME=VALUE", action="append", default=[], help="a setting of a new session")
+    group.add_argument("--quiet", action="store_true", help="no progress and no summary")
+    group.add_argument("--debug", action="store_true", help="show where in the program an error arose")
+
+
+# --- the commands -----------------------------------------------------------------------------------------------------
+
+
+def _load(options: argparse.Namespace) -> int:
+    with _job(options) as job:
+        from construct_messages.spark.quads import write_quads
+
+        with job.stage("load"):
+            quads = _dumps(job.spark, options.paths, options)
+            statistics = write_quads(quads, options.output, overwrite=options.mode == "overwrite")
+        job.report("quads", statistics.rows)
+        _report_quarantine(job, options)
+    return 0
+
+
+def _run(options: argparse.Namespace) -> int:
+    query = query_text(options, "--quads")
+    log = _log(options)
+    with _job(options) as job:
+        from construct_messages.spark.construct import construct_messages
+        from construct_messages.spark.optimize import Hints
+
+        limits = {} if options.max_path_rounds is None else {"max_path_rounds": options.max_path_rounds}
+        with job.stage("plan"):
+            found = construct_messages(
+                query,
+                _table(job.spark, options),
+                allow_full_closure=options.allow_full_closure,
+                hints=Hints(options.join, options.order),
+                **limits,
+                **arguments(options),
+            )
+        if options.explain:
+            print(found.explain(), flush=True)
+            return 0
+        with job.stage("log"):
+            written = found.write_file(*log) if _is_file(options) else found.write(*log, **_folder(options))
+        job.report("messages", written.messages)
+        job.report("quads", written.quads)
+        _report_quarantine(job, options)
+    return 0
+
+
+def _convert(options: argparse.Namespace) -> int:
+    target, format, messages = _log(options)
+    found, syntax = find_log(format, messages)
+    with _job(options) as job:
+        from construct_messages.spark.logs import register
+        from construct_messages.spark.writing import write_file, write_folder
+
+        register(job.spark)
+        reader = job.spark.read.format("rdfm")
+        for name, value in (("format", options.input_format), ("messages", options.input_messages)):
+            if value is not None:
+                reader = reader.option(name, value)
+        frame = reader.load(options.logs)
+        with job.stage("log"):
+            if _is_file(options):
+                written = write_file(frame, target, found, syntax)
+            else:
+                written = write_folder(frame, target, found, syntax, **_folder(options))
+        job.report("messages", written.messages)
+        job.report("quads", written.quads)
+    return 0
+
+
+def _is_file(options: argparse.Namespace) -> bool:
+    return format_of_file(options.output) is not None
+
+
+def _log(options: argparse.Namespace) -> tuple[str, str, str | None]:
+    """Where and as what the log is to be written; what makes no sense is refused before Spark is started.
+
+    Raises:
+        UsageError: an unknown format or syntax, or an option for folders beside a file.
+    """
+    if _is_file(options) and (options.compression or options.mode != "error"):
+        raise UsageError(
+            f"--compression and --mode are for folders, and {options.output} is one log",
+            hint="give the name an extension such as .nq.gz to pack it; what is there is replaced",
+        )
+    format = default_format(options.output) if options.format is None else options.format
+    find_log(format, options.messages)
+    return options.output, format, options.messages
+
+
+def _folder(options: argparse.Namespace) -> dict[str, Any]:
+    return {"mode": options.mode, "compression": options.compression}
+
+
+def _table(spark: SparkSession, options: argparse.Namespace) -> QuadTable:
+    """The table that has been loaded, or one of dumps as they are read."""
+    from construct_messages.spark.quads import read_quads
+    from construct_messages.spark.table import QuadTable
+
+    if len(options.quads) == 1 and options.input_format is None and not _is_dump(options.quads[0]):
+        return read_quads(spark, options.quads[0])
+    return QuadTable.of(_dumps(spark, options.quads, options))
+
+
+def _is_dump(path: str) -> bool:
+    from construct_messages.spark.documents import kind_of
+
+    try:
+        kind_of(path)
+    except UsageError:
+        return False  # no name that says so
+    return True
+
+
+def _dumps(spark: SparkSession, paths: list[str], options: argparse.Namespace) -> DataFrame:
+    from construct_messages.spark.quads import load_quads
+
+    return load_quads(
+        spark, paths, format=options.input_format, on_error=options.on_error, quarantine=options.quarantine
+    )
+
+
+def _report_quarantine(job: _Job, options: argparse.Namespace) -> None:
+    if options.quarantine is not None:
+        job.report("lines in quarantine", job.spark.read.parquet(options.quarantine).count())
+
+
+# --- the session ------------------------------------------------------------------------------------------------------
+
+
+class _Job:
+    """A session, and what is told of what was done in it.
+
+    Args:
+        spark: the session.
+        started: when the program began to make it, of `time.monotonic`.
+    """
+
+    def __init__(self, spark: SparkSession, started: float) -> None:
+        self.spark = spark
+        self._seconds = {"session": time.monotonic() - started}
+        self._figures: dict[str, int] = {}
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Takes the time of a stage."""
+        started = time.monotonic()
+        yield
+        self._seconds[name] = time.monotonic() - started
+
+    def report(self, name: str, figure: int | None) -> None:
+        """Takes a figure."""
+        self._figures[name] = figure or 0
+
+    @property
+    def summary(self) -> str:
+        """What was done, on one line."""
+        figures = ", ".join(f"{figure:,} {name}" for name, figure in self._figures.items())
+        seconds = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in self._seconds.items())
+        return f"{figures} ({seconds})"
+
+
+@contextmanager
+def _job(options: argparse.Namespace) -> Iterator[_Job]:
+    """The session that the options name, until the block ends, and then the summary."""
+    started = time.monotonic()
+    spark, is_own = _session(options)
+    job = _Job(spark, started)
+    try:
+        with _failures():
+            yield job
+    finally:
+        if is_own:
+            spark.stop()
+    if not options.quiet and not getattr(options, "explain", False):
+        print(job.summary, file=sys.stderr)
+
+
+def _session(options: argparse.Namespace) -> tuple[SparkSession, bool]:
+    """A session, and whether it is this program's own."""
+    from construct_messages.spark.session import local_session, require
+
+    settings = pairs("--conf", options.conf, "NAME=VALUE")
+    submitted = _SUBMITTED in os.environ
+    if (submitted or options.remote) and (options.master or settings):
+        raise UsageError(
+            "--master and --conf are for a session of this program's own",
+            hint="give them to spark-submit, or to the server that --remote names",
+        )
+    require(java=not options.remote)
+    from pyspark.sql import SparkSession
+
+    if options.remote:
+        return SparkSession.builder.remote(options.remote).getOrCreate(), True
+    if submitted:
+        return SparkSession.builder.getOrCreate(), False
+    if (active := SparkSession.getActiveSession()) is not None:
+        return active, False
+    shown = sys.stderr.isatty() and not options.quiet
+    own = {"spark.ui.showConsoleProgress": str(shown).lower()} | ({} if options.debug else {"spark.log.level": "FATAL"})
+    return local_session(options.master or "local[*]", own | settings), True
+
+
+@contextmanager
+def _failures() -> Iterator[None]:
+    """What Spark reports of itself, as an error of this package."""
+    from pyspark.errors import PySparkException
+
+    # an exception in Java that Spark's client has no class for
+    java = getattr(sys.modules.get("py4j.protocol"), "Py4JJavaError", PySparkException)
+    try:
+        yield
+    except (PySparkException, java) as error:
+        raise SourceError(f"Spark failed: {str(error).strip()}", hint="--debug shows where") from error
