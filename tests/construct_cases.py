@@ -17,6 +17,7 @@ from construct_messages import (
     NotConstruct,
     QueryError,
     SourceError,
+    UnsupportedQuery,
 )
 
 DECLARED: Final = "PREFIX ex: <http://example.org/>\nPREFIX xsd: <http://www.w3.org/2001/XMLSchema#>\n"
@@ -598,6 +599,7 @@ DIFFERENCES: Final[Mapping[str, Mapping[str, Differs]]] = {
         "embedded": Differs(_UNKNOWN, Fails(QueryError, 400, "is not supported")),
         "virtuoso": Differs(_UNKNOWN, Fails(SourceError, 502, "Undefined procedure")),
         "comunica": Differs(_UNKNOWN, Fails(SourceError, 400, "no configured actor was able to evaluate function")),
+        "spark": Differs(_UNKNOWN, Fails(UnsupportedQuery, 501, "is not known here")),
     },
     "a path of any length": {
         "virtuoso": Differs(
@@ -615,6 +617,9 @@ DIFFERENCES: Final[Mapping[str, Mapping[str, Differs]]] = {
             "it does not keep the order of literals that are equal",
             Fails(GroupError, 422, "came back after it was closed"),
         ),
+    },
+    "a WHERE that the engine refuses": {
+        "spark": Differs("it parses the query by itself", Fails(QueryError, 400, "the query is not SPARQL")),
     },
     "groups over pages by blank nodes": {
         "virtuoso": Differs(

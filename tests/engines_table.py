@@ -30,7 +30,10 @@ tests says what and why, and a test fails when that is no longer so.
 | Virtuoso | 7.2.5 | `apt-get install virtuoso-opensource-7-bin` | `virtuoso` | its own store |
 | Comunica | 4.5 | `npm install @comunica/query-sparql-file@4` | `generic` | a file |
 
-Each runs on loopback, started by the tests. npm's folder is named by the environment variable
+[Spark](spark.md), where this package evaluates queries itself, is asked the same of a DataFrame, and again of one that
+holds every quad twice.
+
+Each engine runs on loopback, started by the tests. npm's folder is named by the environment variable
 `CONSTRUCT_MESSAGES_NODE`, as in
 
 ```sh

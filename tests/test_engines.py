@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from http.client import HTTPConnection
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import pyoxigraph as ox
@@ -14,6 +15,7 @@ import pytest
 
 from construct_messages import ConstructMessagesError, NotConstruct, SourceError, construct_messages
 from construct_messages.errors import Position
+from construct_messages.terms import from_pyoxigraph
 from tests import engines_table, reference
 from tests.conftest import absent
 from tests.construct_cases import CASES, DATA, DECLARED, RDF_1_2, Case, Fails, Gives
@@ -91,6 +93,39 @@ def can_be_asked(case: Case) -> bool:
     return is_construct and case.options.keys() <= {*SAYABLE, "page_size"}
 
 
+def by_spark(session: Any, text: str, case: Case, copies: int) -> bytes:
+    """The log of what Spark makes of the data with each line so many times in it."""
+    from construct_messages.spark import QuadTable
+    from construct_messages.spark import construct_messages as on_spark
+
+    quads = [
+        [None if isinstance(term, ox.DefaultGraph) else from_pyoxigraph(term, "d") for term in quad]
+        for quad in ox.parse(text, ox.RdfFormat.TRIG)
+    ]
+    schema = "subject STRING, predicate STRING, object STRING, graph STRING"
+    table = QuadTable.of(session.createDataFrame(quads * copies, schema), assume_distinct=copies == 1)
+    found = on_spark(DECLARED + case.query, table, **case.options).frame.collect()
+    return "".join(f"# @message\n{message}\n" if message else "# @message\n" for (message,) in found).encode()
+
+
+@pytest.fixture(scope="session")
+def small_session(spark: Any) -> Any:
+    """A session that plans for little data: nothing is compiled, and all is in one partition."""
+    session = spark.newSession()
+    for name, value in {
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.shuffle.partitions": "1",
+    }.items():
+        session.conf.set(name, value)
+    return session
+
+
+SPARK = {"group_by", "group_order", "distinct", "skip_empty", "max_messages", "default_graph", "named_graphs"}
+"""The options of the cases that are options on Spark, too."""
+
+
 def runs() -> Iterator[object]:
     for engine, kind in ENGINES.items():
         for case in CASES:
@@ -101,6 +136,10 @@ def runs() -> Iterator[object]:
     for case in CASES:
         if can_be_asked(case) and "page_size" not in case.options:
             yield pytest.param("embedded", "oxigraph", case, id=f"embedded-{case.name}")
+    for case in CASES:
+        if case.options.keys() <= SPARK:
+            yield pytest.param("spark", "spark", case, id=f"spark-{case.name}")
+            yield pytest.param("spark doubled", "spark", case, id=f"spark-doubled-{case.name}")
 
 
 @pytest.mark.parametrize(("way", "engine", "case"), list(runs()))
@@ -110,11 +149,16 @@ def test_case(
     directories: dict[str, Path],
     stores: dict[str, ox.Store],
     proxy: Callable[..., str],
+    request: pytest.FixtureRequest,
     way: str,
     engine: str,
     case: Case,
 ) -> None:
     def log() -> bytes:
+        if way == "spark":
+            return by_spark(request.getfixturevalue("small_session"), TEXTS[case.data], case, 1)
+        if way == "spark doubled":
+            return by_spark(request.getfixturevalue("spark"), TEXTS[case.data], case, 2)
         if way == "embedded":
             return through_server(proxy(str(directories[case.data])), case)
         url, profile = serve_with(engine, files[case.data]), ENGINES[engine].profile
@@ -139,6 +183,14 @@ def test_case(
     assert reference.same(found, wanted, ordered=case.ordered), f"{shown(found)}, not {shown(wanted)}"
     if case.ordered and "page_size" not in case.options:
         assert reference.as_one(found) == reference.as_one(wanted), "messages share other blank nodes"
+
+
+@pytest.mark.parametrize("option", sorted({option for case in CASES for option in case.options} - SPARK))
+def test_options_that_mean_nothing_on_spark(option: str) -> None:
+    from construct_messages.spark import construct_messages as on_spark
+
+    with pytest.raises(TypeError, match=f"unexpected keyword argument '{option}'"):
+        on_spark("", None, **{option: 1})
 
 
 def expected_of(case: Case, store: ox.Store) -> list[reference.Message]:
