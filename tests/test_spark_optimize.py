@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from functools import reduce
 from random import Random
 
 import pytest
@@ -12,7 +13,26 @@ from hypothesis import strategies as st
 
 from construct_messages.errors import UsageError
 from construct_messages.message import Quad
-from construct_messages.spark.algebra import Bgp, Dataset, LeftJoin, Node, Plan, Triple, Var
+from construct_messages.spark.algebra import (
+    Bgp,
+    Call,
+    Constant,
+    Dataset,
+    Distinct,
+    Exists,
+    Expression,
+    Extend,
+    Filter,
+    Join,
+    LeftJoin,
+    Minus,
+    Node,
+    Plan,
+    Project,
+    Triple,
+    Union,
+    Var,
+)
 from construct_messages.spark.explanation import explanation
 from construct_messages.spark.optimize import Hints, optimize
 from construct_messages.spark.plan import plan
@@ -20,7 +40,7 @@ from construct_messages.spark.statistics import PredicateStatistics, Statistics
 from construct_messages.terms import RDF, Term, from_pyoxigraph, iri
 from tests.algebra_reference import solutions
 from tests.algebra_text import NOW, cases, text
-from tests.algebra_trees import QUADS, P, Q, trees
+from tests.algebra_trees import GRAPH, QUADS, TERMS, P, Q
 from tests.spark_random import dataset, query_over
 
 _FIGURES = Statistics(
@@ -59,19 +79,56 @@ def _assert_same(planned: Plan, quads: list[Quad]) -> None:
         assert optimized.pattern.possible == planned.pattern.possible
 
 
-_OBJECTS = st.sampled_from(("x", "fresh", "other"))
+_VARIABLES = tuple(map(Var, ("x", "y", "z", "fresh")))
+_variables = st.sampled_from(_VARIABLES)
+_constants = st.builds(Constant, st.sampled_from(TERMS))
+_places = _variables | st.sampled_from(TERMS)
+_graphs = st.sampled_from((None, None, None, GRAPH))
+_patterns = st.builds(Triple, _variables, st.sampled_from((P, Q)), _places, _graphs)
+_bgps = st.builds(Bgp, st.lists(_patterns, min_size=1, max_size=3).map(tuple))
+_tests = st.builds(Call, st.just("BOUND"), st.tuples(_variables)) | st.builds(
+    Call, st.sampled_from(("=", "!=")), st.tuples(_variables, _variables | _constants)
+)
+_conditions = _tests | st.builds(Call, st.sampled_from(("&&", "||", "!")), st.tuples(_tests, _tests)).map(
+    lambda call: Call("!", call.arguments[:1]) if call.name == "!" else call
+)
 
 
-def _with_optional(tree: Node, subject: str, object: str) -> Node:
-    return LeftJoin(tree, Bgp((Triple(Var(subject), Q, Var(object)),)))
+def _under_filters(node: Node, conditions: list[Expression]) -> Node:
+    return reduce(Filter, conditions, node)
 
 
-_trees = trees(trees())
-_starry = st.builds(_with_optional, _trees, st.sampled_from("xyz"), _OBJECTS)
+def _extended(node: Node, variable: Var, expression: Expression) -> Node:
+    return node if variable in node.possible else Extend(node, variable, expression)
 
 
-@given(_trees | _starry | st.builds(_with_optional, _starry, st.sampled_from("xyz"), _OBJECTS))
-@settings(max_examples=150)
+def _filtered(nodes: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
+    return st.builds(_under_filters, nodes, st.lists(_conditions, max_size=2))
+
+
+def _over(nodes: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
+    """What rules look for: filters over operators over filters, and optional patterns over all of that."""
+    optional = st.builds(LeftJoin, nodes, st.builds(lambda pattern: Bgp((pattern,)), _patterns))
+    return _filtered(
+        optional
+        | optional
+        | st.builds(LeftJoin, nodes, nodes, st.none() | _conditions)
+        | st.builds(Join, nodes, nodes)
+        | st.builds(Union, nodes, nodes)
+        | st.builds(Minus, nodes, nodes)
+        | st.builds(_extended, nodes, _variables, _tests)
+        | st.builds(Project, nodes, st.sets(_variables).map(lambda kept: tuple(sorted(kept))))
+        | st.builds(Distinct, nodes)
+        | st.builds(Filter, nodes, st.builds(Exists, nodes))
+    )
+
+
+_small = _filtered(_bgps)
+_trees = _over(_small | _over(_small))
+
+
+@given(_trees)
+@settings(max_examples=400)
 def test_random_trees_keep_their_solutions(tree: Node) -> None:
     _assert_same(Plan("SELECT", tree, ()), list(QUADS))
 
