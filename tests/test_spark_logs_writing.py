@@ -168,6 +168,16 @@ def test_what_stands_in_the_way(tmp_path: Path) -> None:
         begin(tmp_path / "file" / "logs").write(batches([A]), 0, 0)
 
 
+def test_tasks_in_other_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("driver", "executor"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "driver")
+    job = begin(Path("logs"))
+    monkeypatch.chdir(tmp_path / "executor")
+    write(job, [A])
+    assert [texts_of(log) for log in read_all(tmp_path / "driver" / "logs")] == [[A]]
+
+
 # --- or none ---------------------------------------------------------------------------------------------------------
 
 PLACES: dict[str, tuple[dict[str, Sequence[Any]], str]] = {

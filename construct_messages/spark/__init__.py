@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from construct_messages.spark.construct import Messages, construct_messages
     from construct_messages.spark.logs import register
+    from construct_messages.spark.logs.sequence import with_sequence
     from construct_messages.spark.optimize import Hints
     from construct_messages.spark.quads import load_quads, read_quads, write_quads
     from construct_messages.spark.session import local_session
@@ -31,6 +32,7 @@ _ROOMS: Final = {
     "local_session": "session",
     "read_quads": "quads",
     "register": "logs",
+    "with_sequence": "logs.sequence",
     "write_quads": "quads",
 }
 
@@ -43,6 +45,7 @@ __all__ = [
     "local_session",
     "read_quads",
     "register",
+    "with_sequence",
     "write_quads",
 ]
 

@@ -14,7 +14,32 @@ if TYPE_CHECKING:
 
 
 def register(spark: SparkSession) -> None:
-    """Makes `rdfm` a format of a session, to read and to write."""
+    """Makes `rdfm` a format of a session, to read and to write; may be called again.
+
+    Reading gives the columns `file` (a URI), `block` (where in the file the part begins that one task has read, in
+    bytes), `index` (of the message in its block, from 0) and `message` (its statements as canonical N-Quads lines
+    joined by LF, empty for an empty message). (file, block, index) is the order of the messages; `with_sequence` counts
+    them through. Blank nodes of different logs have different labels. Its options, all of which may be left out:
+
+    - `format`, `messages`, `base`, `contexts` (as JSON), `messageBytes`: as for `read_log`
+    - `maxPartitionBytes`: how large the parts are of N-Triples and N-Quads logs that are not packed, and how many bytes
+      of smaller logs a task takes; 128 MiB. All other logs are read whole, each by one task.
+
+    Paths are files, folders and patterns, of any filesystem that pyarrow knows.
+
+    Writing needs a column `message` and a mode, `"append"` or `"overwrite"`. Each partition becomes a log in the folder;
+    their names are in the order of the partitions, and behind those that were there. Its options:
+
+    - `format` (N-Quads), `messages`, `prefixes` (as JSON), `graphs`: as for `write_log`
+    - `compression`: `gzip`, `bzip2`, `xz`, `zstd` or `none`
+    - `single`: `true` makes one log of all partitions in their order, at the path, which the driver puts together
+
+    Nothing has its name before all tasks have ended, and a job that fails leaves nothing.
+
+    Args:
+        spark: a session, whose workers need this package: installed, or shipped to them as a `.zip` of its wheel
+            (`--py-files`, `addArtifacts(…, pyfile=True)`) beside what it depends on.
+    """
     from construct_messages.spark.logs.source import LogSource
 
     spark.dataSource.register(LogSource)

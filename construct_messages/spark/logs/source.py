@@ -39,9 +39,9 @@ SCHEMA: Final = StructType(
 _ARROW: Final = pa.schema(
     [("file", pa.string()), ("block", pa.int64()), ("index", pa.int64()), ("message", pa.string())]
 )
-# of a batch: the most rows, and about the most characters
-_ROWS: Final = 1 << 14
-_CHARACTERS: Final = 1 << 22
+# of a batch: the most rows, and about the most characters; larger ones take longer, as their memory is always new
+_ROWS: Final = 1 << 13
+_CHARACTERS: Final = 1 << 20
 
 
 class LogSource(DataSource):

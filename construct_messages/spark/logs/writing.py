@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from posixpath import dirname
 from typing import Any, Final, NamedTuple
@@ -65,7 +65,10 @@ class LogJob:
             UsageError: what is at the path stands in its way, or it cannot be reached.
         """
         place = place_of(options.path)
-        there = place.files.get_file_info(place.path).type
+        try:
+            there = place.files.get_file_info(place.path).type
+        except OSError as error:
+            raise UsageError(f"cannot reach {options.path}: {error}") from error
         if options.single and there == fs.FileType.Directory:
             raise UsageError(f"{options.path} is a folder", hint="name a file in it")
         if options.single and there == fs.FileType.File and not overwrite:
@@ -73,7 +76,8 @@ class LogJob:
         if not options.single and there == fs.FileType.File:
             raise UsageError(f"{options.path} is a file", hint="name a folder, or write a single log")
         stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}-{secrets.token_hex(2)}"
-        return cls(options, stamp, overwrite, there == fs.FileType.NotFound)
+        # tasks may run in other folders, where a relative path would mean another place
+        return cls(replace(options, path=place.uri), stamp, overwrite, there == fs.FileType.NotFound)
 
     # --- in tasks -----------------------------------------------------------------------------------------------------
 
