@@ -27,8 +27,8 @@ def register(spark: SparkSession) -> None:
 
     Paths are files, folders and patterns, of any filesystem that pyarrow knows.
 
-    Writing needs a column `message` and a mode, `"append"` or `"overwrite"`. Each partition becomes a log in the folder;
-    their names are in the order of the partitions, and behind those that were there. Its options:
+    Writing needs a column `message` and a mode, `"append"` or `"overwrite"`. Each partition becomes a log in the
+    folder; their names are in the order of the partitions, and behind those that were there. Its options:
 
     - `format` (N-Quads), `messages`, `prefixes` (as JSON), `graphs`: as for `write_log`
     - `compression`: `gzip`, `bzip2`, `xz`, `zstd` or `none`
