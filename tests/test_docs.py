@@ -45,6 +45,9 @@ def blocks() -> list[Block]:
     ]
 
 
+# the commands of this page run where a session is there already: tests/test_cli_spark.py
+SPARK = "docs/spark.md"
+
 BLOCKS = blocks()
 
 
@@ -83,7 +86,11 @@ def test_every_language_is_tested() -> None:
     assert {block.language for block in BLOCKS} - SHOWN <= {"console", "python", "sparql"}
 
 
-@of("console")
+@pytest.mark.parametrize(
+    "block",
+    [block for block in BLOCKS if block.language == "console" and block.page != SPARK],
+    ids=lambda block: f"{block.page}:{block.line}",
+)
 def test_console(block: Block, place: Path) -> None:
     prompt, *sessions = re.split(r"^\$ ", block.text, flags=re.MULTILINE)
     assert prompt == ""
