@@ -88,7 +88,7 @@ class ParseTree:
 
         Raises:
             QueryError: an undeclared prefix, a relative IRI without base, an illegal character.
-            UnsupportedQuery: a base direction.
+            UnsupportedQuery: a leaf of a kind that is not known.
         """
         match leaf:
             case CompValue(name="literal"):
@@ -107,7 +107,7 @@ class ParseTree:
 
     def is_signed(self, leaf: Any) -> bool:
         """Whether the leaf is a number whose token has a sign."""
-        return isinstance(leaf, rdflib.Literal) and leaf.datatype is not None and self._sign(leaf) != ""
+        return isinstance(leaf, rdflib.Literal) and leaf.datatype == rdflib.XSD.integer and self._sign(leaf) != ""
 
     def unsigned(self, leaf: rdflib.Literal) -> Term:
         """The number of a leaf without the sign of its token, which rdflib took for an operator."""
@@ -179,13 +179,11 @@ class ParseTree:
         token, *tag = self.tokens[index - 1 : index + _tag_length(self.tokens, index - 1)]
         value = self._characters(token)
         try:
-            match tag:
-                case []:
-                    return literal(value)
-                case [language]:
-                    return literal(value, language=language.text[1:])
-                case [*_, datatype]:
-                    return literal(value, datatype=self.prologue.iri(self.text, datatype)[1:-1])
+            if not tag:
+                return literal(value)
+            if len(tag) == 1:
+                return literal(value, language=tag[0].text[1:])
+            return literal(value, datatype=self.prologue.iri(self.text, tag[1])[1:-1])
         except TermError as problem:
             raise error(self.text, token.start, problem.message) from None
 
