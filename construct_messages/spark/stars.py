@@ -1,9 +1,9 @@
 """Stars: triple patterns with one subject, in one pass over the quads.
 
 SPARQL 1.1 Query, section 18.3 (basic graph patterns) and OPTIONAL of single triples. The quads of all predicates are
-read and shuffled by subject once; then each pattern takes its own from there, sorted, and they are merged. Nothing
-holds all objects of a subject in memory, so it does not matter how many there are. Matching one pattern is `scans`;
-whether a star is worth it is decided in `optimize`.
+read and shuffled by subject once; then each pattern takes its own from there, and these are sorted and merged.
+Nothing holds all objects of a subject in memory, so it does not matter how many there are. Matching one pattern is
+`scans`; whether a star is worth it is decided in `optimize`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def star(node: Star, table: QuadTable, dataset: Dataset) -> DataFrame:
     for pattern in (*node.patterns, *node.optional):
         matches = _matches(pattern, quads, keys)
         if not table.statistics.distinct:
-            matches = _each_once(matches)
+            matches = matches.distinct()
         if solutions is None:
             solutions = matches
         else:
@@ -60,7 +60,7 @@ def _shuffled(node: Star, table: QuadTable, dataset: Dataset, keys: list[str]) -
     wanted = table.frame.filter(
         reduce(or_, (_matched(pattern, F.col("predicate"), F.col("object")) for pattern in patterns))
     )
-    # each pattern takes duplicates away for itself, when its quads are sorted
+    # each pattern takes duplicates away for itself, where its quads are together already
     quads = QuadTable(wanted, replace(table.statistics, distinct=True))
     every = Triple(node.subject, _PREDICATE, _OBJECT, patterns[0].graph)
     # Counting them has a purpose: Spark would push the filters of the patterns below the shuffle, and so read and
@@ -83,12 +83,3 @@ def _matches(pattern: Triple, quads: DataFrame, keys: list[str]) -> DataFrame:
     if name in keys:
         return matches.filter(object == F.col(name)).select(*keys)
     return matches.select(*keys, object.alias(name))
-
-
-def _each_once(matches: DataFrame) -> DataFrame:
-    """The solutions without duplicates, by sorting: merging needs them sorted anyway.
-
-    A DISTINCT would hash them, and then they are sorted as well. With an aggregate that has no fixed length, which a
-    string has not, Spark sorts.
-    """
-    return matches.groupBy(*matches.columns).agg(F.max(F.lit("")).alias("once")).drop("once")

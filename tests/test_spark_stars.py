@@ -1,0 +1,171 @@
+"""Stars on Spark: the same solutions as of their patterns joined one by one, from one pass over the quads."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from construct_messages.message import Quad
+from construct_messages.spark.algebra import Dataset, Plan, Position, Star, Triple, Var, column
+from construct_messages.spark.statistics import Statistics
+from construct_messages.terms import Term, iri
+from tests.algebra_reference import solutions
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from construct_messages.spark.table import QuadTable
+
+_NAMES = re.compile(r"\S+")
+
+
+def _term(text: str) -> Term:
+    return Term(text) if text.startswith('"') else iri(f"urn:{text}")
+
+
+def _quads(text: str) -> list[Quad]:
+    """Quads, one a line: subject, predicate, object and perhaps graph."""
+    return [
+        Quad(*map(_term, _NAMES.findall(line)), *([] if len(line.split()) > 3 else [None]))
+        for line in text.splitlines()
+    ]
+
+
+_DATA = _quads("""\
+a p 1
+a p 2
+a q 1
+a q 3
+a r a
+b p 1
+b q b
+b q 2
+b r "text"
+c p 4
+d q 4
+d r 5
+p p p
+p q p
+a p 7 g
+a q 8 g
+a r 9 h
+b p 7 g
+b p 7 h
+b q 7 h
+g p g g
+g q g g""")
+S, X, Y, Z, G = map(Var, ("s", "x", "y", "z", "g"))
+
+
+def _star(
+    *patterns: tuple[str, Position], optional: tuple[tuple[str, Position], ...] = (), graph: Position | None = None
+) -> Star:
+    def rays(of: tuple[tuple[str, Position], ...]) -> tuple[Triple, ...]:
+        return tuple(Triple(S, iri(f"urn:{predicate}"), object, graph) for predicate, object in of)
+
+    return Star(S, rays(patterns), rays(optional))
+
+
+STARS = [
+    ("variables", _star(("p", X), ("q", Y))),
+    ("a constant object", _star(("p", iri("urn:1")), ("q", Y))),
+    ("constant objects only", _star(("p", iri("urn:1")), ("q", iri("urn:b")))),
+    ("one predicate twice", _star(("p", X), ("p", Y))),
+    ("one predicate with a constant", _star(("q", X), ("q", iri("urn:1")))),
+    ("one pattern twice", _star(("p", X), ("p", X))),
+    ("a variable shared", _star(("p", X), ("q", X))),
+    ("the subject as object", _star(("q", S), ("p", X))),
+    ("the subject as object only", _star(("p", S), ("q", S))),
+    ("optional", _star(("p", X), optional=(("q", Y), ("r", Z)))),
+    ("optional beside two", _star(("p", X), ("q", Y), optional=(("r", Z),))),
+    ("optional that nothing has", _star(("p", X), ("q", Y), optional=(("none", Z),))),
+    ("nothing", _star(("p", X), ("none", Y))),
+    ("a named graph", _star(("p", X), ("q", Y), graph=iri("urn:g"))),
+    ("an absent graph", _star(("p", X), ("q", Y), graph=iri("urn:none"))),
+    ("any graph", _star(("p", X), ("q", Y), graph=G)),
+    ("any graph, optional", _star(("p", X), optional=(("q", Y),), graph=G)),
+    ("the graph as object", _star(("p", G), ("q", X), graph=G)),
+    ("the graph as subject", _star(("p", X), ("q", Y), graph=S)),
+]
+
+
+def _found(frame: DataFrame, node: Star) -> Counter[frozenset[tuple[Var, str]]]:
+    by_column = {column(variable): variable for variable in node.possible}
+    assert set(frame.columns) == set(by_column)
+    return Counter(
+        frozenset((by_column[name], term) for name, term in row.asDict().items() if term is not None)
+        for row in frame.collect()
+    )
+
+
+def _table(spark: SparkSession, quads: list[Quad], *, distinct: bool) -> QuadTable:
+    from construct_messages.spark.table import QuadTable
+
+    rows = [(quad.subject, quad.predicate, quad.object, quad.graph) for quad in quads]
+    names = "subject string, predicate string, object string, graph string"
+    return QuadTable(spark.createDataFrame(rows, names).localCheckpoint(), Statistics(distinct=distinct))
+
+
+@pytest.mark.parametrize(
+    ("dataset", "times"),
+    [
+        pytest.param(Dataset(), 2, id="doubled"),
+        pytest.param(Dataset((iri("urn:g"), iri("urn:h")), (iri("urn:h"), iri("urn:g"))), 1, id="merged"),
+    ],
+)
+def test_stars(spark: SparkSession, dataset: Dataset, times: int) -> None:
+    from construct_messages.spark.stars import star
+
+    table = _table(spark, _DATA * times, distinct=times == 1)
+    for name, node in STARS:
+        wanted = solutions(Plan("SELECT", node, (), dataset), _DATA)
+        assert _found(star(node, table, dataset), node) == Counter(frozenset(one.items()) for one in wanted), name
+
+
+def test_the_quads_are_read_and_shuffled_once(spark: SparkSession) -> None:
+    from construct_messages.spark.stars import star
+
+    node = _star(("p", X), ("q", Y), optional=(("r", Z),))
+    frame = star(node, _table(spark, _DATA, distinct=False), Dataset())
+    frame.collect()
+    plan = frame._jdf.queryExecution().executedPlan().toString().partition("Initial Plan")[0]  # type: ignore[operator]  # py4j
+    assert plan.count("ReusedExchange") == 2
+    assert plan.count("Scan ExistingRDD") == 1
+    assert plan.count("SortMergeJoin") == 2
+
+
+_HUB = """
+from pyspark.sql import functions as F
+from construct_messages.spark.algebra import Dataset, Star, Triple, Var
+from construct_messages.spark.session import local_session
+from construct_messages.spark.stars import star
+from construct_messages.spark.table import QuadTable
+from construct_messages.terms import iri
+
+spark = local_session("local[2]", {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "4"})
+numbers = spark.range(3_000_100, numPartitions=4)
+hub = "id < 3000000"
+quads = numbers.select(
+    F.expr(f"if({hub}, '<http://example.org/hub>', concat('<http://example.org/', id, '>'))").alias("subject"),
+    F.lit("<urn:p>").alias("predicate"),
+    F.concat(F.lit("<http://example.org/object/number/"), "id", F.lit(">")).alias("object"),
+    F.lit(None).cast("string").alias("graph"),
+)
+named = quads.select("subject", F.lit("<urn:q>").alias("predicate"), F.lit('"name"').alias("object"), "graph").distinct()
+s, x, y, z = map(Var, "sxyz")
+node = Star(s, (Triple(s, iri("urn:q"), y), Triple(s, iri("urn:p"), x)), (Triple(s, iri("urn:r"), z),))
+solutions = star(node, QuadTable.of(quads.unionByName(named)), Dataset())
+print(*solutions.agg(F.count("*"), F.sum(F.length("v_x") * 0 + 1), F.count("v_z"), F.countDistinct("v_s")).first())
+"""
+
+
+def test_a_hub_of_three_million_objects_within_a_gigabyte(spark: SparkSession) -> None:
+    del spark  # another process than the tests' own, with a heap of its own: only whether Spark can run at all counts
+    done = subprocess.run([sys.executable, "-c", _HUB], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.split() == ["3000100", "3000100", "0", "101"]
