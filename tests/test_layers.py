@@ -47,7 +47,7 @@ SPARK_FLOORS = [
         "expressions",
         "session / table / solutions / documents",
         "scans / joins / quads / logs",
-        "paths / stars",
+        "leaves / paths / stars",
         "relations",
         "messages",
         "writing",

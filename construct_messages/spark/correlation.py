@@ -120,6 +120,28 @@ def volatile(expression: Expression) -> bool:
     return isinstance(expression, Call) and (expression.name in _VOLATILE or any(map(volatile, expression.arguments)))
 
 
+def parts(node: Node) -> tuple[Node, ...]:
+    """The nodes that a node is made of, but for the bodies of EXISTS."""
+    match node:
+        case Unit() | Bgp() | Star() | Path() | Graphs() | Values():
+            return ()
+        case Join(left, right) | LeftJoin(left, right) | Union(left, right) | Minus(left, right):
+            return (left, right)
+        case (
+            Filter(pattern)
+            | Extend(pattern)
+            | Number(pattern)
+            | Group(pattern)
+            | Project(pattern)
+            | Distinct(pattern)
+            | OrderBy(pattern)
+            | Slice(pattern)
+        ):
+            return (pattern,)
+        case other:
+            assert_never(other)
+
+
 def dependent(node: Node) -> Vars:
     """The variables whose values from outside must be known inside `node`, not only compared with what it gives.
 
@@ -167,26 +189,7 @@ def dependent(node: Node) -> Vars:
 
 def holds_path(node: Node) -> bool:
     """Whether a property path is evaluated somewhere in a node: what it is joined with tells it where to begin."""
-    match node:
-        case Path():
-            return True
-        case Unit() | Bgp() | Star() | Graphs() | Values():
-            return False
-        case Join(left, right) | LeftJoin(left, right) | Union(left, right) | Minus(left, right):
-            return holds_path(left) or holds_path(right)
-        case (
-            Filter(pattern)
-            | Extend(pattern)
-            | Number(pattern)
-            | Group(pattern)
-            | Project(pattern)
-            | Distinct(pattern)
-            | OrderBy(pattern)
-            | Slice(pattern)
-        ):
-            return holds_path(pattern)
-        case other:
-            assert_never(other)
+    return isinstance(node, Path) or any(map(holds_path, parts(node)))
 
 
 def begins_nowhere(node: Node, bound: Vars) -> bool:

@@ -37,11 +37,9 @@ from construct_messages.spark.algebra import (
     OrderBy,
     Path,
     Plan,
-    Position,
     Project,
     Slice,
     Star,
-    Triple,
     Union,
     Unit,
     Values,
@@ -63,13 +61,13 @@ from construct_messages.spark.correlation import (
     volatile,
 )
 from construct_messages.spark.joins import half_join, is_direct, join, left_join, mark, minus, union
+from construct_messages.spark.leaves import graphs, triples, unit, values
 from construct_messages.spark.paths import path
-from construct_messages.spark.scans import named_graphs, scan
 from construct_messages.spark.solutions import Solutions, names, null
 from construct_messages.spark.stars import star
 from construct_messages.spark.table import QuadTable
 from construct_messages.spark.values import literal
-from construct_messages.terms import XSD, Term
+from construct_messages.terms import XSD
 from construct_messages.terms import literal as literal_term
 
 _TRUE: Final = literal_term("true", datatype=f"{XSD}boolean")
@@ -155,20 +153,20 @@ class _Evaluation:
         """
         match node:
             case Unit():
-                return self._leaf(Solutions(self._unit(), NOTHING, NOTHING))
+                return self._leaf(unit(self.table))
             case Bgp(patterns):
-                return reduce(join, [*self._seeds(), *map(self._triples, patterns)])
+                return reduce(join, [*self._seeds(), *(triples(one, self.table, self.dataset) for one in patterns)])
             case Star():
                 frame = star(node, self.table, self.dataset)
                 return self._leaf(Solutions(frame, node.possible, node.certain))
             case Path():
                 return self._path(node, known)
             case Graphs(graph):
-                return self._leaf(self._graphs(graph))
+                return self._leaf(graphs(graph, self.table, self.dataset))
             case Values():
-                return self._leaf(self._values(node))
+                return self._leaf(values(node, self.table))
             case Join():
-                return self._join(list(_operands(node)), known)
+                return self._join(_operands(node) or [Unit()], known)
             case LeftJoin(left, right, condition):
                 return self._left_join(self._bag(left, known), right, condition)
             case Union(left, right):
@@ -203,19 +201,11 @@ class _Evaluation:
 
     # --- leaves ---------------------------------------------------------------------------------------------------
 
-    def _unit(self) -> DataFrame:
-        return self.table.frame.sparkSession.range(1).select()
-
     def _seeds(self) -> tuple[Solutions, ...]:
         return (self.seed.solutions,) if self.seed else ()
 
     def _leaf(self, solutions: Solutions) -> Solutions:
         return join(self.seed.solutions, solutions.unordered()) if self.seed else solutions
-
-    def _triples(self, pattern: Triple) -> Solutions:
-        frame = scan(pattern, self.table, self.dataset)
-        bound = variables(pattern.positions)
-        return Solutions(frame, bound, bound)
 
     def _path(self, node: Path, known: tuple[Solutions, ...]) -> Solutions:
         """A path, from where a bound end is known: the values of its variable in what it is to be joined with."""
@@ -233,25 +223,6 @@ class _Evaluation:
             allow_full_closure=self.options.allow_full_closure,
         )
         return self._leaf(Solutions(frame, node.possible, node.certain))
-
-    def _graphs(self, graph: Position) -> Solutions:
-        frame = named_graphs(self.table, self.dataset)
-        if isinstance(graph, Var):
-            bound = frozenset({graph})
-            return Solutions(frame.withColumnRenamed("graph", column(graph)), bound, bound)
-        return Solutions(frame.filter(F.col("graph") == F.lit(graph)).limit(1).select(), NOTHING, NOTHING)
-
-    def _values(self, node: Values) -> Solutions:
-        if not node.solutions:
-            frame = self._unit().limit(0).select(*(null(variable) for variable in node.variables))
-        elif not node.variables:
-            frame = self.table.frame.sparkSession.range(len(node.solutions)).select()
-        else:
-            # an inline table is one the optimizer knows the size of
-            solutions = ", ".join(f"({', '.join(map(_literal_or_null, one))})" for one in node.solutions)
-            columns = ", ".join(map(column, node.variables))
-            frame = self.table.frame.sparkSession.sql(f"SELECT * FROM VALUES {solutions} AS t({columns})")
-        return Solutions(frame, node.possible, node.certain)
 
     # --- joins ----------------------------------------------------------------------------------------------------
 
@@ -420,21 +391,22 @@ class _Evaluation:
                 solutions = self._extend(solutions, value, argument)
                 aggregation = replace(aggregation, argument=value)
             aggregates.append((variable, aggregation))
+            solutions = solutions.widened(mentions(aggregation.argument))
         keys = frozenset(node.keys) & solutions.possible
         if self.seed:
             keys |= {self.seed.tag}
-        values = [F.expr(_aggregate(one, inside)).alias(column(variable)) for variable, one in aggregates]
+        columns = [F.expr(_aggregate(one, inside)).alias(column(variable)) for variable, one in aggregates]
         settled = solutions.settled and not any(one.name in _UNSETTLED for _, one in aggregates)
         counts = frozenset(variable for variable, one in aggregates if one.name == "COUNT")
         bound = frozenset(variable for variable, _ in aggregates)
 
         def grouped(keys: Vars, frame: DataFrame) -> Solutions:
-            if values:
-                frame = frame.groupBy(*names(keys)).agg(*values)
+            if columns:
+                frame = frame.groupBy(*names(keys)).agg(*columns)
             elif keys:
                 frame = frame.select(*names(keys)).distinct()
             else:
-                frame = self._unit()
+                frame = unit(self.table).frame
             return Solutions(frame, keys | bound, (keys & solutions.certain) | counts, settled)
 
         groups = grouped(keys, solutions.frame)
@@ -491,10 +463,6 @@ def _column_or_null(variable: Var, solutions: Solutions) -> Column:
     return F.col(column(variable)) if variable in solutions.possible else null(variable)
 
 
-def _literal_or_null(term: Term | None) -> str:
-    return "CAST(NULL AS STRING)" if term is None else literal(term)
-
-
 def _is_sql(condition: Expression) -> bool:
     """Whether Spark can join on it."""
     return not exists_in(condition) and not volatile(condition)
@@ -503,10 +471,8 @@ def _is_sql(condition: Expression) -> bool:
 # --- the shape of a query -----------------------------------------------------------------------------------------
 
 
-def _operands(node: Node) -> Iterator[Node]:
-    """What a tree of joins joins; nothing of what binds nothing."""
+def _operands(node: Node) -> list[Node]:
+    """What a tree of joins joins, without units, which change nothing."""
     if isinstance(node, Join):
-        yield from _operands(node.left)
-        yield from _operands(node.right)
-    else:
-        yield node
+        return [*_operands(node.left), *_operands(node.right)]
+    return [] if isinstance(node, Unit) else [node]
