@@ -43,7 +43,7 @@ SPARK_FLOORS = [
         "optimize / explanation",
         "numbers / datetimes / lines",
         "comparisons / arithmetic / strings / iris / date_parts",
-        "functions / aggregates",
+        "functions / aggregates / casts",
         "expressions",
         "session / table / solutions / documents",
         "scans / joins / quads / logs",

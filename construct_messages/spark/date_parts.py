@@ -15,6 +15,7 @@ from construct_messages.spark.values import Scalar, Type, any_of, case, digits, 
 
 _CALENDAR: Final = ("dateTime", "dateTimeStamp", "date")
 _CLOCK: Final = ("dateTime", "dateTimeStamp", "time")
+_ALL: Final = (*_CALENDAR, "time", "gYearMonth", "gYear", "gMonthDay", "gDay", "gMonth")
 
 
 def _with_form(value: Scalar, types: tuple[str, ...], body: Callable[[str, str, str], str]) -> str:
@@ -111,9 +112,9 @@ def timezone(value: Scalar) -> Scalar:
         )
         return typed(lexical, "dayTimeDuration")
 
-    return Scalar(_with_form(value, datetimes.TYPES, of))
+    return Scalar(_with_form(value, _ALL, of))
 
 
 def tz(value: Scalar) -> Scalar:
     """TZ: the time zone as it is written, empty if there is none."""
-    return Scalar(_with_form(value, datetimes.TYPES, lambda _, __, zone: zone), Type.STRING)
+    return Scalar(_with_form(value, _ALL, lambda _, __, zone: zone), Type.STRING)

@@ -108,7 +108,7 @@ def _strdt(lexical: Scalar, type: Scalar) -> Scalar:
 
 
 def _strlang(lexical: Scalar, tag: Scalar) -> Scalar:
-    well_formed = literal(r"^[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*+\z")
+    well_formed = literal(r"^([A-Za-z]{2,8}|[XxIi](?=-))(-[A-Za-z0-9]{1,8})*+\z")  # BCP 47, but for its finer points
 
     def of_tag(t: str) -> str:
         return case((f"{t} RLIKE {well_formed}", f"concat({_simple_term(lexical)}, '@', lower({t}))"))
@@ -196,7 +196,13 @@ def _integer(value: Scalar) -> str:
 
 
 def _abs(value: Scalar) -> Scalar:
-    return arithmetic.map_number(value, lambda sql, _: f"abs({sql})")
+    def of(sql: str, type: Type) -> str:
+        if type in (Type.FLOAT, Type.DOUBLE):
+            return f"abs({sql})"
+        # Spark's abs, and its minus of one operand, keep 34 digits of a decimal
+        return let(sql, lambda d: f"CAST({case((f'{d} < 0', f'0 - {d}'), otherwise=d)} AS {type.value})")
+
+    return arithmetic.map_number(value, of)
 
 
 def _whole(of_decimal: str, of_double: Callable[[str], str]) -> Callable[[Scalar], Scalar]:

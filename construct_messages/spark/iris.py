@@ -62,6 +62,7 @@ def _resolved(reference: str, base: str) -> str:
         otherwise=literal(scheme + authority + folder),
     )
     return case(
+        (f"{reference} RLIKE '^[^/?#]*:'", "NULL"),  # a scheme that is none
         (f"{reference} = '' OR startswith({reference}, '#')", _joined(scheme + authority + path + query, reference)),
         (f"startswith({reference}, '?')", _joined(scheme + authority + path, reference)),
         otherwise=let(f"concat({prefixes}, {reference})", _without_dots),
@@ -74,7 +75,7 @@ def _joined(prefix: str, reference: str) -> str:
 
 def _without_dots(value: str) -> str:
     """SQL of an IRI whose path has no `.` and `..` (section 5.2.4)."""
-    pieces = literal(r"^([^:/?#]+:(?://[^/?#]*)?)(/[^?#]*)(.*)\z")
+    pieces = literal(r"^([^:/?#]+:(?://[^/?#]*)?/?)([^?#]*)(.*)\z")
 
     def piece(number: int) -> str:
         return f"regexp_extract({value}, {pieces}, {number})"
@@ -86,10 +87,10 @@ def _without_dots(value: str) -> str:
             ("s = '..'", "slice(kept, 1, greatest(size(kept) - 1, 0))"),
             otherwise="concat(kept, array(s))",
         )
-        kept = f"aggregate(split(substring({path}, 2), '/'), {empty}, (kept, s) -> {step})"
-        end = f"if({path} RLIKE '/[.]{{1,2}}$', array(''), {empty})"
-        return f"concat('/', array_join(concat({kept}, {end}), '/'))"
+        kept = f"aggregate(split({path}, '/'), {empty}, (kept, s) -> {step})"
+        end = f"if({path} RLIKE '(^|/)[.]{{1,2}}$', array(''), {empty})"
+        return f"array_join(concat({kept}, {end}), '/')"
 
-    has_dots = literal(r"^[^:/?#]+:(//[^/?#]*)?/([^?#]*/)?[.]{1,2}([/?#]|\z)")
+    has_dots = literal(r"^[^:/?#]+:(//[^/?#]*)?/?([^?#]*/)?[.]{1,2}([/?#]|\z)")
     shorter = f"concat({piece(1)}, {let(piece(2), shortened)}, {piece(3)})"
     return case((f"{value} RLIKE {has_dots}", shorter), otherwise=value)

@@ -113,9 +113,10 @@ def substring(argument: Scalar, start: str, count: str | None = None) -> Scalar:
         return case((f"{s} IS NOT NULL", f"substring({chars}, CAST(least(greatest({s}, 1), {_FAR}) AS INT))"))
 
     def counted(chars: str, s: str, c: str) -> str:
-        lost = f"least(greatest({s}, -{_FAR}), 1) - 1"
-        kept = f"CAST(greatest(least({c}, {2 * _FAR}) + {lost}, 0) AS BIGINT)"
-        return case((f"{c} IS NOT NULL", f"left({from_start(chars, s)}, CAST(least({kept}, {_FAR}) AS INT))"))
+        # where it is a sum, its operands have opposite signs, and no sum has more digits than they have
+        kept = case((f"{s} > 0", c), otherwise=f"{c} + {s} - 1")
+        part = f"left({from_start(chars, s)}, CAST(least(greatest({kept}, 0), {_FAR}) AS INT))"
+        return case((f"{c} <= 0 AND {s} IS NOT NULL", f"left({chars}, 0)"), (f"{c} > 0", part))
 
     def cut(chars: str) -> str:
         if count is None:
