@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from construct_messages.errors import CannotCarry, LogError, UsageError
 from construct_messages.formats import N_QUADS, RDFM
 from construct_messages.message import Message
 from construct_messages.reading import read_log
@@ -88,6 +88,15 @@ def test_paths(rdfm: SparkSession, tmp_path: Path) -> None:
     assert [text for *_, text in rows(read)] == [A, B, C], "in order, and each once"
 
 
+def test_logs_without_a_byte(tmp_path: Path) -> None:
+    from construct_messages.spark.logs.options import ReadOptions
+    from construct_messages.spark.logs.source import LogReader
+
+    (tmp_path / "log.nq").touch()
+    reader = LogReader(ReadOptions((str(tmp_path),)))
+    assert [list(reader.read(partition)) for partition in reader.partitions()] == [[]]
+
+
 def test_a_sequence(rdfm: SparkSession, tmp_path: Path) -> None:
     from construct_messages.spark.logs.sequence import with_sequence
 
@@ -119,11 +128,11 @@ def test_there_and_back(single: bool, rdfm: SparkSession, tmp_path: Path) -> Non
 
 
 def test_a_failing_task_leaves_no_file(rdfm: SparkSession, tmp_path: Path) -> None:
-    from pyspark.errors import PySparkException
+    from construct_messages.spark.session import translated
 
     texts = [A] * 50 + [A[:-1] + "<urn:g> ."] + [B] * 50
     frame = rdfm.createDataFrame([(text,) for text in texts], "message string").repartition(2)
-    with pytest.raises(PySparkException, match=r"CannotCarry: in partition \d+: message \d+: N-Triples has no named"):
+    with pytest.raises(CannotCarry, match=r"in partition \d+: message \d+: N-Triples has no named"), translated():
         frame.write.format("rdfm").mode("append").option("format", "nt").save(str(tmp_path / "out"))
     assert visible(tmp_path) == []
 
@@ -137,17 +146,21 @@ def test_a_frame_without_messages(rdfm: SparkSession, tmp_path: Path) -> None:
 # --- errors ----------------------------------------------------------------------------------------------------------
 
 
-def test_errors_come_out_by_name(rdfm: SparkSession, tmp_path: Path) -> None:
-    from pyspark.errors import PySparkException
+def test_errors_come_out_as_ours(rdfm: SparkSession, tmp_path: Path) -> None:
+    from construct_messages.spark.session import translated
 
-    (tmp_path / "log.nq").write_text(f"# @message\n{A}\n# @message\nnonsense")
+    log = tmp_path / "log.nq"
+    log.write_text(f"# @message\n{A}\n# @message\nnonsense")
     reader, frame = rdfm.read.format("rdfm"), rdfm.createDataFrame([(1,)], "number int")
+    with pytest.raises(LogError) as caught, translated():
+        reader.load(str(tmp_path)).collect()
+    assert (caught.value.number, caught.value.position) == (2, (4, 1))
+    assert caught.value.message.startswith(f"in file://{log}: ")
     for action, text in (
-        (lambda: reader.load(str(tmp_path)).collect(), "LogError: line 4, column 1: message 2: in file://"),
-        (lambda: reader.load(f"{tmp_path}/nothing").collect(), "UsageError: there are no files at"),
-        (lambda: rdfm.read.format("rdfm").option("sep", ",").load("x").collect(), "UsageError: unknown option sep"),
-        (lambda: rdfm.read.format("rdfm").schema("x int").load("x").collect(), "UsageError: logs have a schema of"),
-        (lambda: frame.write.format("rdfm").mode("append").save(f"{tmp_path}/out"), "UsageError: no column `message`"),
+        (lambda: reader.load(f"{tmp_path}/nothing").collect(), "there are no files at"),
+        (lambda: rdfm.read.format("rdfm").option("sep", ",").load("x").collect(), "unknown option sep"),
+        (lambda: rdfm.read.format("rdfm").schema("x int").load("x").collect(), "logs have a schema of"),
+        (lambda: frame.write.format("rdfm").mode("append").save(f"{tmp_path}/out"), "no column `message`"),
     ):
-        with pytest.raises(PySparkException, match=re.escape(text)):
+        with pytest.raises(UsageError, match=text), translated():
             action()

@@ -14,6 +14,7 @@ from construct_messages.errors import LimitExceeded, LogError
 from construct_messages.formats import N_QUADS, N_TRIPLES, RDFM, Format, Syntax, find_syntax
 from construct_messages.message import Message
 from construct_messages.spark.logs.splitting import announced_in, messages_of
+from tests.hostile_logs import empty_messages, endless, long_literal
 from tests.log_kinds import KINDS, Kind, Reading, isomorphic, read, write
 from tests.log_seeds import seeds
 from tests.strategies import messages
@@ -139,6 +140,36 @@ def test_any_messages(data: st.DataObject, kind: Kind, line_end: bytes, announce
 
 
 PIECES = st.sampled_from([None, 1, 5, 64])
+
+
+@each_format
+def test_hostile_logs(format: Format) -> None:
+    for label in ("rdfm", "1.2-messages"):
+        kind = Kind(format, find_syntax(label))
+        data = b"".join(empty_messages(kind, 3000))
+        assert in_ranges(data, range(1000, len(data), 1000), format=format).messages == [Message()] * 3000
+    # a line that is longer than several ranges
+    data = b"".join(long_literal(format, 200_000))
+    (message,) = in_ranges(data, range(60_000, len(data), 60_000), format=format, pieces=1 << 14).messages
+    assert len(str(next(iter(message)))) > 200_000
+
+
+@each_format
+def test_a_message_without_end_is_an_error_wherever_it_is_cut(format: Format) -> None:
+    data = b"".join(itertools.islice(endless(format), 20))
+    for start in (0, 1, 100_000):
+        chunks, taken = counted(data[max(start - 1, 0) :], 1 << 14)
+        syntax = find_syntax("1.2-messages")
+        owned = messages_of(chunks, start, len(data), format=format, syntax=syntax, message_bytes=50_000)
+        if start:
+            # it has no line end, so that nothing begins in the range
+            assert list(owned) == []
+        else:
+            with pytest.raises(LimitExceeded):
+                list(owned)
+            assert taken[0] < 70_000
+    with pytest.raises(LimitExceeded):
+        announced_in(in_pieces(data, 1 << 14), format, message_bytes=50_000)
 
 
 # --- who owns what ---------------------------------------------------------------------------------------------------

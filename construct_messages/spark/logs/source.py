@@ -108,7 +108,8 @@ class LogReader(DataSourceReader):
             UsageError: there are no logs where they should be.
         """
         files = dict.fromkeys(file for path in self._options.paths for file in find(path))
-        return [Blocks(blocks) for blocks in partitions(sorted(files), self._options)]
+        # of no partition Spark makes one of its own, which says nothing
+        return [Blocks(blocks) for blocks in partitions(sorted(files), self._options) or [()]]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The messages of some blocks, in order."""
