@@ -208,7 +208,8 @@ class Star(_Node):
 
     Args:
         subject: what they share.
-        patterns: at least two, each with `subject`, a term as predicate and the same graph.
+        patterns: at least two, or one beside `optional` ones, each with `subject`, a term as predicate and the same
+            graph.
         optional: patterns of the same kind that bind their object where they can (OPTIONAL of one triple each); their
             objects are variables that occur nowhere else in the star.
     """
