@@ -142,6 +142,23 @@ def parts(node: Node) -> tuple[Node, ...]:
             assert_never(other)
 
 
+def expressions_of(node: Node) -> tuple[Expression, ...]:
+    """The expressions that a node itself holds."""
+    match node:
+        case LeftJoin(condition=condition) if condition is not None:
+            return (condition,)
+        case Filter(condition=condition):
+            return (condition,)
+        case Extend(expression=expression):
+            return (expression,)
+        case Group(aggregates=aggregates):
+            arguments = (aggregation.argument for _, aggregation in aggregates)
+            return tuple(argument for argument in arguments if argument is not None)
+        case OrderBy(conditions=conditions):
+            return tuple(condition for condition, _ in conditions)
+    return ()
+
+
 def dependent(node: Node) -> Vars:
     """The variables whose values from outside must be known inside `node`, not only compared with what it gives.
 

@@ -55,8 +55,10 @@ from construct_messages.spark.correlation import (
     conjuncts,
     dependent,
     exists_in,
+    expressions_of,
     holds_path,
     mentions,
+    parts,
     replaced,
     volatile,
 )
@@ -106,6 +108,7 @@ def evaluate(plan: Plan, table: QuadTable, options: Options | None = None) -> Da
     Raises:
         UnsupportedQuery: a part of the query that is not evaluated here; before any job runs.
     """
+    _compile(plan.pattern)
     evaluation = _Evaluation(table, plan.dataset, options or Options())
     solutions = evaluation.solutions(plan.pattern)
     if plan.form == "ASK":
@@ -461,6 +464,16 @@ def _aggregate(aggregation: Aggregation, inside: Vars) -> str:
 
 def _column_or_null(variable: Var, solutions: Solutions) -> Column:
     return F.col(column(variable)) if variable in solutions.possible else null(variable)
+
+
+def _compile(node: Node) -> None:
+    """Compiles every expression, so that one which is refused is refused before any job runs."""
+    for expression in expressions_of(node):
+        expressions.term(replaced(expression, lambda _: Var(".e")))
+        for exists in exists_in(expression):
+            _compile(exists.pattern)
+    for part in parts(node):
+        _compile(part)
 
 
 def _is_sql(condition: Expression) -> bool:
