@@ -137,10 +137,12 @@ def _of_manifest(suite: str, manifest: Path) -> Iterator[Case]:
         assert isinstance(node, ox.NamedNode)
         return manifest.parent / node.value.removeprefix(_iri_of(manifest.parent) + "/")
 
-    for kind in _KINDS:
-        for quad in store.quads_for_pattern(None, ox.NamedNode(_RDF + "type"), ox.NamedNode(kind)):
-            test = quad.subject
-            assert isinstance(test, ox.NamedNode)
+    (rest,) = (quad.object for quad in store.quads_for_pattern(None, ox.NamedNode(_MF + "entries"), None))
+    while isinstance(rest, ox.BlankNode):  # a test that is described but not in the list has been withdrawn
+        (test,) = values(rest, _RDF + "first")
+        (rest,) = values(rest, _RDF + "rest")
+        assert isinstance(test, ox.NamedNode)
+        if not _KINDS.isdisjoint(kind.value for kind in values(test, _RDF + "type")):
             (action,) = values(test, _MF + "action")
             assert isinstance(action, ox.BlankNode)
             (query,) = values(action, _QT + "query")
