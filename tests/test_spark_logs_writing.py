@@ -208,6 +208,7 @@ def test_errors_say_where(text: str, error: type[Exception], word: str, case: st
         job.write(batches([A, B, text, C], **keys), 7, 0)
     assert f"in {place}" in str(caught.value)
     assert word in str(caught.value)
+    assert "message 3: " in str(caught.value), "they are counted over all batches"
     assert names(tmp_path / "logs") == []
 
 

@@ -97,14 +97,16 @@ class LogJob:
         with ExitStack() as stack:
             write: Callable[[bytes], object] | None = None
             part = Part(partition, self._beside(f"{partition:05d}-{attempt}"))
+            first = 1
             for batch in batches:
                 if write is None and batch.num_rows:
                     write = stack.enter_context(self._file(part.path))
                     if not self.options.single:
                         write(opening)
-                for data in _encoded(batch, encoder, f"partition {partition}"):
+                for data in _encoded(batch, first, encoder, f"partition {partition}"):
                     assert write is not None  # there are messages
                     write(data)
+                first += batch.num_rows
             if write is None:
                 return None
             write(encoder.finish())
@@ -224,16 +226,17 @@ def _selector(folder: str) -> Any:
     return fs.FileSelector(folder, allow_not_found=True)
 
 
-def _encoded(batch: pa.RecordBatch, encoder: Encoder, task: str) -> Iterator[bytes]:
-    """The messages of a batch as a log has them."""
+def _encoded(batch: pa.RecordBatch, first: int, encoder: Encoder, task: str) -> Iterator[bytes]:
+    """The messages of a batch as a log has them; `first` is the number of the first."""
     texts = batch.column("message").to_pylist()
     try:
         if None in texts:
-            raise LogError("NULL", number=texts.index(None) + 1, hint="filter it out, or make it '' if it is empty")
-        messages = to_messages(texts)
+            number = first + texts.index(None)
+            raise LogError("NULL", number=number, hint="filter it out, or make it '' if it is empty")
+        messages = to_messages(texts, first)
     except LogError as error:
         raise LogError(
-            f"in {_row(batch, error.number - 1, task)}: {error.message}",
+            f"in {_row(batch, error.number - first, task)}: {error.message}",
             number=error.number,
             position=error.position,
             hint=error.hint,
