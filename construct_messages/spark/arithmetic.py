@@ -82,7 +82,14 @@ def map_number(value: Scalar, function: Callable[[str, Type], str]) -> Scalar:
 
 def negative(value: Scalar) -> Scalar:
     """Unary minus; NULL unless the value is a number."""
-    return map_number(value, lambda number, _: f"(- {number})")
+    return map_number(value, negated)
+
+
+def negated(number: str, type: Type) -> str:
+    """SQL of a number of one of `NUMERIC` with the other sign."""
+    if type in (Type.FLOAT, Type.DOUBLE):
+        return f"(- {number})"
+    return f"CAST(0 - {number} AS {type.value})"  # Spark's minus of one operand keeps 34 digits of a decimal
 
 
 def positive(value: Scalar) -> Scalar:

@@ -94,7 +94,7 @@ def _compare_native(operator: str, left: Scalar, right: Scalar) -> str:
         return numbers.compare(operator, Operand.of(left), Operand.of(right), otherwise)
     if native.type is Type.STRING and operator == "=":
         return case((f"{term} = {as_term(native)}", "true"), otherwise=otherwise)
-    is_a, value = f"{_truth_of(term)} IS NOT NULL", _truth_of(term)
+    is_a, value = f"{boolean(term)} IS NOT NULL", boolean(term)
     if native.type is Type.STRING:
         is_a, value = is_simple(term), unescape(escaped(term))
     x, y = (value if side.type is Type.TERM else side.sql for side in (left, right))
@@ -125,7 +125,8 @@ def _compare_terms(operator: str, x: str, y: str) -> str:
     return let(_decoded(x), lambda a: let(_decoded(y), lambda b: compared(a, b)))
 
 
-def _truth_of(term: str) -> str:
+def boolean(term: str) -> str:
+    """SQL: the value of a term that is an xsd:boolean; NULL for another."""
     return case((any_of(term, _TRUE), "true"), (any_of(term, _FALSE), "false"), otherwise=_NULL)
 
 
@@ -215,7 +216,7 @@ def order(value: Scalar) -> str:
             otherwise="7",
         )
         number = case(
-            (f"{v}.rank IS NOT NULL", f"try_cast({v}.text AS DOUBLE)"),
+            (f"{v}.rank IS NOT NULL", numbers.double(f"{v}.text", f"{v}.rank = 2")),
             (f"{v}.point IS NOT NULL", f"CAST({v}.point.at.seconds AS DOUBLE)"),
         )
         text = case(

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from construct_messages.errors import UnsupportedQuery
-from construct_messages.spark import arithmetic, comparisons, functions, numbers
-from construct_messages.spark.algebra import Call, Constant, Exists, Expression, Var, column
+from construct_messages.spark import aggregates, arithmetic, casts, comparisons, functions, numbers
+from construct_messages.spark.algebra import Aggregation, Call, Constant, Exists, Expression, Var, column
 from construct_messages.spark.values import Scalar, Type, as_term, case, let
 
 
@@ -52,6 +52,23 @@ def order(expression: Expression) -> tuple[str, ...]:
     return (comparisons.order(compiled(expression)),)
 
 
+def aggregate(aggregation: Aggregation) -> str:
+    """SQL of an aggregate over a group of solutions (section 18.5.1): a term, NULL for an error.
+
+    `COUNT(DISTINCT *)` is not here: which columns make a solution, `relations` knows.
+
+    Raises:
+        UnsupportedQuery: as `term`.
+        ValueOutOfRange: in the job, a sum that its type cannot hold.
+    """
+    if aggregation.argument is None:
+        return as_term(aggregates.count_all())
+    value = compiled(aggregation.argument)
+    return as_term(
+        aggregates.aggregate(aggregation.name, value, distinct=aggregation.distinct, separator=aggregation.separator)
+    )
+
+
 def compiled(expression: Expression) -> Scalar:
     """The expression as a value of the type that is known of it.
 
@@ -74,6 +91,8 @@ def compiled(expression: Expression) -> Scalar:
 def _call(node: Call, name: str, values: Sequence[Scalar]) -> Scalar:
     if name in _FORMS:
         return _FORMS[name](*values)
+    if name in casts.NAMES:
+        return casts.cast(name, *values)
     if name in functions.NAMES:
         return functions.call(node, values)
     raise UnsupportedQuery(f"function {name} is not known here", fragment=name)

@@ -124,6 +124,12 @@ def is_number(value: Scalar) -> str:
     return f"({value.sql} IS NOT NULL)" if value.type in NUMERIC else "false"
 
 
+def double(form: str, is_float: str) -> str:
+    """SQL: the DOUBLE for SQL of a number's lexical form; that of an xsd:float is the value of the float."""
+    exact = f"try_cast({form} AS DOUBLE)"
+    return exact if is_float == "false" else f"if({is_float}, CAST(try_cast({form} AS FLOAT) AS DOUBLE), {exact})"
+
+
 def is_zero(form: str) -> str:
     """SQL: whether SQL of a number's lexical form is that of zero, or of NaN."""
     double = f"try_cast({form} AS DOUBLE)"
@@ -144,6 +150,8 @@ def as_type(scalar: Scalar, type: Type) -> str:
     """
     if scalar.type is type:
         return scalar.sql
+    if scalar.type is Type.TERM and type is Type.DOUBLE:
+        return let(scalar.sql, lambda t: double(digits(t), is_float(t)))
 
     def checked(number: str) -> str:
         attempt = f"try_cast({number} AS {type.value})"
@@ -165,6 +173,7 @@ class Operand:
 
     is_number: str
     is_exact: str
+    is_float: str
     is_double: str
     form: str
 
@@ -173,14 +182,18 @@ class Operand:
         """A value whose SQL is a column, or whose type is known: that SQL is used more than once."""
         if value.type is Type.TERM:
             t = value.sql
-            return cls(is_number(value), f"({is_integer(t)} OR {is_decimal(t)})", is_double(t), digits(t))
-        exact, double = value.type in (Type.INTEGER, Type.DECIMAL), value.type is Type.DOUBLE
-        return cls(is_number(value), str(exact).lower(), str(double).lower(), as_text(value))
+            exact = f"({is_integer(t)} OR {is_decimal(t)})"
+            return cls(is_number(value), exact, is_float(t), is_double(t), digits(t))
+        exact, float, double = (
+            "true" if value.type in types else "false"
+            for types in ((Type.INTEGER, Type.DECIMAL), (Type.FLOAT,), (Type.DOUBLE,))
+        )
+        return cls(is_number(value), exact, float, double, as_text(value))
 
     @classmethod
     def ranked(cls, rank: str, form: str) -> Operand:
         """A number of which the `rank` is known."""
-        return cls("true", f"{rank} < 2", f"{rank} = 3", form)
+        return cls("true", f"{rank} < 2", f"{rank} = 2", f"{rank} = 3", form)
 
 
 def compare(operator: str, left: Operand, right: Operand, otherwise: str = "NULL") -> str:
@@ -191,11 +204,13 @@ def compare(operator: str, left: Operand, right: Operand, otherwise: str = "NULL
         left, right: what to compare.
         otherwise: SQL of the result if one of them is no number.
     """
+    doubles = (double(side.form, side.is_float) for side in (left, right))
+    floats = (f"try_cast({side.form} AS FLOAT)" for side in (left, right))
     return case(
         (f"{left.is_exact} AND {right.is_exact}", _compare_exact(operator, left.form, right.form)),
         (f"NOT coalesce({left.is_number} AND {right.is_number}, false)", otherwise),
-        (f"{left.is_double} OR {right.is_double}", _compare_floating(operator, left.form, right.form, Type.DOUBLE)),
-        otherwise=_compare_floating(operator, left.form, right.form, Type.FLOAT),
+        (f"{left.is_double} OR {right.is_double}", _compare_floating(operator, *doubles)),
+        otherwise=_compare_floating(operator, *floats),
     )
 
 
@@ -206,8 +221,7 @@ def _compare_exact(operator: str, left: str, right: str) -> str:
     return f"({tie})" if operator == "=" else f"({x} < {y} OR {tie})"
 
 
-def _compare_floating(operator: str, left: str, right: str, type: Type) -> str:
-    x, y = f"try_cast({left} AS {type.value})", f"try_cast({right} AS {type.value})"
+def _compare_floating(operator: str, x: str, y: str) -> str:
     # to Spark NaN equals itself and is the greatest number
     return f"({x} {operator} {y} AND NOT isnan({y}))"
 

@@ -173,7 +173,7 @@ def escaped(term: str) -> str:
 
 def lexical_form(term: str) -> str:
     """The lexical form of a literal as raw text; NULL for another term."""
-    return let(term, lambda t: case((is_literal(t), unescape(escaped(t)))))
+    return let(term, lambda t: case((is_literal(t), _characters(t))))
 
 
 def digits(term: str) -> str:
@@ -183,7 +183,12 @@ def digits(term: str) -> str:
 
 def text_of(term: str) -> str:
     """The raw text of a string literal, simple or language-tagged; NULL for another term."""
-    return let(term, lambda t: case((is_string(t), unescape(escaped(t)))))
+    return let(term, lambda t: case((is_string(t), _characters(t))))
+
+
+def _characters(term: str) -> str:
+    # nearly all terms have no escapes, which their own column tells without a lambda
+    return case((f"contains({term}, {_BACKSLASH})", unescape(escaped(term))), otherwise=escaped(term))
 
 
 def language(term: str) -> str:

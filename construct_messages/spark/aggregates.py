@@ -1,0 +1,118 @@
+"""Aggregates as SQL: SPARQL 1.1 Query, section 18.5.1.
+
+The argument comes compiled. COUNT and SAMPLE pass over errors (NULL); to the others an error among the values is an
+error, as it is in the embedded store. SUM and AVG are sums that Spark makes in part before it shuffles, so that no
+group is held in memory; only their DISTINCT, and GROUP_CONCAT, hold the values of a group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from construct_messages.spark import comparisons
+from construct_messages.spark.arithmetic import arithmetic
+from construct_messages.spark.numbers import as_type, in_range, is_decimal, is_integer, rank
+from construct_messages.spark.values import (
+    Scalar,
+    Type,
+    as_term,
+    case,
+    is_string,
+    let,
+    literal,
+    suffix,
+    tagged,
+    text_of,
+)
+
+_ZERO = as_term(Scalar("CAST(0 AS DECIMAL(38,0))", Type.INTEGER))
+
+
+def count_all() -> Scalar:
+    """`COUNT(*)`."""
+    return Scalar("CAST(count(1) AS DECIMAL(38,0))", Type.INTEGER)
+
+
+def aggregate(name: str, value: Scalar, *, distinct: bool = False, separator: str = " ") -> Scalar:
+    """An aggregate over the values of a group.
+
+    Args:
+        name: as `algebra.Aggregation` has it.
+        value: of a solution.
+        distinct: whether equal terms count once.
+        separator: of GROUP_CONCAT.
+
+    Raises (in the job):
+        ValueOutOfRange: a value or a sum that INTEGER or DECIMAL cannot hold.
+
+    >>> aggregate("COUNT", Scalar("v_x"), distinct=True).sql
+    'CAST(count(DISTINCT v_x) AS DECIMAL(38,0))'
+    """
+    term = as_term(value)
+    match name:
+        case "COUNT":
+            return Scalar(f"CAST(count({'DISTINCT ' if distinct else ''}{term}) AS DECIMAL(38,0))", Type.INTEGER)
+        case "SAMPLE":
+            return Scalar(f"first({term}, true)")
+        case "MIN" | "MAX":
+            return Scalar(_unless_error(term, f"{name.lower()}_by({term}, {comparisons.order(value)})"))
+        case "GROUP_CONCAT":
+            return Scalar(_unless_error(term, _joined(term, distinct, separator)))
+        case "SUM":
+            return Scalar(_unless_error(term, _distinct_sum(term) if distinct else _sum(term)))
+        case "AVG":
+            total = _distinct_sum(term) if distinct else _sum(term)
+            size = f"count({'DISTINCT ' if distinct else ''}{term})"
+            mean = arithmetic("/", Scalar(total), Scalar(f"CAST({size} AS DECIMAL(38,0))", Type.INTEGER))
+            return Scalar(case((f"{size} = 0 AND count(1) = 0", _ZERO), otherwise=_unless_error(term, mean.sql)))
+    raise ValueError(f"{name} is no aggregate")
+
+
+def _unless_error(term: str, result: str) -> str:
+    return case((f"count({term}) = count(1)", result))
+
+
+def _sum(term: str) -> str:
+    """Sums of each exact type and, besides, of all values as DOUBLE: which of them counts shows when all are seen."""
+
+    def of_type(test: Callable[[str], str], type: Type) -> str:
+        return f"try_sum({let(term, lambda t: case((test(t), as_type(Scalar(t), type))))})"
+
+    integers, decimals = of_type(is_integer, Type.INTEGER), of_type(is_decimal, Type.DECIMAL)
+    doubles = f"sum({as_type(Scalar(term), Type.DOUBLE)})"
+    ranks = rank(Scalar(term))
+    integer = in_range(integers, "'a sum'", Type.INTEGER)
+    parts = (f"try_cast({integer} AS DECIMAL(37,18))", f"coalesce(try_cast({decimals} AS DECIMAL(37,18)), 0)")
+    decimal = in_range(f"try_cast({' + '.join(parts)} AS DECIMAL(37,18))", "'a sum'", Type.DECIMAL)
+
+    def by_rank(highest: str) -> str:
+        return case(
+            (f"{highest} = 0", as_term(Scalar(integer, Type.INTEGER))),
+            (f"{highest} = 1", as_term(Scalar(decimal, Type.DECIMAL))),
+            (f"{highest} = 2", as_term(Scalar(f"CAST({doubles} AS FLOAT)", Type.FLOAT))),
+            otherwise=as_term(Scalar(doubles, Type.DOUBLE)),
+        )
+
+    return case(
+        ("count(1) = 0", _ZERO),
+        (f"count({ranks}) = count(1)", by_rank(f"max({ranks})")),
+    )
+
+
+def _distinct_sum(term: str) -> str:
+    plus = arithmetic("+", Scalar("total"), Scalar("term")).sql
+    return f"aggregate(collect_set({term}), {_ZERO}, (total, term) -> {plus})"
+
+
+def _joined(term: str, distinct: bool, separator: str) -> str:
+    """Strings, in the order of their terms; in their language, if they all have the same."""
+
+    def joined(terms: str) -> str:
+        texts = f"array_join(transform({terms}, term -> {text_of('term')}), {literal(separator)})"
+        tags = f"array_distinct(transform({terms}, term -> {suffix('term')}))"
+        return case(
+            (f"exists({terms}, term -> NOT {is_string('term')})", "NULL"),
+            otherwise=tagged(texts, f"if(size({tags}) = 1, {tags}[0], '')"),
+        )
+
+    return let(f"sort_array(collect_{'set' if distinct else 'list'}({term}))", joined)
