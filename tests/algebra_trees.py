@@ -75,16 +75,16 @@ def _projected(pattern: Node, kept: frozenset[Var]) -> Node:
     return Distinct(Project(pattern, tuple(sorted(kept & pattern.possible))))
 
 
-def trees(exists: bool) -> st.SearchStrategy[Node]:
-    """Patterns of every operator that joins or narrows; with EXISTS, or without."""
+def trees(bodies: st.SearchStrategy[Node] | None = None, *, minus: bool = True) -> st.SearchStrategy[Node]:
+    """Patterns of every operator that joins or narrows, with EXISTS of some bodies if any are given."""
+    conditions = _conditions(bodies)
 
     def grown(nodes: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
-        conditions = _conditions(nodes if exists else None)
         return (
             st.builds(Join, nodes, nodes)
             | st.builds(LeftJoin, nodes, nodes, st.none() | conditions)
             | st.builds(Union, nodes, nodes)
-            | st.builds(Minus, nodes, nodes)
+            | (st.builds(Minus, nodes, nodes) if minus else st.nothing())
             | st.builds(Filter, nodes, conditions)
             | st.builds(_extended, nodes, _variables, conditions | _variables)
             | st.builds(_projected, nodes, st.frozensets(_variables, max_size=2))
