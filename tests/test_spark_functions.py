@@ -246,6 +246,7 @@ EXPRESSIONS = """
     STRBEFORE(CONCAT(?x, "zz"), "z")
     STRAFTER(SUBSTR(?x, 2), "c")
     STRAFTER(?x, "b"@en)
+    STRLEN(STRAFTER(STR(?x), "\\\\"))
     STRBEFORE("abc", ?x)
     STRSTARTS("abc"@en, ?x)
     LANGMATCHES(LANG(?x), "en")
@@ -440,6 +441,16 @@ def test_compiled_functions(spark: SparkSession) -> None:
         typed("true", "boolean"),
         literal(sha1),
     )
+
+
+def test_all_digits_are_kept(session: SparkSession) -> None:
+    """Also by what Spark would round to 34 digits."""
+    numbers = [typed("-" + "1234567890" * 3 + "12345678", "integer")]
+    numbers.append(typed("-1234567890123456789.123456789012345678", "decimal"))
+    sql = [expressions.term(read(text)) for text in ("ABS(?x)", "-?x", "-(-?x)")]
+    for number, values in zip(numbers, on_spark(session, [(number,) for number in numbers], sql), strict=True):
+        positive = number.replace("-", "")
+        assert values == (positive, positive, number)
 
 
 # --- without Spark --------------------------------------------------------------------------------------------------

@@ -199,8 +199,8 @@ def _abs(value: Scalar) -> Scalar:
     def of(sql: str, type: Type) -> str:
         if type in (Type.FLOAT, Type.DOUBLE):
             return f"abs({sql})"
-        # Spark's abs, and its minus of one operand, keep 34 digits of a decimal
-        return let(sql, lambda d: f"CAST({case((f'{d} < 0', f'0 - {d}'), otherwise=d)} AS {type.value})")
+        # Spark's own keeps 34 digits of a decimal
+        return let(sql, lambda d: case((f"{d} < 0", arithmetic.negated(d, type)), otherwise=d))
 
     return arithmetic.map_number(value, of)
 
