@@ -99,12 +99,13 @@ class LogJob:
             part = Part(partition, self._beside(f"{partition:05d}-{attempt}"))
             first = 1
             for batch in batches:
-                if write is None and batch.num_rows:
+                if not batch.num_rows:
+                    continue
+                if write is None:
                     write = stack.enter_context(self._file(part.path))
                     if not self.options.single:
                         write(opening)
                 for data in _encoded(batch, first, encoder, f"partition {partition}"):
-                    assert write is not None  # there are messages
                     write(data)
                 first += batch.num_rows
             if write is None:
