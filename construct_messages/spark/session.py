@@ -140,7 +140,7 @@ _RAISED: Final = {
 # by raise_error, which ends with its SQLSTATE, or the last lines of a worker's traceback
 _OWN: Final = re.compile(
     rf"(?:\[USER_RAISED_EXCEPTION\] |^construct_messages\.errors\.)({'|'.join(_RAISED)}|LogError): "
-    r"(.*?)(?:\n  hint: ([^\n]*?))?\s*(?: SQLSTATE: P0001|\n\s*at [\w.$]+\(|\n\n|\Z)",
+    r"(.*?)(?:\n  hint: ([^\n]*?))?\s*(?: SQLSTATE: \w{5}|\n\s*at [\w.$]+\(|\n\n|\Z)",
     re.DOTALL | re.MULTILINE,
 )
 _IN_LOG: Final = re.compile(r"(?:line (\d+), column (\d+): )?message (\d+): (.*)", re.DOTALL)
