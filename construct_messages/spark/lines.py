@@ -26,15 +26,15 @@ _ALPHANUMERIC: Final = string.ascii_letters + string.digits
 _UNRESERVED: Final = _ALPHANUMERIC + "-._~"
 _SUB_DELIMS: Final = "!$&'()*+,;="
 _HEX: Final = "[0-9A-Fa-f]"
-_UCSCHAR: Final = "[\\u00a0-\\ud7ff\\uf900-\\ufdcf\\ufdf0-\\uffef" + "".join(
+_UCSCHAR: Final = "\\u00a0-\\ud7ff\\uf900-\\ufdcf\\ufdf0-\\uffef" + "".join(
     f"\\x{{{plane:x}{'1000' if plane == 14 else '0000'}}}-\\x{{{plane:x}fffd}}" for plane in range(1, 15)
 )
 _PRIVATE: Final = "\\ue000-\\uf8ff\\x{f0000}-\\x{ffffd}\\x{100000}-\\x{10fffd}"
 
 
-def _chars(more: str, others: str = f"{_UCSCHAR}]") -> str:
+def _chars(more: str, others: str = _UCSCHAR) -> str:
     ascii = _set(_UNRESERVED + _SUB_DELIMS + more)
-    return f"{ascii}*(?:(?:%{_HEX}{{2}}|{others}+){ascii}*)*+"
+    return f"{ascii}*(?:(?:%{_HEX}{{2}}|[{others}]+){ascii}*)*+"
 
 
 _SCHEME: Final = f"{_set(string.ascii_letters)}{_set(_ALPHANUMERIC + '+.-')}*:"
@@ -45,7 +45,7 @@ _LAST: Final = f"(?:{_HEX}{{1,4}}:{_HEX}{{1,4}}|{_OCTET}(?:\\.{_OCTET}){{3}})"
 _IP_V6: Final = "|".join(
     [f"(?:{_HEX}{{1,4}}:){{6}}{_LAST}", f"::(?:{_HEX}{{1,4}}:){{5}}{_LAST}"]
     + [
-        f"(?:(?:{_HEX}{{1,4}}:){{0,{before}}}{_HEX}{{1,4}})?::" + (f"(?:{_HEX}{{1,4}}:){{{4 - before}}}{_LAST}")
+        f"(?:(?:{_HEX}{{1,4}}:){{0,{before}}}{_HEX}{{1,4}})?::(?:{_HEX}{{1,4}}:){{{4 - before}}}{_LAST}"
         for before in range(5)
     ]
     + [f"(?:(?:{_HEX}{{1,4}}:){{0,5}}{_HEX}{{1,4}})?::{_HEX}{{1,4}}", f"(?:(?:{_HEX}{{1,4}}:){{0,6}}{_HEX}{{1,4}})?::"]
@@ -53,10 +53,12 @@ _IP_V6: Final = "|".join(
 _IP: Final = f"\\[(?:{_IP_V6}|[vV]{_HEX}+\\.{_set(_UNRESERVED + _SUB_DELIMS + ':')}+)\\]"
 _IRI: Final = (
     f"{_SCHEME}(?://(?:{_chars(':')}@)?(?:{_IP}|{_chars('')}){_PORT}(?=[/?#]|\\z)|(?!//))"
-    f"{_chars(':@/')}(?:\\?{_chars(':@/?', _UCSCHAR + _PRIVATE + ']')})?+{_FRAGMENT}"
+    f"{_chars(':@/')}(?:\\?{_chars(':@/?', _UCSCHAR + _PRIVATE)})?+{_FRAGMENT}"
 )
-# with the hosts that are usual; what it does not know is read by the other
-_USUAL_IRI: Final = f"{_SCHEME}(?://{_set(_UNRESERVED)}*{_PORT}(?=[/?#>])|(?!//)){_chars(':@/?')}{_FRAGMENT}"
+# with hosts and characters that are usual; what it does not know is read by the other
+_USUAL: Final = _set(_UNRESERVED + _SUB_DELIMS + ":@/?")
+_USUAL_CHARS: Final = f"{_USUAL}*(?:(?:%{_HEX}{{2}}|[\\u00a0-\\ud7ff]+){_USUAL}*)*+"
+_USUAL_IRI: Final = f"(?:https?://{_set(_UNRESERVED)}*{_PORT}/|{_SCHEME}(?!//)){_USUAL_CHARS}(?:#{_USUAL_CHARS})?+"
 
 # --- language tags --------------------------------------------------------------------------------------------------
 
@@ -78,11 +80,7 @@ _PLAIN_TEXT: Final = _set("".join(chr(code) for code in range(0x20, 0x7F) if chr
 # U+FFFD is what bytes that are no UTF-8 become: lines that hold it are looked at again
 _TEXT: Final = f'"{_PLAIN_TEXT}*(?:(?:\\\\[tbnrf"\\\\]|[\\u0080-\\ufffc\\ufffe-\\x{{10ffff}}]+){_PLAIN_TEXT}*)*+"'
 _LOWER: Final = _set(string.ascii_lowercase)
-_LITERAL: Final = (
-    f"{_TEXT}(?:@{_LOWER}{{2,3}}(?:-{_LOWER}{{2}})?|\\^\\^(?!{'|'.join(_NO_DATATYPE)})<{_USUAL_IRI}>)?".replace(
-        "www.w3.org", "www\\.w3\\.org"
-    )
-)
+_LITERAL: Final = f"{_TEXT}(?:@{_LOWER}{{2,3}}(?:-{_LOWER}{{2}})?|\\^\\^(?!{'|'.join(_NO_DATATYPE)})<{_USUAL_IRI}>)?"
 _NODE: Final = f"(?:<{_USUAL_IRI}>|_:{_set(_ALPHANUMERIC + '_')}{_set(_ALPHANUMERIC + '_-')}*)"
 
 
@@ -110,7 +108,7 @@ _PIECE: Final = f"(?s){_UCHAR}|\\\\.|[^\\\\]++"
 def canonical(line: str, scope: str, malformed: str, *, graphs: bool = True) -> str:
     """SQL: the statement of a line in canonical form; NULL where the line is blank, a comment or a version.
 
-    Labels of blank nodes in triple terms are scoped already, all others by `TERMS`.
+    Labels of blank nodes in triple terms are scoped already, all others by `terms`.
 
     Args:
         line: a column of strings: text without its line break.
@@ -127,20 +125,11 @@ def canonical(line: str, scope: str, malformed: str, *, graphs: bool = True) -> 
     )
 
 
-_START: Final = "substring_index(line, ' ', 2)"
-PARTS: Final = (
-    f"{_START} AS start",
-    # by bytes, for counting characters costs as much as matching
-    f"CAST(substring(CAST(line AS BINARY), octet_length({_START}) + 2, octet_length(line) - octet_length({_START}) - 3)"
-    " AS STRING) AS rest",
-)
-"""SQL over a column `line` of what `canonical` gives: subject and predicate, and what follows up to the dot."""
-
-
-def terms(scope: str, *, graphs: bool = True) -> tuple[str, str, str, str]:
-    """SQL over the columns of `PARTS`: the columns `subject`, `predicate`, `object` and `graph` (NULL: no name).
+def terms(line: str, scope: str, *, graphs: bool = True) -> tuple[tuple[str, ...], ...]:
+    """SQL of projections, one over the other: the last gives `subject`, `predicate`, `object`, `graph` (NULL: none).
 
     Args:
+        line: a column of what `canonical` gives, not NULL.
         scope, graphs: as for `canonical`.
     """
     object, graph = "rest", "CAST(NULL AS STRING)"
@@ -148,18 +137,30 @@ def terms(scope: str, *, graphs: bool = True) -> tuple[str, str, str, str]:
         # a graph has no quote and no `)>>`, and the space before it is the last one of all
         tail = """substring_index(rest, if(startswith(rest, '<<('), ')>>', '"'), -1)"""
         graph = case((f"contains({tail}, ' ')", "substring_index(rest, ' ', -1)"))
-        length = f"octet_length(rest) - octet_length({graph}) - 1"
-        object = f"coalesce(CAST(substring(CAST(rest AS BINARY), 1, {length}) AS STRING), rest)"
+        object = f"coalesce({_bytes('rest', 1, f'octet_length(rest) - octet_length({graph}) - 1')}, rest)"
     return (
-        _scoped("substring_index(start, ' ', 1)", scope) + " AS subject",
-        "substring_index(start, ' ', -1) AS predicate",
-        f"{_scoped(object, scope)} AS object",
-        f"{_scoped(graph, scope)} AS graph",
+        (f"split({line}, ' ', 3) AS parts",),
+        (
+            "parts[0] AS first",
+            "parts[1] AS predicate",
+            _bytes("parts[2]", 1, "octet_length(parts[2]) - 2") + " AS rest",
+        ),
+        (
+            f"{_scoped('first', scope)} AS subject",
+            "predicate",
+            f"{_scoped(object, scope)} AS object",
+            f"{_scoped(graph, scope)} AS graph",
+        ),
     )
 
 
+def _bytes(text: str, start: int, length: str) -> str:
+    """Some bytes of a text: counting characters would cost as much as matching them."""
+    return f"CAST(substring(CAST({text} AS BINARY), {start}, {length}) AS STRING)"
+
+
 def _scoped(term: str, scope: str) -> str:
-    label = f"CAST(substring(CAST({term} AS BINARY), 3) AS STRING)"
+    label = _bytes(term, 3, f"octet_length({term})")
     return case((f"startswith({term}, '_:')", f"concat('_:', {scope}, {label})"), otherwise=term)
 
 

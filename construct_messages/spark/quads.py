@@ -165,7 +165,9 @@ def _statements(text: DataFrame, graphs: bool, strict: bool) -> DataFrame:
     malformed = fail(QuadsError, f"concat({_FILE}, ': malformed line: ', {shown}, {hint})") if strict else "NULL"
     # the name of the file is no function of the line, so that no rule of Spark's computes all this twice
     canonical = text.selectExpr(f"{_canonical(graphs, malformed)} AS line").filter("line IS NOT NULL")
-    return canonical.selectExpr(*lines.PARTS).selectExpr(*lines.terms(_SCOPE, graphs=graphs))
+    return reduce(
+        lambda frame, columns: frame.selectExpr(*columns), lines.terms("line", _SCOPE, graphs=graphs), canonical
+    )
 
 
 def _canonical(graphs: bool, malformed: str) -> str:
