@@ -151,16 +151,17 @@ spark = local_session("local[2]", {"spark.driver.memory": "1g", "spark.sql.shuff
 numbers = spark.range(3_000_100, numPartitions=4)
 hub = "id < 3000000"
 quads = numbers.select(
+    "id",
     F.expr(f"if({hub}, '<http://example.org/hub>', concat('<http://example.org/', id, '>'))").alias("subject"),
     F.lit("<urn:p>").alias("predicate"),
     F.concat(F.lit("<http://example.org/object/number/"), "id", F.lit(">")).alias("object"),
     F.lit(None).cast("string").alias("graph"),
 )
-named = quads.select("subject", F.lit("<urn:q>").alias("predicate"), F.lit('"name"').alias("object"), "graph").distinct()
+named = quads.filter("id >= 2999999").select("subject", F.lit("<urn:q>"), F.lit('"name"'), "graph")
 s, x, y, z = map(Var, "sxyz")
 node = Star(s, (Triple(s, iri("urn:q"), y), Triple(s, iri("urn:p"), x)), (Triple(s, iri("urn:r"), z),))
-solutions = star(node, QuadTable.of(quads.unionByName(named)), Dataset())
-print(*solutions.agg(F.count("*"), F.sum(F.length("v_x") * 0 + 1), F.count("v_z"), F.countDistinct("v_s")).first())
+solutions = star(node, QuadTable.of(quads.drop("id").union(named)), Dataset())
+print(*solutions.agg(F.count("*"), F.count("v_z"), F.sum(F.length("v_x"))).first())
 """
 
 
@@ -168,4 +169,8 @@ def test_a_hub_of_three_million_objects_within_a_gigabyte(spark: SparkSession) -
     del spark  # another process than the tests' own, with a heap of its own: only whether Spark can run at all counts
     done = subprocess.run([sys.executable, "-c", _HUB], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.split() == ["3000100", "3000100", "0", "101"]
+    assert done.stdout.split() == [
+        "3000100",
+        "0",
+        str(sum(len(f"<http://example.org/object/number/{number}>") for number in range(3_000_100))),
+    ]

@@ -9,7 +9,7 @@ is `relations`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Final, assert_never
 
@@ -382,9 +382,10 @@ class _Matching:
 
     def nodes(self) -> DataFrame:
         """The subjects and objects of the graph, each once."""
-        quads = self.quads(Var("predicate"))
-        ends = [quads.select(*self.keys, F.col(end).alias("node")) for end in ("start", "end")]
-        return ends[0].unionByName(ends[1]).distinct()
+        # a quad that is there twice gives no other nodes
+        table = QuadTable(self.table.frame, replace(self.table.statistics, distinct=True))
+        quads = replace(self, table=table).quads(Var("predicate"))
+        return quads.select(*self.keys, F.explode(F.array("start", "end")).alias("node")).distinct()
 
 
 def _swapped(pairs: DataFrame) -> DataFrame:
