@@ -203,13 +203,11 @@ def contains(first: Scalar, second: Scalar) -> Scalar:
 def language_matches(tag: str, range: str) -> Scalar:
     """LANGMATCHES by basic filtering (RFC 4647, section 3.3.1), for SQL of a tag's and a range's characters."""
 
-    def matches(t: str, r: str) -> str:
-        return case(
-            (f"{r} = '*'", f"{t} <> ''"),
-            (f"{r} IS NOT NULL", f"({t} = {r} OR startswith({t}, concat({r}, '-')))"),
-        )
+    def matches(r: str) -> str:
+        prefix = f"startswith(concat(lower({tag}), '-'), concat(lower({r}), '-'))"
+        return case((f"{r} = '*'", f"{tag} <> ''"), otherwise=prefix)
 
-    return Scalar(let(f"lower({tag})", lambda t: let(f"lower({range})", lambda r: matches(t, r))), Type.BOOLEAN)
+    return Scalar(let(range, matches), Type.BOOLEAN)
 
 
 # --- regular expressions --------------------------------------------------------------------------------------------
