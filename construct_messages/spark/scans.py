@@ -7,14 +7,12 @@ that stands in the table twice, or a triple in two graphs that FROM merges, is o
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import and_
-
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from construct_messages.spark.algebra import Dataset, Position, Triple, Var, column
 from construct_messages.spark.table import COLUMNS, QuadTable
+from construct_messages.spark.values import any_of, literal
 from construct_messages.terms import Term
 
 
@@ -27,31 +25,30 @@ def scan(pattern: Triple, table: QuadTable, dataset: Dataset) -> DataFrame:
         dataset: what FROM and FROM NAMED say.
     """
     conditions = [in_graph(pattern.graph, dataset)]
-    places: dict[Var, Column] = {}
+    places: dict[Var, str] = {}
     for name, position in zip(COLUMNS, pattern.positions, strict=True):
         if isinstance(position, Var):
             if position in places:
-                conditions.append(F.col(name) == places[position])
+                conditions.append(f"{name} = {places[position]}")
             else:
-                places[position] = F.col(name)
-        elif name != "graph":
-            conditions.append(F.col(name) == F.lit(position))
-    quads = table.frame.filter(reduce(and_, conditions))
+                places[position] = name
+        elif position is not None and name != "graph":
+            conditions.append(f"{name} = {literal(position)}")
+    quads = table.frame.filter(" AND ".join(conditions))
     if not places:
         return quads.limit(1).select()  # a triple is in a graph or is not
-    solutions = quads.select(*(place.alias(column(variable)) for variable, place in places.items()))
+    solutions = quads.selectExpr(*(f"{place} AS {column(variable)}" for variable, place in places.items()))
     return solutions if once_each(pattern.graph, table, dataset) else solutions.distinct()
 
 
-def in_graph(graph: Position | None, dataset: Dataset) -> Column:
-    """The condition on the column `graph` that tells the quads a pattern sees; `graph` as in `Triple`."""
-    name = F.col("graph")
+def in_graph(graph: Position | None, dataset: Dataset) -> str:
+    """SQL over the column `graph` that tells the quads a pattern sees; `graph` as in `Triple`."""
     match graph:
         case None:
-            return name.isNull() if dataset.default is None else _is_one_of(dataset.default)
+            return "graph IS NULL" if dataset.default is None else _one_of(dataset.default)
         case Var():
-            return name.isNotNull() if dataset.named is None else _is_one_of(dataset.named)
-    return name == F.lit(graph) if dataset.named is None or graph in dataset.named else F.lit(False)
+            return "graph IS NOT NULL" if dataset.named is None else _one_of(dataset.named)
+    return f"graph = {literal(graph)}" if dataset.named is None or graph in dataset.named else "FALSE"
 
 
 def once_each(graph: Position | None, table: QuadTable, dataset: Dataset) -> bool:
@@ -74,5 +71,5 @@ def named_graphs(table: QuadTable, dataset: Dataset) -> DataFrame:
     return table.frame.sparkSession.range(1).select(F.explode(listed).alias("graph"))
 
 
-def _is_one_of(names: tuple[Term, ...]) -> Column:
-    return F.col("graph").isin(*names) if names else F.lit(False)
+def _one_of(names: tuple[Term, ...]) -> str:
+    return any_of("graph", names) if names else "FALSE"
