@@ -2,8 +2,159 @@
 
 from __future__ import annotations
 
-from pyspark.sql import SparkSession
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from construct_messages.errors import (
+    ConstructMessagesError,
+    LogError,
+    Position,
+    QuadsError,
+    SparkUnavailable,
+    UsageError,
+    ValueOutOfRange,
+)
+from construct_messages.spark.session import local_session, require, translated
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
 
 
-def test_session_runs(spark: SparkSession) -> None:
-    assert spark.range(3).count() == 3
+def java(folder: Path, script: str) -> Path:
+    """A JAVA_HOME whose `java` is a shell script."""
+    command = folder / "bin" / "java"
+    command.parent.mkdir()
+    command.write_text(f"#!/bin/sh\n{script}\n")
+    command.chmod(0o755)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("script", "part"),
+    [
+        ("echo 'openjdk version \"11.0.2\" 2019-01-15' >&2", "is Java 11"),
+        ("echo 'java version \"1.8.0_402\"' >&2", "is Java 8"),
+        ("echo 'no such module' >&2; exit 1", "does not run: no such module"),
+        ("echo something", "does not run: something"),
+    ],
+)
+def test_java_that_will_not_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, part: str) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(java(tmp_path, script)))
+    with pytest.raises(SparkUnavailable) as caught:
+        require()
+    assert part in caught.value.message
+    assert "openjdk-17-jre-headless" in str(caught.value.hint)
+    require(java=False)
+
+
+def test_java_that_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(java(tmp_path, "echo 'openjdk version \"25\" 2025-09-16' >&2")))
+    require()
+
+
+def test_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(SparkUnavailable, match="JAVA_HOME"):
+        require()
+    monkeypatch.delenv("JAVA_HOME")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SparkUnavailable, match="none on PATH"):
+        local_session()
+
+
+def test_no_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("pyspark", "pandas"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(SparkUnavailable, match="pyspark and pandas not installed") as caught:
+        local_session()
+    assert caught.value.hint == "pip install 'construct-messages[spark]'"
+
+
+def test_a_session_that_exists_is_left_alone(spark: SparkSession) -> None:
+    assert local_session("local[1]", {"spark.sql.shuffle.partitions": "7"}) is spark
+    assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
+
+
+def test_workers_are_this_python(spark: SparkSession) -> None:
+    def name(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        for _ in batches:
+            yield pa.RecordBatch.from_pydict({"name": [sys.executable]})
+
+    (row,) = spark.range(0, 1, 1, 1).mapInArrow(name, "name string").collect()
+    assert os.path.realpath(row.name) == os.path.realpath(sys.executable)
+
+
+@pytest.mark.parametrize(
+    ("sql", "error", "message", "hint"),
+    [
+        ("'QuadsError: a.nt: it''s [bad]'", QuadsError, "a.nt: it's [bad]", None),
+        ("'ValueOutOfRange: 1e400\n  hint: use less'", ValueOutOfRange, "1e400", "use less"),
+        ("'QuadsError: two\nlines'", QuadsError, "two\nlines", None),
+        ("'UsageError: x'", UsageError, "x", None),
+    ],
+)
+def test_errors_raised_in_sql(
+    spark: SparkSession, sql: str, error: type[ConstructMessagesError], message: str, hint: str | None
+) -> None:
+    frame = spark.range(3).selectExpr(f"if(id = 1, raise_error({sql}), id) AS id")
+    for action in (frame.collect, frame.groupBy("id").count().collect):
+        with pytest.raises(ConstructMessagesError) as caught, translated():
+            action()
+        assert (type(caught.value), caught.value.message, caught.value.hint) == (error, message, hint)
+        assert caught.value.__cause__
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        QuadsError("a.ttl: no\nTurtle", hint="mend it"),
+        LogError("no statement", number=3, position=Position(2, 1), hint="mend it"),
+        LogError("no statement", number=3),
+    ],
+)
+def test_errors_raised_in_workers(spark: SparkSession, tmp_path: Path, error: ConstructMessagesError) -> None:
+    text, options = (
+        error.message,
+        {"hint": error.hint, "position": error.position}
+        | ({"number": error.number} if isinstance(error, LogError) else {}),
+    )
+    kind = type(error)
+
+    def fail(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield next(batches)
+        raise kind(text, **options)
+
+    frame = spark.range(0, 1, 1, 1).mapInArrow(fail, "id long")
+    with pytest.raises(ConstructMessagesError) as caught, translated():
+        frame.write.parquet(str(tmp_path / "out"))
+    assert type(caught.value) is kind
+    assert str(caught.value) == str(error)
+
+
+def test_failures_that_a_user_can_mend(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="does not exist"), translated():
+        spark.read.text(str(tmp_path / "absent"))
+    with pytest.raises(UsageError, match="exists already"), translated():
+        spark.range(1).write.parquet(str(tmp_path))
+    with pytest.raises(UsageError, match="no file system for nosuch:"), translated():
+        spark.read.text("nosuch://host/path")
+    (tmp_path / "a.gz").write_bytes(b"not packed")
+    with pytest.raises(QuadsError, match=r"a\.gz cannot be read"), translated():
+        spark.read.text(str(tmp_path / "a.gz")).collect()
+
+
+def test_other_failures_pass_unchanged(spark: SparkSession) -> None:
+    from pyspark.errors import AnalysisException
+
+    with pytest.raises(AnalysisException, match="nosuch"), translated():
+        spark.table("nosuch")
+    with pytest.raises(KeyError), translated():
+        raise KeyError("x")
