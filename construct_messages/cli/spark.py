@@ -136,7 +136,6 @@ def _add_writing(command: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--output",
         metavar="DIR|FILE",
-        required=True,
         help="a folder of logs, one for each part of the work; or, with an extension such as .nq.gz, one ordered log",
     )
     group.add_argument("--format", metavar=_FORMATS, help="default: what the extension of FILE says, else nq")
@@ -173,7 +172,7 @@ def _load(options: argparse.Namespace) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     query = query_text(options, "--quads")
-    log = _log(options)
+    log = None if options.explain else _log(options)
     with _job(options) as job:
         from construct_messages.spark.construct import construct_messages
         from construct_messages.spark.optimize import Hints
@@ -188,7 +187,7 @@ def _run(options: argparse.Namespace) -> int:
                 **limits,
                 **arguments(options),
             )
-        if options.explain:
+        if log is None:
             print(found.explain(), flush=True)
             return 0
         with job.stage("log"):
@@ -230,8 +229,10 @@ def _log(options: argparse.Namespace) -> tuple[str, str, str | None]:
     """Where and as what the log is to be written; what makes no sense is refused before Spark is started.
 
     Raises:
-        UsageError: an unknown format or syntax, or an option for folders beside a file.
+        UsageError: no place, an unknown format or syntax, or an option for folders beside a file.
     """
+    if options.output is None:
+        raise UsageError("the log has no place", hint="give --output DIR, or a FILE with an extension such as .nq.gz")
     if _is_file(options) and (options.compression or options.mode != "error"):
         raise UsageError(
             f"--compression and --mode are for folders, and {options.output} is one log",
