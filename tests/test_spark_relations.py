@@ -24,19 +24,22 @@ from construct_messages.spark.algebra import (
     Group,
     Join,
     LeftJoin,
+    Minus,
     Node,
     Number,
     Plan,
     Project,
     Slice,
+    Star,
     Triple,
+    Union,
     Values,
     Var,
 )
 from construct_messages.spark.plan import plan
 from construct_messages.terms import XSD, Term, from_pyoxigraph, iri, literal
 from tests import algebra_reference
-from tests.algebra_trees import QUADS, TERMS, VARIABLES, P, trees, written
+from tests.algebra_trees import QUADS, TERMS, VARIABLES, P, Q, trees, written
 
 pytest.importorskip("pyspark")
 from pyspark.sql import functions as F
@@ -47,6 +50,7 @@ from construct_messages.spark.table import QuadTable
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+X, Y, Z = VARIABLES
 SCHEMA = "subject string, predicate string, object string, graph string"
 Bag = Counter[tuple[Term | None, ...]]
 
@@ -201,9 +205,14 @@ def test_ask(table: QuadTable, query: str, truth: bool) -> None:
     assert len(frame.collect()) == truth
 
 
+def test_a_star_may_stand_in_a_query_twice(table: QuadTable) -> None:
+    star = Star(X, (Triple(X, P, Y), Triple(X, Q, Z)))
+    twice = Union(Minus(star, Values((Y,), ((TERMS[1],),))), star)
+    assert evaluated([twice], table) == [by_reference(twice)]
+
+
 # --- once a solution ------------------------------------------------------------------------------------------------
 
-X, Y, Z = VARIABLES
 N, R = Var(".n0"), Var("r")
 MANY = Values((X,), tuple((literal(str(n)),) for n in range(64)))
 ODD = Values((X, Y), tuple((literal(str(n)) if n % 4 == 1 else None, literal("y")) for n in range(1, 64, 2)))

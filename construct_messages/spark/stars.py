@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import reduce
 from operator import or_
+from uuid import uuid4
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -65,7 +66,9 @@ def _shuffled(node: Star, table: QuadTable, dataset: Dataset, keys: list[str]) -
     every = Triple(node.subject, _PREDICATE, _OBJECT, patterns[0].graph)
     # Counting them has a purpose: Spark would push the filters of the patterns below the shuffle, and so read and
     # shuffle the quads once for each pattern, if that did not change a count which was asked for.
-    return scan(every, quads, dataset).repartition(*keys).observe(repr(node), F.count(F.lit(1)).alias("quads"))
+    # A query may hold the same star twice, and no two of its counts may have one name.
+    name = f"star of {node.subject.name} {uuid4()}"
+    return scan(every, quads, dataset).repartition(*keys).observe(name, F.count(F.lit(1)).alias("quads"))
 
 
 def _matched(pattern: Triple, predicate: Column, object: Column) -> Column:
