@@ -139,3 +139,21 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         absent(str(unavailable))
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def other(spark: SparkSession) -> SparkSession:
+    """A session whose settings differ from the defaults wherever SQL could come to mean something else."""
+    session = spark.newSession()
+    for name, value in {
+        "spark.sql.ansi.enabled": "false",
+        "spark.sql.parser.escapedStringLiterals": "true",
+        "spark.sql.session.timeZone": "Pacific/Apia",
+        "spark.sql.caseSensitive": "true",
+        "spark.sql.decimalOperations.allowPrecisionLoss": "false",
+        "spark.sql.legacy.literal.pickMinimumPrecision": "false",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    }.items():
+        session.conf.set(name, value)
+    return session

@@ -55,7 +55,9 @@ def aggregate(name: str, value: Scalar, *, distinct: bool = False, separator: st
         case "SAMPLE":
             return Scalar(f"first({term}, true)")
         case "MIN" | "MAX":
-            return Scalar(_unless_error(term, f"{name.lower()}_by({term}, {comparisons.order(value)})"))
+            # of equal values, always the same term
+            key = f"named_struct('value', {comparisons.order(value)}, 'term', {term})"
+            return Scalar(_unless_error(term, f"{name.lower()}_by({term}, {key})"))
         case "GROUP_CONCAT":
             return Scalar(_unless_error(term, _joined(term, distinct, separator)))
         case "SUM":

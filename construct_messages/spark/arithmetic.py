@@ -50,7 +50,7 @@ def arithmetic(operator: str, left: Scalar, right: Scalar) -> Scalar:
         both = let(ranks[0], lambda a: let(ranks[1], lambda b: highest(a, b)))
         return let(both, lambda rank: on_terms(x, y, rank))
 
-    return Scalar(let(left.sql, lambda x: let(right.sql, lambda y: ranked(x, y))))
+    return Scalar(let(left.sql, lambda x: let(right.sql, lambda y: ranked(x, y)), interpreted=True))
 
 
 def map_number(value: Scalar, function: Callable[[str, Type], str]) -> Scalar:
@@ -77,7 +77,7 @@ def map_number(value: Scalar, function: Callable[[str, Type], str]) -> Scalar:
             )
         )
 
-    return Scalar(let(value.sql, lambda t: let(rank(Scalar(t)), lambda rank: on_term(t, rank))))
+    return Scalar(let(value.sql, lambda t: let(rank(Scalar(t)), lambda rank: on_term(t, rank)), interpreted=True))
 
 
 def negative(value: Scalar) -> Scalar:

@@ -61,7 +61,7 @@ def _string(value: Scalar) -> Scalar:
     def of_term(t: str) -> str:
         return let(positive(Scalar(t)).sql, lambda n: let(comparisons.boolean(t), lambda b: text(t, n, b)))
 
-    return Scalar(let(value.sql, of_term), Type.STRING)
+    return Scalar(let(value.sql, of_term, interpreted=True), Type.STRING)
 
 
 def _boolean(value: Scalar) -> Scalar:
@@ -94,7 +94,12 @@ def _number(type: Type) -> Callable[[Scalar], Scalar]:
     def of(value: Scalar) -> Scalar:
         if value.type is type:
             return Scalar(value.sql, type)
-        return Scalar(let(as_term(value), lambda t: let(numbers.rank(Scalar(t)), lambda rank: of_term(t, rank))), type)
+        return Scalar(
+            let(
+                as_term(value), lambda t: let(numbers.rank(Scalar(t)), lambda rank: of_term(t, rank)), interpreted=True
+            ),
+            type,
+        )
 
     return of
 
@@ -154,7 +159,7 @@ def _date_time(value: Scalar) -> Scalar:
     def valid(t: str) -> str:
         return let(candidate(t), lambda c: case((f"{datetimes.point(c)} IS NOT NULL", c)))
 
-    return Scalar(let(as_term(value), valid))
+    return Scalar(let(as_term(value), valid, interpreted=True))
 
 
 _CASTS: Final[Mapping[str, Callable[[Scalar], Scalar]]] = {

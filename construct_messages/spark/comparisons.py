@@ -70,7 +70,9 @@ def _compare(operator: str, left: Scalar, right: Scalar) -> Scalar:
     def compared(x: str, y: str) -> str:
         a, b = Scalar(x, left.type, left.term), Scalar(y, right.type, right.term)
         if a.type is b.type is Type.TERM:
-            return _compare_terms(operator, x, y)
+            return let(
+                x, lambda x: let(y, lambda y: _compare_terms(operator, x, y), interpreted=True), interpreted=True
+            )
         if Type.TERM in (a.type, b.type):
             return _compare_native(operator, a, b)
         if a.type in numbers.NUMERIC and b.type in numbers.NUMERIC:
@@ -85,10 +87,16 @@ def _compare_native(operator: str, left: Scalar, right: Scalar) -> str:
     native, term = (left, right.sql) if right.type is Type.TERM else (right, left.sql)
     otherwise = _NULL
     if operator == "=":
+        known = [
+            numbers.is_number(Scalar(term)),
+            any_of(term, (*_TRUE, *_FALSE)),
+            f"{datetimes.point(term)} IS NOT NULL",
+        ]
         otherwise = case(
-            (f"{native.sql} IS NULL", _NULL),
-            (f"NOT {is_literal(term)} OR {has_language(term)}", "false"),
-            (let(_decoded(term), lambda value: f"{value}.kind IS NOT NULL"), "false"),
+            ("false" if native.term is not None else f"{native.sql} IS NULL", _NULL),
+            (f"NOT {is_literal(term)} OR NOT endswith({term}, '>')", "false"),
+            *((test, "false") for test in known),
+            otherwise=_NULL,
         )
     if native.type in numbers.NUMERIC:
         return numbers.compare(operator, Operand.of(left), Operand.of(right), otherwise)
@@ -158,7 +166,7 @@ def _decoded(term: str) -> str:
             otherwise=value("NULL"),
         )
 
-    return let(term, of_term)
+    return let(term, of_term, interpreted=True)
 
 
 # --- truth ----------------------------------------------------------------------------------------------------------
@@ -228,4 +236,4 @@ def order(value: Scalar) -> str:
         )
         return f"named_struct('kind', {kind}, 'number', {number}, 'text', {text})"
 
-    return let(value.sql, lambda t: case((f"{t} IS NOT NULL", let(_decoded(t), lambda v: key(t, v)))))
+    return let(value.sql, lambda t: case((f"{t} IS NOT NULL", let(_decoded(t), lambda v: key(t, v)))), interpreted=True)

@@ -27,7 +27,7 @@ _TYPES: Final = {
     "dateTime": "{}",
     "dateTimeStamp": "{}",
     "date": "concat({}, 'T00:00:00')",
-    "time": "concat('1972-12-31T', {})",
+    "time": "concat('1972-12-31T', regexp_replace({}, '^24(:00:00([.]0*)?)$', '00$1'))",
     "gYearMonth": "concat({}, '-01T00:00:00')",
     "gYear": "concat({}, '-01-01T00:00:00')",
     "gMonthDay": "if(startswith({0}, '--'), concat('1972', substring({0}, 2), 'T00:00:00'), NULL)",
@@ -56,16 +56,18 @@ def point(term: str) -> str:
         ValueOutOfRange: a year of more than six digits.
     """
 
-    def of_form(t: str, d: str, z: str) -> str:
-        body = f"substring({d}, 1, length({d}) - length({z}))"
+    def of_body(t: str, body: str, z: str) -> str:
         templates = " ".join(f"WHEN '{name}>' THEN {template.format(body)}" for name, template in _TYPES.items())
         form = f"CASE {xsd_type(t)} {templates} END"
-        type = f"replace({xsd_type(t)}, 'Stamp>', '>')"
         zoned = f"({z} <> '' OR NOT endswith({t}, 'Stamp>'))"
+        type = f"replace({xsd_type(t)}, 'Stamp>', '>')"
         return let(form, lambda f: case((f"concat({f}, {z}) RLIKE {_LEXICAL} AND {zoned}", _point(type, f, z))))
 
+    def of_zone(t: str, z: str) -> str:
+        return let(f"substring({digits(t)}, 1, length({digits(t)}) - length({z}))", lambda body: of_body(t, body, z))
+
     def of_term(t: str) -> str:
-        value = let(digits(t), lambda d: let(zone(d), lambda z: of_form(t, d, z)))
+        value = let(zone(digits(t)), lambda z: of_zone(t, z))
         return case((any_of(xsd_type(t), (f"{name}>" for name in _TYPES)), value))
 
     return let(term, of_term)

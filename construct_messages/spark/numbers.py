@@ -12,16 +12,28 @@ from dataclasses import dataclass
 from typing import Final
 
 from construct_messages.errors import ValueOutOfRange
-from construct_messages.spark.values import Scalar, Type, any_of, as_text, case, digits, fail, let, literal, xsd_type
+from construct_messages.spark.values import (
+    Scalar,
+    Type,
+    all_of,
+    as_text,
+    case,
+    digits,
+    fail,
+    let,
+    literal,
+    one_of,
+    xsd_type,
+)
 from construct_messages.terms import XSD, Term, literal_parts
 from construct_messages.terms import is_literal as is_a_literal
 
 NUMERIC: Final = (Type.INTEGER, Type.DECIMAL, Type.FLOAT, Type.DOUBLE)
 """The types of numbers; each is promoted to those behind it."""
 
-_INTEGER: Final = "'^[+-]?[0-9]+$'"
-_DECIMAL: Final = "'^[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)$'"
-_FLOATING: Final = "'^([+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?|[+-]?INF|NaN)$'"
+_WHOLE: Final = "[+-]?[0-9]+"
+_DECIMAL: Final = "[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)"
+_FLOATING: Final = f"({_DECIMAL}([eE][+-]?[0-9]+)?|[+-]?INF|NaN)"
 # the constants that every native type holds
 _NATIVE: Final = {
     "integer": (Type.INTEGER, "[+-]?[0-9]{1,38}"),
@@ -30,18 +42,24 @@ _NATIVE: Final = {
     "double": (Type.DOUBLE, "[+-]?[0-9]+([.][0-9]*)?([eE][+-]?[0-9]+)?"),
 }
 _BOOLEANS: Final = {"true": "true", "1": "true", "false": "false", "0": "false"}
-_BITS: Final = {"byte": 8, "short": 16, "int": 32, "long": 64}
-# the types derived from xsd:integer: least and greatest values, or their signs
-_BOUNDED: Final = {name: (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for name, bits in _BITS.items()} | {
-    f"unsigned{name.title()}": (0, 2**bits - 1) for name, bits in _BITS.items()
+# the types derived from xsd:integer: their greatest values, or patterns of their lexical spaces
+_GREATEST: Final = {
+    name: 2**bits - 1
+    for size, (signed, unsigned) in {
+        8: ("byte", "unsignedByte"),
+        16: ("short", "unsignedShort"),
+        32: ("int", "unsignedInt"),
+        64: ("long", "unsignedLong"),
+    }.items()
+    for name, bits in ((signed, size - 1), (unsigned, size))
 }
 _SIGNED: Final = {
-    "nonNegativeInteger": "'^([+]?[0-9]+|-0+)$'",
-    "positiveInteger": "'^[+]?0*[1-9][0-9]*$'",
-    "nonPositiveInteger": "'^(-[0-9]+|[+]?0+)$'",
-    "negativeInteger": "'^-0*[1-9][0-9]*$'",
+    "nonNegativeInteger": "([+]?[0-9]+|-0+)",
+    "positiveInteger": "[+]?0*[1-9][0-9]*",
+    "nonPositiveInteger": "(-[0-9]+|[+]?0+)",
+    "negativeInteger": "-0*[1-9][0-9]*",
 }
-TYPES: Final = ("integer", "decimal", "float", "double", *_BOUNDED, *_SIGNED)
+TYPES: Final = ("integer", "decimal", "float", "double", *_GREATEST, *_SIGNED)
 """The local names of the types of numbers."""
 
 
@@ -68,41 +86,44 @@ def constant(term: Term) -> Scalar:
     return Scalar(literal(term), Type.TERM, term)
 
 
-def _has_type(term: str, name: str) -> str:
-    return f"endswith({term}, {literal(f'{chr(34)}^^<{XSD}{name}>')})"
+def _matches(term: str, *forms: tuple[str, str]) -> str:
+    """Whether a term is a literal of one of some types, given with patterns of their lexical forms."""
+    # `..` is `^^`: of what may follow the closing quote, only that is followed by a bracket
+    namespace = XSD.replace(".", "[.]")
+    patterns = "|".join(f'{form}"..<{namespace}{name}' for name, form in forms)
+    pattern = literal(f'^"({patterns})>$')
+    return f"({term} RLIKE {pattern})"
 
 
 def is_integer(term: str) -> str:
     """SQL: whether it is an integer of xsd:integer or a type derived from it, within that type's range."""
-    form, type = digits(term), xsd_type(term)
+    unbounded, type = (("integer", _WHOLE), *_SIGNED.items()), xsd_type(term)
+    cases = " ".join(f"WHEN '{name}>' THEN {value}" for name, value in _GREATEST.items())
 
-    def bound(end: int) -> str:
-        bounds = (f"WHEN '{name}>' THEN {ends[end]}" for name, ends in _BOUNDED.items())
-        return f"CASE {type} {' '.join(bounds)} END"
+    def within(greatest: str) -> str:
+        least = f"if(startswith({type}, 'unsigned'), 0, -{greatest} - 1)"
+        return f"coalesce(try_cast({digits(term)} AS DECIMAL(38,0)) BETWEEN {least} AND {greatest}, false)"
 
-    in_bounds = f"coalesce(try_cast({form} AS DECIMAL(38,0)) BETWEEN {bound(0)} AND {bound(1)}, false)"
-    bounded = f"{form} RLIKE {_INTEGER} AND {in_bounds}"
     return case(
-        (_has_type(term, "integer"), f"{form} RLIKE {_INTEGER}"),
-        (any_of(type, (f"{name}>" for name in _BOUNDED)), bounded),
-        *((_has_type(term, name), f"{form} RLIKE {pattern}") for name, pattern in _SIGNED.items()),
+        (_matches(term, *unbounded), "true"),
+        (_matches(term, *((name, _WHOLE) for name in _GREATEST)), within(f"CASE {type} {cases} END")),
         otherwise="false",
     )
 
 
 def is_decimal(term: str) -> str:
     """SQL: whether it is an xsd:decimal."""
-    return f"({_has_type(term, 'decimal')} AND {digits(term)} RLIKE {_DECIMAL})"
+    return _matches(term, ("decimal", _DECIMAL))
 
 
 def is_float(term: str) -> str:
     """SQL: whether it is an xsd:float."""
-    return f"({_has_type(term, 'float')} AND {digits(term)} RLIKE {_FLOATING})"
+    return _matches(term, ("float", _FLOATING))
 
 
 def is_double(term: str) -> str:
     """SQL: whether it is an xsd:double."""
-    return f"({_has_type(term, 'double')} AND {digits(term)} RLIKE {_FLOATING})"
+    return _matches(term, ("double", _FLOATING))
 
 
 _TESTS: Final = {Type.INTEGER: is_integer, Type.DECIMAL: is_decimal, Type.FLOAT: is_float, Type.DOUBLE: is_double}
@@ -120,7 +141,7 @@ def rank(value: Scalar) -> str:
 def is_number(value: Scalar) -> str:
     """SQL: whether it is a number; NULL or false if not."""
     if value.type is Type.TERM:
-        return let(value.sql, lambda t: f"({' OR '.join(test(t) for test in _TESTS.values())})")
+        return let(value.sql, lambda t: one_of(*(test(t) for test in _TESTS.values())))
     return f"({value.sql} IS NOT NULL)" if value.type in NUMERIC else "false"
 
 
@@ -182,13 +203,14 @@ class Operand:
         """A value whose SQL is a column, or whose type is known: that SQL is used more than once."""
         if value.type is Type.TERM:
             t = value.sql
-            exact = f"({is_integer(t)} OR {is_decimal(t)})"
+            exact = one_of(is_integer(t), is_decimal(t))
             return cls(is_number(value), exact, is_float(t), is_double(t), digits(t))
         exact, float, double = (
             "true" if value.type in types else "false"
             for types in ((Type.INTEGER, Type.DECIMAL), (Type.FLOAT,), (Type.DOUBLE,))
         )
-        return cls(is_number(value), exact, float, double, as_text(value))
+        known = "true" if value.term is not None else is_number(value)
+        return cls(known, exact, float, double, as_text(value))
 
     @classmethod
     def ranked(cls, rank: str, form: str) -> Operand:
@@ -206,11 +228,13 @@ def compare(operator: str, left: Operand, right: Operand, otherwise: str = "NULL
     """
     doubles = (double(side.form, side.is_float) for side in (left, right))
     floats = (f"try_cast({side.form} AS FLOAT)" for side in (left, right))
+    is_double = one_of(all_of(left.is_double, right.is_number), all_of(right.is_double, left.is_number))
+    is_float = one_of(all_of(left.is_float, right.is_number), all_of(right.is_float, left.is_number))
     return case(
-        (f"{left.is_exact} AND {right.is_exact}", _compare_exact(operator, left.form, right.form)),
-        (f"NOT coalesce({left.is_number} AND {right.is_number}, false)", otherwise),
-        (f"{left.is_double} OR {right.is_double}", _compare_floating(operator, *doubles)),
-        otherwise=_compare_floating(operator, *floats),
+        (all_of(left.is_exact, right.is_exact), _compare_exact(operator, left.form, right.form)),
+        (is_double, _compare_floating(operator, *doubles)),
+        (is_float, _compare_floating(operator, *floats)),
+        otherwise=otherwise,
     )
 
 

@@ -65,11 +65,11 @@ def literal(text: str) -> str:
     return f"CAST(X'{text.encode().hex().upper()}' AS STRING)"
 
 
-_ATOM: Final = re.compile(r"[\w.]+|r?'[^']*'|CAST\(X?'[^']*' AS [A-Z]+(?:\(\d+,\d+\))?\)")
+_ATOM: Final = re.compile(r"[\w.]+|'[^']*'|CAST\(X?'[^']*' AS [A-Z]+(?:\(\d+,\d+\))?\)")
 _depth: ContextVar[int] = ContextVar("depth", default=0)
 
 
-def let(value: str, body: Callable[[str], str]) -> str:
+def let(value: str, body: Callable[[str], str], *, interpreted: bool = False) -> str:
     """SQL that uses a value more than once, and computes it once.
 
     A column, field or literal is used as it is: Spark compiles that to code, and a lambda not. The variable of a lambda
@@ -78,30 +78,61 @@ def let(value: str, body: Callable[[str], str]) -> str:
     Args:
         value: SQL.
         body: gives SQL for the name (or the atom) that stands for the value; it is called once.
+        interpreted: a lambda in any case, of a function that Spark does not compile to code: what is long takes Spark
+            seconds to compile, to give up at 64 KB.
 
     >>> let("v_x", lambda x: f"concat({x}, {x})")
     'concat(v_x, v_x)'
     >>> let("upper(v_x)", lambda x: f"concat({x}, {x})")
     'transform(array(upper(v_x)), x0 -> concat(x0, x0))[0]'
     """
-    if _ATOM.fullmatch(value):
+    if _ATOM.fullmatch(value) and not interpreted:
         return body(value)
     depth = _depth.get()
     token = _depth.set(depth + 1)
     try:
         name = f"x{depth}"
+        if interpreted:
+            return f"zip_with(array({value}), array(0), ({name}, zero) -> {body(name)})[0]"
         return f"transform(array({value}), {name} -> {body(name)})[0]"
     finally:
         _depth.reset(token)
 
 
 def case(*branches: tuple[str, str], otherwise: str = "NULL") -> str:
-    """A searched CASE.
+    """A searched CASE, without the branches whose condition is `false`.
 
-    >>> case(("a > 0", "1"), ("a < 0", "-1"))
+    >>> case(("a > 0", "1"), ("false", "0"), ("a < 0", "-1"))
     'CASE WHEN a > 0 THEN 1 WHEN a < 0 THEN -1 ELSE NULL END'
     """
+    branches = tuple(branch for branch in branches if branch[0] != "false")
+    if not branches:
+        return otherwise
     return f"CASE {' '.join(f'WHEN {when} THEN {then}' for when, then in branches)} ELSE {otherwise} END"
+
+
+def all_of(*conditions: str) -> str:
+    """A conjunction, shortened by what is known.
+
+    >>> all_of("a", "true"), all_of("a", "false")
+    ('a', 'false')
+    """
+    if "false" in conditions:
+        return "false"
+    rest = [condition for condition in conditions if condition != "true"]
+    return f"({' AND '.join(rest)})" if len(rest) > 1 else rest[0] if rest else "true"
+
+
+def one_of(*conditions: str) -> str:
+    """A disjunction, shortened by what is known.
+
+    >>> one_of("a", "true"), one_of("a", "false")
+    ('true', 'a')
+    """
+    if "true" in conditions:
+        return "true"
+    rest = [condition for condition in conditions if condition != "false"]
+    return f"({' OR '.join(rest)})" if len(rest) > 1 else rest[0] if rest else "false"
 
 
 def fail(error: type[ConstructMessagesError], message: str) -> str:
