@@ -28,6 +28,7 @@ bench:
 	$(PYTHON) -m benchmarks.lines
 	$(PYTHON) -m benchmarks.memory
 	$(PYTHON) -m benchmarks.proxy
+	$(PYTHON) -m benchmarks.spark
 	$(PYTHON) -m benchmarks.spark_logs
 	$(PYTHON) -m benchmarks.turtle
 	$(PYTHON) -m benchmarks.virtuoso

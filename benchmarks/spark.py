@@ -1,0 +1,167 @@
+"""CONSTRUCT over a dump on Spark against Oxigraph: `python -m benchmarks.spark [--triples N …] [--rounds N]`.
+
+Every run is a cold process of this package's command line, with the session's start: a dump of N-Triples becomes an
+N-Quads log. Oxigraph loads the dump into memory and answers the query there; Spark has two cores and a heap of 1.2 GB.
+Memory is the most that the process, the JVM and the Python workers hold together, sampled ten times a second. Both
+logs must have the same messages and quads, or nothing is printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.measure import Figure, report
+from benchmarks.spark_data import QUERY, write_dump
+from construct_messages.spark.quads import load_quads
+from construct_messages.spark.session import local_session
+
+SIZES = (2_000_000, 5_000_000, 10_000_000, 20_000_000)
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_SPARK = ("--master", "local[2]", "--conf", "spark.driver.memory=1200m")
+
+
+class Run(NamedTuple):
+    """What a process took."""
+
+    seconds: float
+    peak: int
+    summary: str
+
+
+def main() -> None:
+    """Measures each size, or (with --parse) how fast a dump is parsed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--triples", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--parse", type=Path, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.parse:
+        _parse(arguments.parse)
+        return
+    figures: list[Figure] = []
+    with tempfile.TemporaryDirectory() as name:
+        for triples in arguments.triples:
+            figures += _measure(triples, Path(name), arguments.rounds)
+    report("spark", "from a dump to an N-Quads log, cold processes; the ratio is Oxigraph's time to Spark's", figures)
+
+
+def _measure(triples: int, folder: Path, rounds: int) -> list[Figure]:
+    dump, query, table = folder / "dump.nt", folder / "query.rq", folder / "table"
+    write_dump(dump, triples)
+    query.write_text(QUERY)
+    size, logs = f"{triples / 1e6:g}M", {name: folder / name for name in ("oxigraph.nq", "text", "parquet")}
+    spark = ("spark", "run", str(query), *_SPARK)
+    commands = {
+        "oxigraph.nq": ("run", str(query), "--source", str(dump), "--output", str(logs["oxigraph.nq"])),
+        "text": (*spark, "--quads", str(dump), "--output", str(logs["text"])),
+        "load": ("spark", "load", str(dump), *_SPARK, "--output", str(table), "--mode", "overwrite"),
+        "parquet": (*spark, "--quads", str(table), "--output", str(logs["parquet"])),
+    }
+    runs: dict[str, list[Run]] = {name: [] for name in commands}
+    for _ in range(rounds):  # in turn, so that what the machine does meanwhile meets all alike
+        for name, command in commands.items():
+            if name in logs:
+                shutil.rmtree(logs[name], ignore_errors=True)
+            runs[name].append(_run(command))
+    contents = {name: _contents(log) for name, log in logs.items()}
+    if len(set(contents.values())) > 1:
+        raise SystemExit(f"{size}: the logs differ in messages and quads: {contents}")
+    oxigraph = statistics.median(run.seconds for run in runs["oxigraph.nq"])
+
+    def figure(what: str, name: str, goal: str = "") -> Figure:
+        seconds = statistics.median(run.seconds for run in runs[name])
+        peak = max(run.peak for run in runs[name]) / 2**30
+        said = runs[name][-1].summary.rpartition("(")[2].rstrip(")")
+        stages = f" ({said})" if said and name != "oxigraph.nq" else ""
+        ratio = None if name in ("oxigraph.nq", "load") else oxigraph / seconds
+        return Figure(f"{size}, {what}: {peak:.1f} GiB{stages}", seconds, ratio, goal)
+
+    goal = "" if triples < 5_000_000 else "≥ 1" if triples < 10_000_000 else "≥ 2"
+    parsed = _run(("--parse", str(dump)), module="benchmarks.spark")
+    rate = triples / float(parsed.summary.splitlines()[-1])
+    return [
+        figure(f"{contents['text'][0]:,} messages, Oxigraph: load and query", "oxigraph.nq"),
+        figure("Spark, from text", "text", goal),
+        figure("Spark, text to Parquet with statistics", "load"),
+        figure("Spark, from Parquet", "parquet"),
+        Figure(f"{size}, text checked and cut, {rate / 1e6:.2f}M triples/s", triples / rate, None, "≥ 1M/s"),
+    ]
+
+
+def _run(arguments: tuple[str, ...], module: str = "construct_messages") -> Run:
+    started = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, "-m", module, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    peak, done = 0, threading.Event()
+
+    def sample() -> None:
+        nonlocal peak
+        while not done.wait(0.1):
+            peak = max(peak, _resident(process.pid))
+
+    sampler = threading.Thread(target=sample)
+    sampler.start()
+    out, err = process.communicate()
+    seconds = time.perf_counter() - started
+    done.set()
+    sampler.join()
+    if process.returncode:
+        raise SystemExit(f"{' '.join(arguments)} failed:\n{err}")
+    return Run(seconds, peak, (err if module == "construct_messages" else out).strip())
+
+
+def _resident(root: int) -> int:
+    """Bytes that a process and all below it hold; pages they share are counted once for each."""
+    children: dict[int, list[int]] = {}
+    pages: dict[int, int] = {}
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            status = Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it has ended since
+        children.setdefault(int(status[1]), []).append(int(entry))
+        pages[int(entry)] = int(status[21])
+    held, waiting = 0, [root]
+    while waiting:
+        process = waiting.pop()
+        held += pages.get(process, 0) * _PAGE
+        waiting += children.get(process, [])
+    return held
+
+
+def _contents(log: Path) -> tuple[int, int]:
+    """Messages and quads of a log, or of a folder of them."""
+    messages = quads = 0
+    for part in [log] if log.is_file() else sorted(log.glob("part-*")):
+        with part.open("rb") as lines:
+            for line in lines:
+                messages += line == b"# @message\n"
+                quads += not line.startswith(b"#")
+    return messages, quads
+
+
+def _parse(dump: Path) -> None:
+    """Prints the seconds of parsing a dump, with a session that has started."""
+    spark = local_session("local[2]", {"spark.driver.memory": "1200m"})
+    quads = load_quads(spark, dump)
+    started = time.perf_counter()
+    quads.write.format("noop").mode("overwrite").save()
+    print(time.perf_counter() - started)
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()

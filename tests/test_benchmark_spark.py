@@ -1,0 +1,54 @@
+"""The benchmark of Spark: its data, and what it measures by."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pyoxigraph as ox
+import pytest
+
+pytest.importorskip("pyspark")
+
+from benchmarks.spark import _contents, _resident
+from benchmarks.spark_data import QUERY, write_dump
+from construct_messages import construct_messages
+
+
+def test_the_dump_is_rdf_of_the_size_asked_for_and_the_query_finds_some(tmp_path: Path) -> None:
+    dump, again = tmp_path / "dump.nt", tmp_path / "again.nt"
+    write_dump(dump, 20_000)
+    write_dump(again, 20_000)
+    assert dump.read_bytes() == again.read_bytes()
+    store = ox.Store()
+    store.load(path=str(dump))
+    assert 20_000 <= len(store) <= 24_000
+    sizes = [len(message) for message in construct_messages(QUERY, store)]
+    assert len(sizes) > 400
+    assert set(sizes) == {4, 5}
+
+
+def test_logs_are_counted_in_files_and_folders(tmp_path: Path) -> None:
+    log = "# @message\n<urn:s> <urn:p> <urn:o> .\n# @message\n"
+    (tmp_path / "log.nq").write_text(log)
+    (tmp_path / "folder").mkdir()
+    for part in ("part-00000.txt", "part-00001.txt", "_SUCCESS"):
+        (tmp_path / "folder" / part).write_text(log)
+    assert _contents(tmp_path / "log.nq") == (2, 1)
+    assert _contents(tmp_path / "folder") == (4, 2)
+
+
+def test_memory_counts_what_processes_start() -> None:
+    program = (
+        "import subprocess, sys\n"
+        "child = subprocess.Popen([sys.executable, '-c', \"x = b'x' * 200_000_000; print(1, flush=True); input()\"],"
+        " stdin=subprocess.PIPE, stdout=subprocess.PIPE)\n"
+        "child.stdout.readline(); print(1, flush=True); input(); child.communicate(b'\\n')"
+    )
+    process = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.readline()
+    held = _resident(process.pid)
+    process.communicate(b"\n")
+    assert 200_000_000 < held < 400_000_000
