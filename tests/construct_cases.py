@@ -605,6 +605,10 @@ DIFFERENCES: Final[Mapping[str, Mapping[str, Differs]]] = {
         "virtuoso": Differs(
             "it wants one end of such a path bound", Fails(SourceError, 502, "transitive start not given")
         ),
+        "spark": Differs(
+            "it wants one end of such a path bound, or `allow_full_closure`",
+            Fails(UnsupportedQuery, 501, "neither end of the path"),
+        ),
     },
     "LIMIT 0": {
         "comunica": Differs(

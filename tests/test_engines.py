@@ -93,19 +93,31 @@ def can_be_asked(case: Case) -> bool:
     return is_construct and case.options.keys() <= {*SAYABLE, "page_size"}
 
 
-def by_spark(session: Any, text: str, case: Case, copies: int) -> bytes:
-    """The log of what Spark makes of the data with each line so many times in it."""
-    from construct_messages.spark import QuadTable
+def by_spark(table: Any, case: Case) -> bytes:
+    """The log of what Spark makes of a table."""
     from construct_messages.spark import construct_messages as on_spark
 
-    quads = [
-        [None if isinstance(term, ox.DefaultGraph) else from_pyoxigraph(term, "d") for term in quad]
-        for quad in ox.parse(text, ox.RdfFormat.TRIG)
-    ]
-    schema = "subject STRING, predicate STRING, object STRING, graph STRING"
-    table = QuadTable.of(session.createDataFrame(quads * copies, schema), assume_distinct=copies == 1)
     found = on_spark(DECLARED + case.query, table, **case.options).frame.collect()
     return "".join(f"# @message\n{message}\n" if message else "# @message\n" for (message,) in found).encode()
+
+
+@pytest.fixture(scope="session")
+def spark_tables(spark: Any, small_session: Any) -> dict[tuple[str, str], Any]:
+    """The data as tables, by their names and the way: each quad once, and each twice."""
+    from construct_messages.spark import QuadTable
+
+    tables = {}
+    for name, text in TEXTS.items():
+        quads = [
+            [None if isinstance(term, ox.DefaultGraph) else from_pyoxigraph(term, "d") for term in quad]
+            for quad in ox.parse(text, ox.RdfFormat.TRIG)
+        ]
+        for way, session, copies in (("spark", small_session, 1), ("spark doubled", spark, 2)):
+            frame = session.createDataFrame(
+                quads * copies, "subject STRING, predicate STRING, object STRING, graph STRING"
+            )
+            tables[name, way] = QuadTable.of(frame.coalesce(1).cache(), assume_distinct=copies == 1)
+    return tables
 
 
 @pytest.fixture(scope="session")
@@ -155,10 +167,8 @@ def test_case(
     case: Case,
 ) -> None:
     def log() -> bytes:
-        if way == "spark":
-            return by_spark(request.getfixturevalue("small_session"), TEXTS[case.data], case, 1)
-        if way == "spark doubled":
-            return by_spark(request.getfixturevalue("spark"), TEXTS[case.data], case, 2)
+        if engine == "spark":
+            return by_spark(request.getfixturevalue("spark_tables")[case.data, way], case)
         if way == "embedded":
             return through_server(proxy(str(directories[case.data])), case)
         url, profile = serve_with(engine, files[case.data]), ENGINES[engine].profile

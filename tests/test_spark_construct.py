@@ -12,7 +12,7 @@ import pyoxigraph as ox
 import pytest
 
 from construct_messages import Message, construct_messages, read_log
-from construct_messages.errors import Position, QuadsError, QueryError, UnsupportedQuery, UsageError
+from construct_messages.errors import LimitExceeded, Position, QuadsError, QueryError, UnsupportedQuery, UsageError
 from construct_messages.terms import from_pyoxigraph
 
 room = pytest.importorskip("construct_messages.spark.construct")
@@ -26,7 +26,7 @@ PREFIX : <http://example.org/>
 :acme a :Company ; :location :be, :nl ; :name "Acme"@en ; :staff 120 ; :part-of _:group .
 :bolt a :Company ; :location :be ; :name "Bolt" ; :staff 7 ; :owner [ :name "Ann" ] ; :part-of _:group .
 :corp a :Company ; :location "somewhere" .
-:be :part :eu . :nl :part :eu . :eu :part :world .
+:be :part :eu . :nl :part :eu . :eu :part :world . :world :part :system . :system :part :galaxy .
 _:group :name "Group" .
 GRAPH :g { :acme :rating 5 . :bolt :rating 3 }
 """
@@ -96,6 +96,17 @@ def test_options_mean_what_they_mean_elsewhere(
         found, wanted = in_some_order(found), in_some_order(wanted)
     assert len(found) == len(wanted)
     assert all(one.isomorphic(other) for one, other in zip(found, wanted, strict=True))
+
+
+def test_paths(quads: DataFrame, store: ox.Store) -> None:
+    query = f"{PREFIX}CONSTRUCT {{ ?l :within ?u }} WHERE {{ ?l :part+ ?u }}"
+    with pytest.raises(UnsupportedQuery, match="neither end"):
+        _ = room.construct_messages(query, quads).frame
+    found = messages_of(room.construct_messages(query, quads, allow_full_closure=True))
+    with construct_messages(query, store) as stream:
+        assert in_some_order(found) == in_some_order(stream)
+    with pytest.raises(LimitExceeded):
+        _ = room.construct_messages(query, quads, allow_full_closure=True, max_path_rounds=1).frame
 
 
 def in_some_order(messages: Iterable[Message]) -> list[Message]:
