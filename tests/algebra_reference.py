@@ -16,10 +16,8 @@ import pyoxigraph as ox
 from construct_messages.message import Quad
 from construct_messages.spark.algebra import (
     Aggregation,
-    Alternative,
     Bgp,
     Call,
-    Closure,
     Constant,
     Dataset,
     Distinct,
@@ -29,17 +27,13 @@ from construct_messages.spark.algebra import (
     Filter,
     Graphs,
     Group,
-    Inverse,
     Join,
     LeftJoin,
-    Link,
     Minus,
-    Negated,
     Node,
     Number,
     OrderBy,
     Path,
-    PathExpression,
     Plan,
     Position,
     Project,
@@ -51,7 +45,8 @@ from construct_messages.spark.algebra import (
     Values,
     Var,
 )
-from construct_messages.spark.algebra import Sequence as Steps
+from construct_messages.spark.property_paths import Alternative, Closure, Inverse, Link, Negated, PathExpression
+from construct_messages.spark.property_paths import Sequence as Steps
 from construct_messages.terms import (
     Term,
     blank,

@@ -13,7 +13,8 @@ from typing import Any, Final
 import pytest
 from _pytest.mark import ParameterSet
 
-from construct_messages.spark.algebra import Call, Constant, Link, Triple, Var
+from construct_messages.spark.algebra import Call, Constant, Triple, Var
+from construct_messages.spark.property_paths import Link
 from construct_messages.terms import RDF, XSD, Term
 
 _PREFIXES: Final = {XSD: "xsd", RDF: "rdf"}

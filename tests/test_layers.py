@@ -35,6 +35,7 @@ FLOORS = [
 SPARK_FLOORS = [
     floor.split(" / ")
     for floor in (
+        "property_paths",
         "algebra / statistics / regex",
         "parse_tree / grounding",
         "patterns / calls",

@@ -195,11 +195,25 @@ TRUTHS = {
         literal("a"),
         literal("a", language="en"),
         typed("1", "byte"),
-    )
-    + (typed("-0.5", "decimal"), typed("INF", "float"), literal("\n"), typed("0." + "0" * 400 + "1", "decimal")),
-    False: (typed("false", "boolean"), typed("0", "boolean"), literal(""), Term('""@en'), typed("0", "integer"))
-    + (typed("-0.0", "decimal"), typed("0e5", "double"), typed("NaN", "double"), typed("1e-400", "double"))
-    + (typed("yes", "boolean"), typed("abc", "integer"), typed("300", "byte")),
+        typed("-0.5", "decimal"),
+        typed("INF", "float"),
+        literal("\n"),
+        typed("0." + "0" * 400 + "1", "decimal"),
+    ),
+    False: (
+        typed("false", "boolean"),
+        typed("0", "boolean"),
+        literal(""),
+        Term('""@en'),
+        typed("0", "integer"),
+        typed("-0.0", "decimal"),
+        typed("0e5", "double"),
+        typed("NaN", "double"),
+        typed("1e-400", "double"),
+        typed("yes", "boolean"),
+        typed("abc", "integer"),
+        typed("300", "byte"),
+    ),
     None: (iri("urn:a"), literal("a", datatype="urn:t"), typed("2000-01-01", "date"), None),
 }
 

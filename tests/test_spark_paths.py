@@ -11,20 +11,15 @@ import pytest
 
 from construct_messages.errors import LimitExceeded, UnsupportedQuery
 from construct_messages.message import Quad
-from construct_messages.spark.algebra import (
+from construct_messages.spark.algebra import Dataset, Path, Plan, Position, Var, column
+from construct_messages.spark.property_paths import (
     Alternative,
     Closure,
-    Dataset,
     Inverse,
     Link,
     Negated,
-    Path,
     PathExpression,
-    Plan,
-    Position,
     Sequence,
-    Var,
-    column,
 )
 from construct_messages.spark.statistics import Statistics
 from construct_messages.terms import Term, iri

@@ -212,7 +212,7 @@ def holds_path(node: Node) -> bool:
 def begins_nowhere(node: Node, bound: Vars) -> bool:
     """Whether a path in a node has no end to begin from, if its partners in a join bind these variables.
 
-    >>> from construct_messages.spark.algebra import Closure, Link
+    >>> from construct_messages.spark.property_paths import Closure, Link
     >>> from construct_messages.terms import iri
     >>> node = Path(Var("x"), Closure(Link(iri("urn:p")), "+"), Var("y"))
     >>> begins_nowhere(node, frozenset()), begins_nowhere(node, frozenset({Var("y")}))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from construct_messages.spark.algebra import (
     Bgp,
-    Closure,
     Distinct,
     Extend,
     Filter,
@@ -31,6 +30,7 @@ from construct_messages.spark.algebra import (
     Values,
     Var,
 )
+from construct_messages.spark.property_paths import Closure
 
 
 def grounded(node: Node, graph: Position | None) -> Node:

@@ -17,20 +17,15 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from construct_messages.errors import LimitExceeded, UnsupportedQuery
-from construct_messages.spark.algebra import (
+from construct_messages.spark.algebra import Dataset, Path, Position, Triple, Var, column
+from construct_messages.spark.property_paths import (
     Alternative,
     Closure,
-    Dataset,
     Inverse,
     Link,
     Negated,
-    Path,
     PathExpression,
-    Position,
     Sequence,
-    Triple,
-    Var,
-    column,
 )
 from construct_messages.spark.scans import named_graphs, scan
 from construct_messages.spark.table import QuadTable

@@ -13,25 +13,10 @@ from typing import Any, Literal, TypeAlias, cast
 import rdflib
 from rdflib.plugins.sparql.parserutils import CompValue
 
-from construct_messages.spark.algebra import (
-    Alternative,
-    Bgp,
-    Closure,
-    Inverse,
-    Join,
-    Link,
-    Negated,
-    Node,
-    Path,
-    PathExpression,
-    Position,
-    Triple,
-    Union,
-    Unit,
-    Var,
-)
-from construct_messages.spark.algebra import Sequence as Steps
+from construct_messages.spark.algebra import Bgp, Join, Node, Path, Position, Triple, Union, Unit, Var
 from construct_messages.spark.parse_tree import ParseTree
+from construct_messages.spark.property_paths import Alternative, Closure, Inverse, Link, Negated, PathExpression
+from construct_messages.spark.property_paths import Sequence as Steps
 
 Fresh: TypeAlias = Callable[[str], Var]
 """A new hidden variable whose name begins with a dot and a letter."""

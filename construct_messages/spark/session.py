@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 from construct_messages.errors import (
     CannotCarry,
     ConstructMessagesError,
+    IncompleteResult,
     LimitExceeded,
     LogError,
     Position,
@@ -135,7 +136,8 @@ def _exceptions() -> tuple[type[Exception], ...]:
 
 
 _RAISED: Final = {
-    error.__name__: error for error in (CannotCarry, LimitExceeded, QuadsError, UsageError, ValueOutOfRange)
+    error.__name__: error
+    for error in (CannotCarry, IncompleteResult, LimitExceeded, QuadsError, UsageError, ValueOutOfRange)
 }
 # by raise_error, which ends with its SQLSTATE, or the last lines of a worker's traceback
 _OWN: Final = re.compile(
