@@ -73,9 +73,8 @@ def load_quads(
             "on_error='quarantine' and quarantine= belong together",
             hint="say where malformed lines go: quarantine='quarantine.parquet'",
         )
-    dump = _Dump(
-        spark, [os.fspath(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)], format
-    )
+    listed = [paths] if isinstance(paths, str | os.PathLike) else paths
+    dump = _Dump(spark, [os.fspath(path) for path in listed], format)
     if quarantine is None:
         return dump.quads()
     with translated():
@@ -142,13 +141,9 @@ class _Dump:
         """What is malformed: file, text and reason."""
         frames = [
             self._text(kinds)
-            .select(
-                F.expr(_FILE).alias("file"),
-                "value",
-                F.expr(lines.canonical("value", "''", "''", graphs=graphs)).alias("line"),
-            )
+            .selectExpr(f"{_FILE} AS file", "CAST(value AS BINARY) AS text", _canonical(graphs, "''") + " AS line")
             .filter("line = ''")
-            .select("file", F.col("value").cast("binary").alias("text"))
+            .select("file", "text")
             .mapInArrow(documents.reasons(graphs), documents.FAILURES)
             for graphs, kinds in self._lines
         ]
@@ -159,15 +154,13 @@ class _Dump:
 
 def _statements(text: DataFrame, graphs: bool, strict: bool) -> DataFrame:
     shown = f"left(make_valid_utf8(l), {_TEXT_SHOWN})"
-    hint = literal(
-        "\n  hint: mend it, or load with on_error='quarantine', which also tells what is wrong with each line"
-    )
+    hint = literal("\n  hint: mend it, or load with on_error='quarantine', which tells what is wrong with each line")
     malformed = fail(QuadsError, f"concat({_FILE}, ': malformed line: ', {shown}, {hint})") if strict else "NULL"
     # the name of the file is no function of the line, so that no rule of Spark's computes all this twice
-    canonical = text.selectExpr(f"{_canonical(graphs, malformed)} AS line").filter("line IS NOT NULL")
-    return reduce(
-        lambda frame, columns: frame.selectExpr(*columns), lines.terms("line", _SCOPE, graphs=graphs), canonical
-    )
+    frame = text.selectExpr(_canonical(graphs, malformed) + " AS line").filter("line IS NOT NULL")
+    for columns in lines.terms("line", _SCOPE, graphs=graphs):
+        frame = frame.selectExpr(*columns)
+    return frame
 
 
 def _canonical(graphs: bool, malformed: str) -> str:
