@@ -101,7 +101,8 @@ def _compare_native(operator: str, left: Scalar, right: Scalar) -> str:
     if native.type in numbers.NUMERIC:
         return numbers.compare(operator, Operand.of(left), Operand.of(right), otherwise)
     if native.type is Type.STRING and operator == "=":
-        return case((f"{term} = {as_term(native)}", "true"), otherwise=otherwise)
+        # as a disjunction, for in a filter Spark makes of it what it can push down
+        return f"({term} = {as_term(native)} OR {otherwise})"
     is_a, value = f"{boolean(term)} IS NOT NULL", boolean(term)
     if native.type is Type.STRING:
         is_a, value = is_simple(term), unescape(escaped(term))
