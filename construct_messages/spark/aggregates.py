@@ -78,13 +78,14 @@ def _sum(term: str) -> str:
     """Sums of each exact type and, besides, of all values as DOUBLE: which of them counts shows when all are seen."""
 
     def of_type(test: Callable[[str], str], type: Type) -> str:
-        return f"try_sum({let(term, lambda t: case((test(t), as_type(Scalar(t), type))))})"
+        values = let(term, lambda t: case((test(t), as_type(Scalar(t), type))))
+        # try_sum is NULL of no values and of too many alike
+        return case((f"count({values}) > 0", in_range(f"try_sum({values})", "'a sum'", type)), otherwise="0")
 
-    integers, decimals = of_type(is_integer, Type.INTEGER), of_type(is_decimal, Type.DECIMAL)
+    integer, decimals = of_type(is_integer, Type.INTEGER), of_type(is_decimal, Type.DECIMAL)
     doubles = f"sum({as_type(Scalar(term), Type.DOUBLE)})"
     ranks = rank(Scalar(term))
-    integer = in_range(integers, "'a sum'", Type.INTEGER)
-    parts = (f"try_cast({integer} AS DECIMAL(37,18))", f"coalesce(try_cast({decimals} AS DECIMAL(37,18)), 0)")
+    parts = (f"try_cast({part} AS DECIMAL(37,18))" for part in (integer, decimals))
     decimal = in_range(f"try_cast({' + '.join(parts)} AS DECIMAL(37,18))", "'a sum'", Type.DECIMAL)
 
     def by_rank(highest: str) -> str:
