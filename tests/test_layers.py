@@ -49,6 +49,7 @@ SPARK_FLOORS = [
         "session / table / solutions / documents",
         "scans / joins / quads / logs",
         "leaves / paths / stars",
+        "checks",
         "relations",
         "messages",
         "writing",

@@ -44,6 +44,7 @@ from tests.algebra_trees import QUADS, TERMS, VARIABLES, P, Q, trees, written
 pytest.importorskip("pyspark")
 from pyspark.sql import functions as F
 
+from construct_messages.spark.checks import check
 from construct_messages.spark.relations import evaluate
 from construct_messages.spark.table import QuadTable
 
@@ -294,6 +295,42 @@ def test_refusals_come_before_any_job(table: QuadTable) -> None:
     with pytest.raises(UnsupportedQuery) as refused:
         evaluate(Plan("SELECT", LeftJoin(Slice(MANY, 0, 1), hidden), ("x",)), table)
     assert "urn:f" in refused.value.fragment
+
+
+@pytest.mark.parametrize(
+    ("query", "refused"),
+    [
+        ("SELECT * { ?x <urn:p>+ ?y }", True),
+        ("SELECT * { <urn:a> <urn:p>+ ?y . ?v <urn:p>+ ?w }", True),
+        ("SELECT * { <urn:a> <urn:p>+ ?y . ?x <urn:p>+ ?y . ?x <urn:p>+ ?z }", False),
+        ("SELECT * { ?x <urn:q> ?v OPTIONAL { ?y <urn:p>+ ?z } }", True),
+        ("SELECT * { ?x <urn:q> ?v OPTIONAL { ?y <urn:p>+ ?x } }", False),
+        ("SELECT * { ?x <urn:q> ?v MINUS { ?x <urn:p>+ ?y } }", False),
+        ("SELECT * { ?x <urn:q> ?v { ?x <urn:p>+ ?y } UNION { ?y <urn:p>+ ?x } }", False),
+        ("SELECT * { ?x <urn:q> ?v { SELECT ?x { ?x <urn:p>+ ?y } } }", False),
+        ("SELECT * { ?x <urn:q> ?v { SELECT ?y { ?x <urn:p>+ ?y } } }", True),
+        ("SELECT * { ?x <urn:q> ?v { SELECT ?x { ?x <urn:p>+ ?y } LIMIT 1 } }", True),
+        ("SELECT * { ?x <urn:q> ?v FILTER(!EXISTS { ?x <urn:p>+ ?y } || ?v = 1) }", False),
+        ("SELECT * { ?x <urn:q> ?v FILTER(!EXISTS { ?z <urn:p>+ ?y } || ?v = 1) }", True),
+    ],
+)
+def test_paths_that_begin_nowhere(query: str, refused: bool) -> None:
+    planned = plan(query, now=NOW)
+    check(planned, allow_full_closure=True)
+    if refused:
+        with pytest.raises(UnsupportedQuery, match="would start at every node"):
+            check(planned)
+    else:
+        check(planned)
+
+
+def test_what_is_not_refused_is_evaluated(table: QuadTable) -> None:
+    text = (
+        "SELECT * { ?x <urn:q> ?v OPTIONAL { ?y <urn:p>+ ?x } MINUS { ?x <urn:p>+ ?v }"
+        " { ?x <urn:q>* ?w } UNION { ?w <urn:p>? ?x } { SELECT ?x { ?x <urn:p>* ?u } }"
+        " FILTER(EXISTS { ?x <urn:q>+ ?t } || ?v = 1) }"
+    )
+    assert evaluate(plan(text, now=NOW), table).columns
 
 
 def test_a_chain_of_patterns(table: QuadTable) -> None:

@@ -237,3 +237,37 @@ def begins_nowhere(node: Node, bound: Vars) -> bool:
             return begins_nowhere(pattern, NOTHING)
         case other:
             assert_never(other)
+
+
+def arranged(join: Join, bound: Vars = NOTHING) -> list[Node]:
+    """What a tree of joins joins, in the order of joining, without units, which change nothing.
+
+    Paths wait until something binds an end of theirs, and what shares no variable with the others waits, too.
+
+    Args:
+        bound: what is known where the join is evaluated.
+
+    >>> from construct_messages.spark.algebra import Triple
+    >>> from construct_messages.spark.property_paths import Closure, Link
+    >>> from construct_messages.terms import iri
+    >>> path = Path(Var("x"), Closure(Link(iri("urn:p")), "+"), Var("y"))
+    >>> begin = Bgp((Triple(Var("y"), iri("urn:p"), Var("z")),))
+    >>> arranged(Join(path, begin)) == [begin, path]
+    True
+    """
+    waiting = _operands(join) or [Unit()]
+    order: list[Node] = []
+    there = NOTHING
+    while waiting:
+        certain = bound.union(*(operand.certain for operand in order))
+        first = min(waiting, key=lambda one: (begins_nowhere(one, certain), bool(there) and not there & one.possible))
+        waiting.remove(first)
+        order.append(first)
+        there |= first.possible
+    return order
+
+
+def _operands(node: Node) -> list[Node]:
+    if isinstance(node, Join):
+        return [*_operands(node.left), *_operands(node.right)]
+    return [] if isinstance(node, Unit) else [node]

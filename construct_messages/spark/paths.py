@@ -17,7 +17,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from construct_messages.errors import LimitExceeded, UnsupportedQuery
-from construct_messages.spark.algebra import Dataset, Path, Position, Triple, Var, column
+from construct_messages.spark.algebra import Dataset, Path, Position, Triple, Var, Vars, column, variables
 from construct_messages.spark.property_paths import (
     Alternative,
     Closure,
@@ -83,15 +83,32 @@ def path(
     if node.subject == node.object and isinstance(expression, Closure) and _nullable(expression):
         # each node reaches itself, and that is all that is asked for
         return _named(matching.itself(start), node)
-    closure = _unbound(expression, start is not None, end is not None)
-    if closure is not None and not allow_full_closure:
+    if not allow_full_closure:
+        require_ends(node, frozenset(end for end in variables((node.subject, node.object)) if column(end) in names))
+    pairs = matching.pairs(expression, start, end)
+    return _named(pairs, node)
+
+
+def require_ends(node: Path, bound: Vars) -> None:
+    """Makes sure that no closure in a path would start at every node, if these variables are bound.
+
+    Raises:
+        UnsupportedQuery: one would.
+
+    >>> from construct_messages.terms import iri
+    >>> require_ends(Path(Var("x"), Closure(Link(iri("urn:p")), "+"), Var("y")), frozenset({Var("y")}))
+    """
+    start, end = (not isinstance(place, Var) or place in bound for place in (node.subject, node.object))
+    expression = _outward(node.path)
+    if node.subject == node.object and isinstance(expression, Closure) and _nullable(expression):
+        return  # each node reaches itself, and no step is taken
+    closure = _unbound(expression, start, end)
+    if closure is not None:
         raise UnsupportedQuery(
             f"neither end of the path {_written(closure)} is bound, so it would start at every node of the data",
             fragment=_written(closure),
             hint="bind its subject or object, or allow it with allow_full_closure=True",
         )
-    pairs = matching.pairs(expression, start, end)
-    return _named(pairs, node)
 
 
 def _named(pairs: DataFrame, node: Path) -> DataFrame:

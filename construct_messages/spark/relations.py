@@ -48,17 +48,16 @@ from construct_messages.spark.algebra import (
     column,
     variables,
 )
+from construct_messages.spark.checks import check
 from construct_messages.spark.correlation import (
     NOTHING,
-    begins_nowhere,
+    arranged,
     conjunction,
     conjuncts,
     dependent,
     exists_in,
-    expressions_of,
     holds_path,
     mentions,
-    parts,
     replaced,
     volatile,
 )
@@ -108,8 +107,9 @@ def evaluate(plan: Plan, table: QuadTable, options: Options | None = None) -> Da
     Raises:
         UnsupportedQuery: a part of the query that is not evaluated here; before any job runs.
     """
-    _compile(plan.pattern)
-    evaluation = _Evaluation(table, plan.dataset, options or Options())
+    options = options or Options()
+    check(plan, allow_full_closure=options.allow_full_closure)
+    evaluation = _Evaluation(table, plan.dataset, options)
     solutions = evaluation.solutions(plan.pattern)
     if plan.form == "ASK":
         return solutions.frame.limit(1).select()
@@ -169,7 +169,7 @@ class _Evaluation:
             case Values():
                 return self._leaf(values(node, self.table))
             case Join():
-                return self._join(_operands(node) or [Unit()], known)
+                return self._join(node, known)
             case LeftJoin(left, right, condition):
                 return self._left_join(self._bag(left, known), right, condition)
             case Union(left, right):
@@ -229,22 +229,13 @@ class _Evaluation:
 
     # --- joins ----------------------------------------------------------------------------------------------------
 
-    def _join(self, operands: list[Node], known: tuple[Solutions, ...]) -> Solutions:
-        """All operands joined: those that share a variable with what is there first, paths when they can begin."""
-        solutions: Solutions | None = None
-        while operands:
-            bound = NOTHING.union(*(relation.certain for relation in (*known, *self._seeds())))
-            there = NOTHING
-            if solutions is not None:
-                bound, there = bound | solutions.certain, solutions.possible
-            node = min(operands, key=lambda one: (begins_nowhere(one, bound), bool(there) and not there & one.possible))
-            operands.remove(node)
-            if solutions is None:
-                solutions = self._bag(node, known)
-            else:
-                solutions, more = self._joinable(solutions, node)
-                solutions = join(solutions, self._bag(node, (*more, *known)))
-        assert solutions is not None, "a join has operands"
+    def _join(self, node: Join, known: tuple[Solutions, ...]) -> Solutions:
+        bound = NOTHING.union(*(relation.certain for relation in (*known, *self._seeds())))
+        first, *others = arranged(node, bound)
+        solutions = self._bag(first, known)
+        for other in others:
+            solutions, more = self._joinable(solutions, other)
+            solutions = join(solutions, self._bag(other, (*more, *known)))
         return solutions
 
     def _joinable(self, left: Solutions, right: Node) -> tuple[Solutions, tuple[Solutions, ...]]:
@@ -466,26 +457,6 @@ def _column_or_null(variable: Var, solutions: Solutions) -> Column:
     return F.col(column(variable)) if variable in solutions.possible else null(variable)
 
 
-def _compile(node: Node) -> None:
-    """Compiles every expression, so that one which is refused is refused before any job runs."""
-    for expression in expressions_of(node):
-        expressions.term(replaced(expression, lambda _: Var(".e")))
-        for exists in exists_in(expression):
-            _compile(exists.pattern)
-    for part in parts(node):
-        _compile(part)
-
-
 def _is_sql(condition: Expression) -> bool:
     """Whether Spark can join on it."""
     return not exists_in(condition) and not volatile(condition)
-
-
-# --- the shape of a query -----------------------------------------------------------------------------------------
-
-
-def _operands(node: Node) -> list[Node]:
-    """What a tree of joins joins, without units, which change nothing."""
-    if isinstance(node, Join):
-        return [*_operands(node.left), *_operands(node.right)]
-    return [] if isinstance(node, Unit) else [node]
