@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -19,9 +19,8 @@ from construct_messages.construct import as_term
 from construct_messages.errors import Position, QueryError, UsageError
 from construct_messages.formats import NDJSON_LD, Format, find_log
 from construct_messages.query.rewrite import ConstructQuery
-from construct_messages.spark import expressions
-from construct_messages.spark.algebra import Aggregation, Call, Exists, Plan, Var, column
-from construct_messages.spark.correlation import exists_in, replaced
+from construct_messages.spark.algebra import Plan, Var, column
+from construct_messages.spark.checks import check
 from construct_messages.spark.explanation import explanation
 from construct_messages.spark.messages import Shape, messages
 from construct_messages.spark.optimize import Hints, optimize
@@ -121,10 +120,11 @@ def construct_messages(
     except QueryError as error:
         error.position = error.position and _in_query(error.position, str(select), query.removeprefix("\ufeff"))
         raise
-    _compile(planned.pattern)
+    planned = optimize(planned, quads.statistics, hints=hints)
+    check(planned, allow_full_closure=allow_full_closure)
     return Messages(
         parsed,
-        optimize(planned, quads.statistics, hints=hints),
+        planned,
         quads,
         Shape(keys, distinct, skip_empty, skolemize, max_messages),
         Options(max_path_rounds=max_path_rounds, allow_full_closure=allow_full_closure),
@@ -144,29 +144,6 @@ def _in_query(position: Position, select: str, query: str) -> Position | None:
     if query.endswith(select[offset:]):
         return Position.at(query, len(query) - len(select) + offset)
     return None
-
-
-def _compile(part: object) -> None:
-    """Compiles each expression of a plan, wherever it is: what is refused then is refused before anything runs."""
-    match part:
-        case Call():
-            expressions.term(replaced(part, _mark))
-            _compile(exists_in(part))
-        case Aggregation(argument=argument):
-            if argument is not None:
-                _compile(exists_in(argument))
-                part = replace(part, argument=replaced(argument, _mark))
-            expressions.aggregate(part)
-        case tuple():
-            for one in part:
-                _compile(one)
-        case _ if is_dataclass(part):
-            for field in fields(part):
-                _compile(getattr(part, field.name))
-
-
-def _mark(_: Exists) -> Var:
-    return Var(".e")  # where `relations` puts its answer
 
 
 @dataclass(frozen=True)
