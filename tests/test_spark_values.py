@@ -95,6 +95,11 @@ def test_parts_of_terms(spark: SparkSession) -> None:
         assert got == {**expected, "iri": term.startswith("<urn:")}, term
 
 
+def test_what_may_stand_escaped_or_not(spark: SparkSession) -> None:
+    [answer] = by_spark(spark, {"text": values.lexical_form("v_x")}, [(Term('"\\uFFFE\\\\uFFFF\\uFFFF"'),)])
+    assert answer["text"] == "\ufffe\\uFFFF\uffff"
+
+
 NATIVE = (
     (Scalar("CAST(2 AS DECIMAL(38,0))", Type.INTEGER), typed("2", "integer")),
     (Scalar("CAST('0.000000000000000001' AS DECIMAL(37,18))", Type.DECIMAL), typed("0.000000000000000001", "decimal")),

@@ -60,13 +60,16 @@ def aggregate(name: str, value: Scalar, *, distinct: bool = False, separator: st
             return Scalar(_unless_error(term, f"{name.lower()}_by({term}, {key})"))
         case "GROUP_CONCAT":
             return Scalar(_unless_error(term, _joined(term, distinct, separator)))
+        case "SUM" if distinct:
+            return Scalar(_unless_error(term, _distinct_sum(term)))
         case "SUM":
-            return Scalar(_unless_error(term, _distinct_sum(term) if distinct else _sum(term)))
+            return Scalar(_sum(term))
+        case "AVG" if distinct:
+            size = Scalar(f"CAST(count(DISTINCT {term}) AS DECIMAL(38,0))", Type.INTEGER)
+            mean = arithmetic("/", Scalar(_distinct_sum(term)), size).sql
+            return Scalar(case(("count(1) = 0", _ZERO), otherwise=_unless_error(term, mean)))
         case "AVG":
-            total = _distinct_sum(term) if distinct else _sum(term)
-            size = f"count({'DISTINCT ' if distinct else ''}{term})"
-            mean = arithmetic("/", Scalar(total), Scalar(f"CAST({size} AS DECIMAL(38,0))", Type.INTEGER))
-            return Scalar(case((f"{size} = 0 AND count(1) = 0", _ZERO), otherwise=_unless_error(term, mean.sql)))
+            return Scalar(_sum(term, mean=True))
     raise ValueError(f"{name} is no aggregate")
 
 
@@ -74,31 +77,39 @@ def _unless_error(term: str, result: str) -> str:
     return case((f"count({term}) = count(1)", result))
 
 
-def _sum(term: str) -> str:
+def _sum(term: str, *, mean: bool = False) -> str:
     """Sums of each exact type and, besides, of all values as DOUBLE: which of them counts shows when all are seen."""
 
-    def of_type(test: Callable[[str], str], type: Type) -> str:
-        values = let(term, lambda t: case((test(t), as_type(Scalar(t), type))))
-        # try_sum is NULL of no values and of too many alike
-        return case((f"count({values}) > 0", in_range(f"try_sum({values})", "'a sum'", type)), otherwise="0")
+    def of_each(sql: Callable[[str], str]) -> str:
+        return let(term, sql, interpreted=True)
 
-    integer, decimals = of_type(is_integer, Type.INTEGER), of_type(is_decimal, Type.DECIMAL)
-    doubles = f"sum({as_type(Scalar(term), Type.DOUBLE)})"
-    ranks = rank(Scalar(term))
-    parts = (f"try_cast({part} AS DECIMAL(37,18))" for part in (integer, decimals))
-    decimal = in_range(f"try_cast({' + '.join(parts)} AS DECIMAL(37,18))", "'a sum'", Type.DECIMAL)
+    def of_type(test: Callable[[str], str], type: Type) -> str:
+        return f"try_sum({of_each(lambda t: case((test(t), as_type(Scalar(t), type))))})"
+
+    integers = in_range(of_type(is_integer, Type.INTEGER), "'a sum'", Type.INTEGER)
+    decimals = of_type(is_decimal, Type.DECIMAL)
+    doubles = f"sum({of_each(lambda t: as_type(Scalar(t), Type.DOUBLE))})"
+    ranks = of_each(lambda t: rank(Scalar(t)))
+    # the sum of no value is NULL
+    parts = (f"coalesce({part}, 0)" for part in (of_type(is_integer, Type.INTEGER), decimals))
+    exact = " + ".join(f"try_cast({part} AS {Type.DECIMAL.value})" for part in parts)
+    exact = in_range(f"try_cast({exact} AS {Type.DECIMAL.value})", "'a sum'", Type.DECIMAL)
+
+    def result(sql: str, type: Type) -> str:
+        total = Scalar(sql, type)
+        return as_term(arithmetic("/", total, count_all()) if mean else total)
 
     def by_rank(highest: str) -> str:
         return case(
-            (f"{highest} = 0", as_term(Scalar(integer, Type.INTEGER))),
-            (f"{highest} = 1", as_term(Scalar(decimal, Type.DECIMAL))),
-            (f"{highest} = 2", as_term(Scalar(f"CAST({doubles} AS FLOAT)", Type.FLOAT))),
-            otherwise=as_term(Scalar(doubles, Type.DOUBLE)),
+            ("false" if mean else f"{highest} = 0", result(integers, Type.INTEGER)),
+            (f"{highest} < 2", result(exact, Type.DECIMAL)),
+            (f"{highest} = 2", result(f"CAST({doubles} AS FLOAT)", Type.FLOAT)),
+            otherwise=result(doubles, Type.DOUBLE),
         )
 
     return case(
         ("count(1) = 0", _ZERO),
-        (f"count({ranks}) = count(1)", by_rank(f"max({ranks})")),
+        (f"count({ranks}) = count(1)", let(f"max({ranks})", by_rank, interpreted=True)),
     )
 
 

@@ -256,6 +256,8 @@ _BACKSLASH: Final = literal("\\")
 _TWO_BACKSLASHES: Final = literal(r"\\")
 _UNICODE: Final = literal(r"\u00")
 _SHORT: Final = {'"': '"', "n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
+# what canonical N-Triples writes as \uXXXX may stand there as it is, too
+_NO_CHARACTERS: Final = {"uFFFE": "\ufffe", "uFFFF": "\uffff"}
 # what canonical N-Triples writes as \u00XX: the control characters without a short escape
 _LONG: Final = sorted({*range(0x20), 0x7F} - {ord(char) for char in _SHORT.values()})
 # patterns of regular expressions
@@ -270,7 +272,7 @@ def unescape(escaped: str) -> str:
     Text is split at `\\` first, so that no other escape can begin with the second half of one.
     """
     part = "p"
-    for letter, char in _SHORT.items():
+    for letter, char in (_SHORT | _NO_CHARACTERS).items():
         part = f"replace({part}, {literal(chr(92) + letter)}, {literal(char)})"
     char = "concat(chr(CAST(conv(substring(s, 1, 2), 16, 10) AS INT)), substring(s, 3))"
     part = f"array_join(transform(split({part}, {_AT_UNICODE}), (s, i) -> if(i = 0, s, {char})), '')"
