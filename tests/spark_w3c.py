@@ -89,8 +89,8 @@ def page(tests: Sequence[Case]) -> str:
     lines = [
         "# The W3C's SPARQL tests on Spark",
         "",
-        "Written by `python -m tests.spark_w3c`; `pytest --spark all tests/test_spark_w3c.py` asks every test, and fails where this"
-        " page is not true.",
+        "Written by `python -m tests.spark_w3c`; `pytest --spark all tests/test_spark_w3c.py` asks every test, and"
+        " fails where this page is not true.",
         "",
         f"Of {len(tests)} query evaluation tests of SPARQL 1.0 and 1.1, **{passed} pass ({passed / len(tests):.1%})**,"
         f" {len(REFUSED)} are refused by name, none gives a wrong answer."
