@@ -93,7 +93,7 @@ PAIRS = st.lists(st.tuples(DECIMALS, DECIMALS), min_size=30, max_size=60)
 
 
 @given(PAIRS)
-@settings(max_examples=4)
+@settings(max_examples=3)
 def test_decimals_are_exact(spark: SparkSession, pairs: list[tuple[Decimal, Decimal]]) -> None:
     terms = [(typed(f"{x:f}", "decimal"), typed(f"{y:f}", "decimal")) for x, y in pairs]
     # what does not fit has a test of its own

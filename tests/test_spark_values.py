@@ -48,7 +48,7 @@ def test_literal_holds_no_backslash(text: str) -> None:
 
 
 @given(TEXTS)
-@settings(max_examples=5)
+@settings(max_examples=3)
 def test_texts_survive(spark: SparkSession, texts: list[str]) -> None:
     check_texts(spark, texts)
 
