@@ -150,6 +150,7 @@ NINES = "9" * 38
 TOO_LARGE = {
     "integers": ("SUM", [NINES, "1"]),
     "decimals": ("SUM", ["9" * 19 + ".0", "9" * 19 + ".0"]),
+    "many decimals": ("SUM", ["9" * 19 + ".5"] * 12),
     "mixed": ("SUM", [NINES, "0.5"]),
     "mean": ("AVG", [NINES, "0"]),
     "a value": ("SUM", ["9" * 39]),

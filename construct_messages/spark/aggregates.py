@@ -84,15 +84,14 @@ def _sum(term: str, *, mean: bool = False) -> str:
         return let(term, sql, interpreted=True)
 
     def of_type(test: Callable[[str], str], type: Type) -> str:
-        return f"try_sum({of_each(lambda t: case((test(t), as_type(Scalar(t), type))))})"
+        values = of_each(lambda t: case((test(t), as_type(Scalar(t), type))))
+        # try_sum is NULL of no values and of too many alike
+        return case((f"count({values}) > 0", in_range(f"try_sum({values})", "'a sum'", type)), otherwise="0")
 
-    integers = in_range(of_type(is_integer, Type.INTEGER), "'a sum'", Type.INTEGER)
-    decimals = of_type(is_decimal, Type.DECIMAL)
+    integers, decimals = of_type(is_integer, Type.INTEGER), of_type(is_decimal, Type.DECIMAL)
     doubles = f"sum({of_each(lambda t: as_type(Scalar(t), Type.DOUBLE))})"
     ranks = of_each(lambda t: rank(Scalar(t)))
-    # the sum of no value is NULL
-    parts = (f"coalesce({part}, 0)" for part in (of_type(is_integer, Type.INTEGER), decimals))
-    exact = " + ".join(f"try_cast({part} AS {Type.DECIMAL.value})" for part in parts)
+    exact = " + ".join(f"try_cast({part} AS {Type.DECIMAL.value})" for part in (integers, decimals))
     exact = in_range(f"try_cast({exact} AS {Type.DECIMAL.value})", "'a sum'", Type.DECIMAL)
 
     def result(sql: str, type: Type) -> str:
