@@ -11,7 +11,7 @@ lint:
 	$(PYTHON) -m mypy
 	$(PYTHON) -m pytest -q tests/test_layers.py
 
-# every case on Spark too, of which the other runs take one in twelve
+# every case on Spark too, of which the other runs take one in thirty
 check-spark:
 	$(PYTHON) -m pytest -q -n 2 --spark all
 
