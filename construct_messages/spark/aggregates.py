@@ -20,7 +20,6 @@ from construct_messages.spark.values import (
     is_string,
     let,
     literal,
-    suffix,
     tagged,
     text_of,
 )
@@ -118,14 +117,13 @@ def _distinct_sum(term: str) -> str:
 
 
 def _joined(term: str, distinct: bool, separator: str) -> str:
-    """Strings, in the order of their terms; in their language, if they all have the same."""
+    """Strings, in the order of their terms; a simple literal, whatever their languages."""
 
     def joined(terms: str) -> str:
         texts = f"array_join(transform({terms}, term -> {text_of('term')}), {literal(separator)})"
-        tags = f"array_distinct(transform({terms}, term -> {suffix('term')}))"
         return case(
             (f"exists({terms}, term -> NOT {is_string('term')})", "NULL"),
-            otherwise=tagged(texts, f"if(size({tags}) = 1, {tags}[0], '')"),
+            otherwise=tagged(texts, "''"),
         )
 
     return let(f"sort_array(collect_{'set' if distinct else 'list'}({term}))", joined)
