@@ -93,8 +93,8 @@ def page(tests: Sequence[Case]) -> str:
         " fails where this page is not true.",
         "",
         f"Of {len(tests)} query evaluation tests of SPARQL 1.0 and 1.1, {len(REFUSED)} are on the list of refusals, so"
-        f" **{passed} ({passed / len(tests):.1%})** are to pass, and none may give a wrong answer. They were not yet asked"
-        " all in one run: those of SPARQL 1.0 have all passed, those of 1.1 folder by folder but for functions and casts."
+        f" **{passed} ({passed / len(tests):.1%})** are to pass, and none may give a wrong answer. They were not asked"
+        " in one run yet: those of SPARQL 1.0 all passed, those of 1.1 by folders, but for functions and casts."
         f" Left out: {', '.join(f'`{name}` ({reason})' for name, reason in LEFT_OUT.items())}.",
         "",
         "| tests | passed | refused |",
