@@ -85,7 +85,7 @@ def test_square_is_the_same_under_other_settings(answers: list[dict[str, str | N
     assert square(other) == answers
 
 
-CONSTANTS: tuple[Term, ...] = (number("5"), number("0.1"), number("1e0"), literal("a"), TRUE_TERM)
+CONSTANTS: tuple[Term, ...] = (number("5"), number("0.1"), number("1e0"), literal("a"), TRUE_TERM, date("2000-01-01"))
 
 
 def test_constants_compare_as_columns_do(other: SparkSession) -> None:

@@ -69,6 +69,9 @@ def _compare(operator: str, left: Scalar, right: Scalar) -> Scalar:
 
     def compared(x: str, y: str) -> str:
         a, b = Scalar(x, left.type, left.term), Scalar(y, right.type, right.term)
+        for side, other in ((a, b), (b, a)):
+            if side.term is not None and (point := datetimes.constant_point(side.term)) and other.type is Type.TERM:
+                return _compare_point(operator, other.sql, point, swapped=side is a)
         if a.type is b.type is Type.TERM:
             return let(
                 x, lambda x: let(y, lambda y: _compare_terms(operator, x, y), interpreted=True), interpreted=True
@@ -87,17 +90,8 @@ def _compare_native(operator: str, left: Scalar, right: Scalar) -> str:
     native, term = (left, right.sql) if right.type is Type.TERM else (right, left.sql)
     otherwise = _NULL
     if operator == "=":
-        known = [
-            numbers.is_number(Scalar(term)),
-            any_of(term, (*_TRUE, *_FALSE)),
-            f"{datetimes.point(term)} IS NOT NULL",
-        ]
-        otherwise = case(
-            ("false" if native.term is not None else f"{native.sql} IS NULL", _NULL),
-            (f"NOT {is_literal(term)} OR NOT endswith({term}, '>')", "false"),
-            *((test, "false") for test in known),
-            otherwise=_NULL,
-        )
+        unknown = "false" if native.term is not None else f"{native.sql} IS NULL"
+        otherwise = case((unknown, _NULL), otherwise=_apart(term))
     if native.type in numbers.NUMERIC:
         return numbers.compare(operator, Operand.of(left), Operand.of(right), otherwise)
     if native.type is Type.STRING and operator == "=":
@@ -108,6 +102,27 @@ def _compare_native(operator: str, left: Scalar, right: Scalar) -> str:
         is_a, value = is_simple(term), unescape(escaped(term))
     x, y = (value if side.type is Type.TERM else side.sql for side in (left, right))
     return case((is_a, f"{x} {operator} {y}"), otherwise=otherwise)
+
+
+def _compare_point(operator: str, term: str, point: str, *, swapped: bool) -> str:
+    """A term and a constant date or time."""
+
+    def compared(p: str) -> str:
+        by_value = datetimes.compare(operator, *((point, p) if swapped else (p, point)))
+        otherwise = _apart(term) if operator == "=" else _NULL
+        return case((f"{p}.type = {point}.type", by_value), otherwise=otherwise)
+
+    return let(datetimes.point(term), compared)
+
+
+def _apart(term: str) -> str:
+    """Of a term that is not of the kind of values it is compared with: false, or NULL if its value is not known."""
+    known = [numbers.is_number(Scalar(term)), any_of(term, (*_TRUE, *_FALSE)), f"{datetimes.point(term)} IS NOT NULL"]
+    return case(
+        (f"NOT {is_literal(term)} OR NOT endswith({term}, '>')", "false"),
+        *((test, "false") for test in known),
+        otherwise=_NULL,
+    )
 
 
 def _compare_terms(operator: str, x: str, y: str) -> str:

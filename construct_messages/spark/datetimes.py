@@ -8,10 +8,13 @@ error, never as if the session's time zone, or UTC, were meant. Durations and ar
 
 from __future__ import annotations
 
+import re
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from construct_messages.errors import ValueOutOfRange
 from construct_messages.spark.values import any_of, case, digits, fail, let, literal, xsd_type
+from construct_messages.terms import XSD, Term
 
 _YEAR: Final = "-?([1-9][0-9]{3,}|0[0-9]{3})"
 _MONTH: Final = "(0[1-9]|1[0-2])"
@@ -34,6 +37,12 @@ _TYPES: Final = {
     "gDay": "if(startswith({0}, '---'), concat('1972-12', substring({0}, 3), 'T00:00:00'), NULL)",
     "gMonth": "if(startswith({0}, '--'), concat('1972', substring({0}, 2), '-01T00:00:00'), NULL)",
 }
+_USUAL: Final = re.compile(
+    r'"(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d:\d\d)(?:[.](\d+))?)?(Z|[+-](?:0\d|1[0-3]):[0-5]\d)?"'
+    rf"\^\^<{re.escape(XSD)}(date|dateTime)>",
+    re.ASCII,
+)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 POINT: Final = "STRUCT<type: STRING, zoned: BOOLEAN, at: STRUCT<seconds: BIGINT, fraction: STRING>>"
 """The SQL type of a `point`."""
 
@@ -93,6 +102,32 @@ def _point(type: str, form: str, zone: str) -> str:
 
     # to a DATE, Spark takes what is a day of the calendar, under any setting
     return let(f"CAST(unix_date(try_cast({date} AS DATE)) AS BIGINT)", of_days)
+
+
+def constant_point(term: Term) -> str | None:
+    """SQL of the `point` of a constant, a struct of literals; None unless it is a date or dateTime of a usual year.
+
+    >>> from construct_messages.terms import literal
+    >>> constant_point(literal("1970-01-02Z", datatype=XSD + "date"))
+    "named_struct('type', 'date>', 'zoned', true, 'at', named_struct('seconds', 86400L, 'fraction', ''))"
+    """
+    match = _USUAL.fullmatch(term)
+    if match is None:
+        return None
+    day, time, fraction, zone, name = match.groups()
+    if (time is None) != (name == "date"):
+        return None
+    try:
+        # what isoformat has not (24:00:00, a zone past 23:59) is left to the job
+        at = datetime.fromisoformat(f"{day}T{time or '00:00:00'}{zone or 'Z'}")
+    except ValueError:
+        return None
+    seconds = (at - _EPOCH) // timedelta(seconds=1)
+    digits = (fraction or "").rstrip("0")
+    return (
+        f"named_struct('type', '{name}>', 'zoned', {'false' if zone is None else 'true'}, "
+        f"'at', named_struct('seconds', {seconds}L, 'fraction', '{digits}'))"
+    )
 
 
 def compare(operator: str, left: str, right: str) -> str:

@@ -242,7 +242,7 @@ def _compare_exact(operator: str, left: str, right: str) -> str:
     """Decided by the DOUBLE values, which rounding keeps in order, unless they are equal."""
     x, y = f"try_cast({left} AS DOUBLE)", f"try_cast({right} AS DOUBLE)"
     tie = f"{x} = {y} AND {order_key(left)} {operator} {order_key(right)}"
-    return f"({tie})" if operator == "=" else f"({x} < {y} OR {tie})"
+    return f"({left} = {right} OR {tie})" if operator == "=" else f"({x} < {y} OR {tie})"
 
 
 def _compare_floating(operator: str, x: str, y: str) -> str:
