@@ -120,6 +120,17 @@ def test_packed_parts(spark: SparkSession, tmp_path: Path, compression: str) -> 
     assert [text for part in parts for text in read_back(part, N_QUADS, RDFM)] == texts(QUADS)
 
 
+def test_after_another_session_was_used(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark looks for a format in the session that was active last."""
+    frame = frame_of(spark, TRIPLES, 1)
+    used_last = spark.newSession()
+    try:
+        used_last.createDataFrame([(1,)], "a INT")
+        assert room.write_file(frame, tmp_path / "log", TRIG, RDFM).messages == len(TRIPLES)
+    finally:
+        spark.createDataFrame([(1,)], "a INT")
+
+
 def test_a_folder_that_is_there(spark: SparkSession, tmp_path: Path) -> None:
     frame, target = frame_of(spark, TRIPLES, 1), tmp_path / "logs"
     room.write_folder(frame, target, N_QUADS, RDFM)

@@ -39,6 +39,10 @@ _INSTALL_JAVA: Final = (
     "or use a Spark Connect server (--remote), which needs no Java here"
 )
 
+# A merge join holds what one row is joined with: by Spark's default all of it on the heap, however much that is; so, what
+# is more than this many rows goes to disk when memory runs short.
+_BOUNDED: Final = {"spark.sql.sortMergeJoinExec.buffer.in.memory.threshold": "4096"}
+
 
 def require(*, java: bool = True) -> None:
     """Makes sure that Spark can run here.
@@ -102,7 +106,7 @@ def local_session(master: str = "local[*]", settings: Mapping[str, str] | None =
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master(master).appName("construct-messages")
     quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
-    for name, value in {**quiet, **(settings or {})}.items():
+    for name, value in {**quiet, **_BOUNDED, **(settings or {})}.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
 

@@ -40,6 +40,11 @@ def register(spark: SparkSession) -> None:
         spark: a session, whose workers need this package: installed, or shipped to them as a `.zip` of its wheel
             (`--py-files`, `addArtifacts(…, pyfile=True)`) beside what it depends on.
     """
+    from pyspark.sql import SparkSession
+
     from construct_messages.spark.logs.source import LogSource
 
     spark.dataSource.register(LogSource)
+    # where a frame is written, Spark looks for its format in whatever session was used last
+    if (active := SparkSession.getActiveSession()) is not None:
+        active.dataSource.register(LogSource)
