@@ -39,8 +39,8 @@ _INSTALL_JAVA: Final = (
     "or use a Spark Connect server (--remote), which needs no Java here"
 )
 
-# A merge join holds what one row is joined with: by Spark's default all of it on the heap, however much that is; so, what
-# is more than this many rows goes to disk when memory runs short.
+# A merge join holds what one row is joined with: by Spark's default all of it on the heap, however much that is; so,
+# what is more than this many rows goes to disk when memory runs short.
 _BOUNDED: Final = {"spark.sql.sortMergeJoinExec.buffer.in.memory.threshold": "4096"}
 
 
