@@ -79,17 +79,14 @@ def _unless_error(term: str, result: str) -> str:
 def _sum(term: str, *, mean: bool = False) -> str:
     """Sums of each exact type and, besides, of all values as DOUBLE: which of them counts shows when all are seen."""
 
-    def of_each(sql: Callable[[str], str]) -> str:
-        return let(term, sql, interpreted=True)
-
     def of_type(test: Callable[[str], str], type: Type) -> str:
-        values = of_each(lambda t: case((test(t), as_type(Scalar(t), type))))
+        values = let(term, lambda t: case((test(t), as_type(Scalar(t), type))))
         # try_sum is NULL of no values and of too many alike
         return case((f"count({values}) > 0", in_range(f"try_sum({values})", "'a sum'", type)), otherwise="0")
 
     integers, decimals = of_type(is_integer, Type.INTEGER), of_type(is_decimal, Type.DECIMAL)
-    doubles = f"sum({of_each(lambda t: as_type(Scalar(t), Type.DOUBLE))})"
-    ranks = of_each(lambda t: rank(Scalar(t)))
+    doubles = f"sum({let(term, lambda t: as_type(Scalar(t), Type.DOUBLE))})"
+    ranks = let(term, lambda t: rank(Scalar(t)))
     exact = " + ".join(f"try_cast({part} AS {Type.DECIMAL.value})" for part in (integers, decimals))
     exact = in_range(f"try_cast({exact} AS {Type.DECIMAL.value})", "'a sum'", Type.DECIMAL)
 
@@ -107,7 +104,7 @@ def _sum(term: str, *, mean: bool = False) -> str:
 
     return case(
         ("count(1) = 0", _ZERO),
-        (f"count({ranks}) = count(1)", let(f"max({ranks})", by_rank, interpreted=True)),
+        (f"count({ranks}) = count(1)", let(f"max({ranks})", by_rank)),
     )
 
 

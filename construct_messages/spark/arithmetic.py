@@ -34,23 +34,28 @@ def arithmetic(operator: str, left: Scalar, right: Scalar) -> Scalar:
     if len(known) == 2:
         return _in(lowest, operator, left, right)
 
-    def on_terms(x: str, y: str, rank: str) -> str:
+    def on_terms(x: str, y: str, types: str) -> str:
         a, b = Scalar(x, left.type), Scalar(y, right.type)
         branches = (
-            (f"{rank} = {NUMERIC.index(type)}", as_term(_in(type, operator, a, b)))
-            for type in NUMERIC[NUMERIC.index(lowest) :]
+            (f"{types} >= {_bit(type)}", as_term(_in(type, operator, a, b)))
+            for type in reversed(NUMERIC[NUMERIC.index(lowest) :])
         )
         return case(*branches)
 
-    def highest(a: str, b: str) -> str:
-        return f"if({a} + {b} IS NULL, NULL, greatest({a}, {b}))"
+    def of(x: str, y: str) -> str:
+        types = (_type_bit(Scalar(side, scalar.type)) for side, scalar in ((x, left), (y, right)))
+        return let(f"({' | '.join(types)})", lambda types: on_terms(x, y, types))
 
-    def ranked(x: str, y: str) -> str:
-        ranks = rank(Scalar(x, left.type)), rank(Scalar(y, right.type))
-        both = let(ranks[0], lambda a: let(ranks[1], lambda b: highest(a, b)))
-        return let(both, lambda rank: on_terms(x, y, rank))
+    return Scalar(let(left.sql, lambda x: let(right.sql, lambda y: of(x, y))))
 
-    return Scalar(let(left.sql, lambda x: let(right.sql, lambda y: ranked(x, y)), interpreted=True))
+
+def _bit(type: Type) -> int:
+    return 1 << NUMERIC.index(type)
+
+
+def _type_bit(value: Scalar) -> str:
+    """The type of a number as a bit, the higher the more types are promoted to it; NULL unless it is a number."""
+    return f"shiftleft(1, {rank(value)})"
 
 
 def map_number(value: Scalar, function: Callable[[str, Type], str]) -> Scalar:
@@ -77,7 +82,7 @@ def map_number(value: Scalar, function: Callable[[str, Type], str]) -> Scalar:
             )
         )
 
-    return Scalar(let(value.sql, lambda t: let(rank(Scalar(t)), lambda rank: on_term(t, rank)), interpreted=True))
+    return Scalar(let(value.sql, lambda t: let(rank(Scalar(t)), lambda rank: on_term(t, rank))))
 
 
 def negative(value: Scalar) -> Scalar:

@@ -157,7 +157,7 @@ def _date_time(value: Scalar) -> Scalar:
         return f"concat({lexical}, {literal(f'^^<{XSD}dateTime>')})"
 
     def valid(t: str) -> str:
-        return let(candidate(t), lambda c: case((f"{datetimes.point(c)} IS NOT NULL", c)))
+        return let(candidate(t), lambda c: case((datetimes.is_date(c), c)))
 
     return Scalar(let(as_term(value), valid, interpreted=True))
 

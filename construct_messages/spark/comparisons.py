@@ -7,14 +7,18 @@ and literals of one language. What numbers and dates are, their own rooms know.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from construct_messages.spark import datetimes, numbers
-from construct_messages.spark.numbers import Operand
+from construct_messages.spark.datetimes import Point
+from construct_messages.spark.numbers import NUMERIC, Operand
 from construct_messages.spark.values import (
     Scalar,
     Type,
     any_of,
     as_term,
     case,
+    characters,
     digits,
     escaped,
     has_language,
@@ -24,8 +28,8 @@ from construct_messages.spark.values import (
     is_simple,
     is_string,
     let,
+    one_of,
     suffix,
-    unescape,
     xsd_type,
 )
 from construct_messages.terms import XSD
@@ -73,12 +77,10 @@ def _compare(operator: str, left: Scalar, right: Scalar) -> Scalar:
             if side.term is not None and (point := datetimes.constant_point(side.term)) and other.type is Type.TERM:
                 return _compare_point(operator, other.sql, point, swapped=side is a)
         if a.type is b.type is Type.TERM:
-            return let(
-                x, lambda x: let(y, lambda y: _compare_terms(operator, x, y), interpreted=True), interpreted=True
-            )
+            return _compare_terms(operator, x, y)
         if Type.TERM in (a.type, b.type):
             return _compare_native(operator, a, b)
-        if a.type in numbers.NUMERIC and b.type in numbers.NUMERIC:
+        if a.type in NUMERIC and b.type in NUMERIC:
             return numbers.compare(operator, Operand.of(a), Operand.of(b))
         return case((f"{x} IS NOT NULL AND {y} IS NOT NULL", "false" if operator == "=" else _NULL))
 
@@ -92,51 +94,64 @@ def _compare_native(operator: str, left: Scalar, right: Scalar) -> str:
     if operator == "=":
         unknown = "false" if native.term is not None else f"{native.sql} IS NULL"
         otherwise = case((unknown, _NULL), otherwise=_apart(term))
-    if native.type in numbers.NUMERIC:
+    if native.type in NUMERIC:
         return numbers.compare(operator, Operand.of(left), Operand.of(right), otherwise)
     if native.type is Type.STRING and operator == "=":
         # as a disjunction, for in a filter Spark makes of it what it can push down
         return f"({term} = {as_term(native)} OR {otherwise})"
     is_a, value = f"{boolean(term)} IS NOT NULL", boolean(term)
     if native.type is Type.STRING:
-        is_a, value = is_simple(term), unescape(escaped(term))
+        is_a, value = is_simple(term), characters(term)
     x, y = (value if side.type is Type.TERM else side.sql for side in (left, right))
     return case((is_a, f"{x} {operator} {y}"), otherwise=otherwise)
 
 
-def _compare_point(operator: str, term: str, point: str, *, swapped: bool) -> str:
-    """A term and a constant date or time."""
-
-    def compared(p: str) -> str:
-        by_value = datetimes.compare(operator, *((point, p) if swapped else (p, point)))
-        otherwise = _apart(term) if operator == "=" else _NULL
-        return case((f"{p}.type = {point}.type", by_value), otherwise=otherwise)
-
-    return let(datetimes.point(term), compared)
-
-
 def _apart(term: str) -> str:
     """Of a term that is not of the kind of values it is compared with: false, or NULL if its value is not known."""
-    known = [numbers.is_number(Scalar(term)), any_of(term, (*_TRUE, *_FALSE)), f"{datetimes.point(term)} IS NOT NULL"]
     return case(
-        (f"NOT {is_literal(term)} OR NOT endswith({term}, '>')", "false"),
-        *((test, "false") for test in known),
-        otherwise=_NULL,
+        (f"NOT {is_literal(term)} OR NOT endswith({term}, '>') OR {_has_value(term)}", "false"), otherwise=_NULL
+    )
+
+
+def _has_value(term: str) -> str:
+    """Whether a typed literal is a number, boolean, date or time."""
+    return one_of(numbers.is_number(Scalar(term)), any_of(term, (*_TRUE, *_FALSE)), datetimes.is_date(term))
+
+
+def _compare_point(operator: str, term: str, constant: Point, *, swapped: bool) -> str:
+    """A term and a constant date or time."""
+    types = ("dateTime", "dateTimeStamp") if constant.type == "'dateTime'" else (constant.type.strip("'"),)
+    fixed, point = _date(constant), datetimes.point(term)
+    by_value = let(_date(point), lambda p: _compare_dates(operator, *((fixed, p) if swapped else (p, fixed))))
+    return case((datetimes.is_date(term, *types), by_value), otherwise=_apart(term) if operator == "=" else _NULL)
+
+
+def _date(point: Point) -> str:
+    return f"named_struct('zoned', {point.zoned}, 'key', {_key(point.seconds, point.fraction)})"
+
+
+def _key(number: str, text: str) -> str:
+    """SQL of what orders the values of one kind, as Spark orders structs."""
+    return f"named_struct('number', {number}, 'text', {text})"
+
+
+def _compare_dates(operator: str, a: str, b: str) -> str:
+    """Two points of one type, as SQL of structs; NULL where that is undecided."""
+
+    def later(point: str) -> str:
+        # by 14 hours, the farthest that a time zone is from UTC
+        return _key(f"{point}.key.number + 50400D", f"{point}.key.text")
+
+    before, after = f"{later(a)} < {b}.key", f"{later(b)} < {a}.key"
+    return case(
+        (f"{a}.zoned = {b}.zoned", f"{a}.key {operator} {b}.key"),
+        *([(f"{before} OR {after}", "false")] if operator == "=" else [(before, "true"), (after, "false")]),
     )
 
 
 def _compare_terms(operator: str, x: str, y: str) -> str:
-    def by_value(a: str, b: str) -> str:
-        first, second = (Operand.ranked(f"{value}.rank", f"{value}.text") for value in (a, b))
-        points = datetimes.compare(operator, f"{a}.point", f"{b}.point")
-        return case(
-            (f"{a}.rank IS NOT NULL", numbers.compare(operator, first, second)),
-            (f"{a}.point IS NOT NULL", points),
-            otherwise=f"{a}.text {operator} {b}.text",
-        )
-
     def compared(a: str, b: str) -> str:
-        branches = [(f"{a}.kind = {b}.kind", by_value(a, b))]
+        branches = [(f"{a}.kind = {b}.kind", _compare_values(operator, a, b))]
         if operator == "=":
             apart = " OR ".join(f"NOT {is_literal(t)} OR {has_language(t)}" for t in (x, y))
             branches += [
@@ -146,7 +161,25 @@ def _compare_terms(operator: str, x: str, y: str) -> str:
             ]
         return case(*branches, otherwise=_NULL)
 
-    return let(_decoded(x), lambda a: let(_decoded(y), lambda b: compared(a, b)))
+    # whether two texts are the same shows without taking their escapes away
+    text = escaped if operator == "=" else characters
+    return let(_decoded(x, text), lambda a: let(_decoded(y, text), lambda b: compared(a, b)))
+
+
+def _compare_values(operator: str, a: str, b: str) -> str:
+    """Two values of one kind, as SQL of structs that `_decoded` gives."""
+
+    def floating(x: str, y: str) -> str:
+        # to Spark NaN equals itself and is the greatest number
+        return f"({x} {operator} {y} AND NOT isnan({y}))"
+
+    highest = f"greatest({a}.rank, {b}.rank)"
+    return case(
+        (f"{highest} = 3", floating(f"{a}.key.number", f"{b}.key.number")),
+        (f"{highest} = 2", floating(f"{a}.single", f"{b}.single")),
+        (f"{a}.zoned IS NOT NULL", _compare_dates(operator, a, b)),
+        otherwise=f"{a}.key {operator} {b}.key",
+    )
 
 
 def boolean(term: str) -> str:
@@ -154,35 +187,42 @@ def boolean(term: str) -> str:
     return case((any_of(term, _TRUE), "true"), (any_of(term, _FALSE), "false"), otherwise=_NULL)
 
 
-def _decoded(term: str) -> str:
-    """SQL of a term's value: STRUCT<kind, rank, text, point>.
+def _decoded(term: str, text: Callable[[str], str]) -> str:
+    """SQL of a term's value: STRUCT<kind, rank, single, zoned, key: STRUCT<number, text>>.
 
-    Values compare if they are of one kind; it is NULL if the value is not known. Numbers have a rank, and text that is
-    their lexical form; dates and times have a point; strings (of each language) and booleans have text.
+    Values compare if they are of one kind, by their keys; the kind is NULL if the value is not known. Numbers have a
+    rank and a value as FLOAT besides, dates and times may be zoned.
+
+    Args:
+        term: SQL, used more than once.
+        text: gives SQL for a string's term, of the text that is to be its key.
     """
-
-    def value(kind: str, *, rank: str = "NULL", text: str = "NULL", point: str = "NULL") -> str:
-        return (
-            f"named_struct('kind', CAST({kind} AS STRING), 'rank', CAST({rank} AS INT), "
-            f"'text', CAST({text} AS STRING), 'point', CAST({point} AS {datetimes.POINT}))"
-        )
-
-    def typed(t: str, rank: str) -> str:
-        return case(
-            (f"{rank} IS NOT NULL", value("'number'", rank=rank, text=digits(t))),
-            (any_of(t, _TRUE), value("'boolean'", text="'true'")),
-            (any_of(t, _FALSE), value("'boolean'", text="'false'")),
-            otherwise=let(datetimes.point(t), lambda p: value(f"{p}.type", point=p)),
-        )
-
-    def of_term(t: str) -> str:
-        return case(
-            (is_string(t), value(f"""concat('"', {suffix(t)})""", text=unescape(escaped(t)))),
-            (is_literal(t), let(numbers.rank(Scalar(t)), lambda rank: typed(t, rank))),
-            otherwise=value("NULL"),
-        )
-
-    return let(term, of_term, interpreted=True)
+    number, is_date, form = Scalar(term), datetimes.is_date(term), digits(term)
+    point, is_number, is_text = datetimes.point(term), numbers.is_number(number), is_string(term)
+    # what is no number has no kind, so for its key and value the type will do
+    seems_number, seems_exact = (numbers.has_type(term, *types) for types in (NUMERIC, NUMERIC[:2]))
+    true, false = any_of(term, _TRUE), any_of(term, _FALSE)
+    kind = case(
+        (is_text, f"""concat('"', {suffix(term)})"""),
+        (is_number, "'number'"),
+        (f"{true} OR {false}", "'boolean'"),
+        (is_date, point.type),
+    )
+    key = _key(
+        case((seems_number, numbers.double(form, numbers.is_float(term))), (is_date, point.seconds), otherwise="0D"),
+        case(
+            (is_text, text(term)),
+            (seems_exact, numbers.order_key(form)),
+            (true, "'1'"),
+            (is_date, point.fraction),
+            otherwise="''",
+        ),
+    )
+    single = case((seems_number, f"try_cast({form} AS FLOAT)"))
+    return (
+        f"named_struct('kind', {kind}, 'rank', {numbers.rank(number)}, 'single', {single}, "
+        f"'zoned', {case((is_date, point.zoned))}, 'key', {key})"
+    )
 
 
 # --- truth ----------------------------------------------------------------------------------------------------------
@@ -232,24 +272,22 @@ def order(value: Scalar) -> str:
         kind = case(
             (is_blank(t), "0"),
             (is_iri(t), "1"),
-            (f"{v}.rank IS NOT NULL", "2"),
+            (f"{v}.kind = 'number'", "2"),
             (is_string(t), "3"),
             (f"{v}.kind = 'boolean'", "4"),
-            (f"{v}.point IS NOT NULL", "5"),
+            (f"{v}.kind IS NOT NULL", "5"),
             (is_literal(t), "6"),
             otherwise="7",
         )
-        number = case(
-            (f"{v}.rank IS NOT NULL", numbers.double(f"{v}.text", f"{v}.rank = 2")),
-            (f"{v}.point IS NOT NULL", f"CAST({v}.point.at.seconds AS DOUBLE)"),
-        )
         text = case(
-            (f"{v}.rank < 2", numbers.order_key(f"{v}.text")),
-            (f"{v}.rank IS NOT NULL", "''"),
-            (f"{v}.point IS NOT NULL", f"{v}.point.at.fraction"),
-            (f"{v}.text IS NOT NULL", f"concat({v}.text, chr(0), {v}.kind)"),
+            (is_string(t), f"concat({v}.key.text, chr(0), {v}.kind)"),
+            (f"{v}.kind IS NOT NULL", f"{v}.key.text"),
             otherwise=t,
         )
+        number = case((f"{v}.kind IS NOT NULL", f"{v}.key.number"), otherwise="0D")
         return f"named_struct('kind', {kind}, 'number', {number}, 'text', {text})"
 
-    return let(value.sql, lambda t: case((f"{t} IS NOT NULL", let(_decoded(t), lambda v: key(t, v)))), interpreted=True)
+    return let(
+        value.sql,
+        lambda t: case((f"{t} IS NOT NULL", let(_decoded(t, characters), lambda v: key(t, v)))),
+    )

@@ -34,8 +34,7 @@ def _with_form(value: Scalar, types: tuple[str, ...], body: Callable[[str, str, 
             return let(f"substring({d}, 1, length({d}) - length({z}))", lambda form: body(t, form, z))
 
         parts = let(digits(t), lambda d: let(datetimes.zone(d), lambda z: of_zone(d, z)))
-        known = any_of(xsd_type(t), (f"{name}>" for name in types))
-        return case((f"{known} AND {datetimes.point(t)} IS NOT NULL", parts))
+        return case((datetimes.is_date(t, *types), parts))
 
     return let(value.sql, of_term)
 

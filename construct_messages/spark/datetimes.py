@@ -3,39 +3,47 @@
 SPARQL 1.1 Query, section 17.3; XML Schema 1.1 Part 2, sections 3.3.7 to 3.3.14 and appendix D. The types of dates all
 are points of one time line, compared by whole seconds and the digits behind them: nothing is cut to microseconds. A
 value without a time zone compares with one that has a zone only if they are more than 14 hours apart; nearer it is an
-error, never as if the session's time zone, or UTC, were meant. Durations and arithmetic are not here.
+error, never as if the session's time zone, or UTC, were meant. How values are compared is for `comparisons`; durations
+and arithmetic are not here.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from construct_messages.errors import ValueOutOfRange
-from construct_messages.spark.values import any_of, case, digits, fail, let, literal, xsd_type
+from construct_messages.spark.values import digits, fail, literal
 from construct_messages.terms import XSD, Term
 
 _YEAR: Final = "-?([1-9][0-9]{3,}|0[0-9]{3})"
+_LEAP_YEAR: Final = f"(?={_YEAR}-)-?[0-9]*([0-9]{{2}}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)"
+_DAY: Final = "((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|1[0-9]|2[0-8]))"
 _MONTH: Final = "(0[1-9]|1[0-2])"
-_DAY: Final = "(0[1-9]|[12][0-9]|3[01])"
+_DATE: Final = f"({_YEAR}-{_DAY}|{_LEAP_YEAR}-02-29)"
 _TIME: Final = "(([01][0-9]|2[0-3])(:[0-5][0-9]){2}([.][0-9]+)?|24:00:00([.]0+)?)"
 _ZONE: Final = "(Z|[+-]((0[0-9]|1[0-3]):[0-5][0-9]|14:00))"
-
-_LEXICAL: Final = literal(f"^{_YEAR}-{_MONTH}-{_DAY}T{_TIME}{_ZONE}?$")
-
-# for each type, SQL of a dateTime for SQL of a lexical form without its zone: what a type has not is the same in all of
-# its values; a form that is none of the type's gives none of dateTime's
+# the lexical space of each type
 _TYPES: Final = {
-    "dateTime": "{}",
-    "dateTimeStamp": "{}",
-    "date": "concat({}, 'T00:00:00')",
-    "time": "concat('1972-12-31T', regexp_replace({}, '^24(:00:00([.]0*)?)$', '00$1'))",
-    "gYearMonth": "concat({}, '-01T00:00:00')",
-    "gYear": "concat({}, '-01-01T00:00:00')",
-    "gMonthDay": "if(startswith({0}, '--'), concat('1972', substring({0}, 2), 'T00:00:00'), NULL)",
-    "gDay": "if(startswith({0}, '---'), concat('1972-12', substring({0}, 3), 'T00:00:00'), NULL)",
-    "gMonth": "if(startswith({0}, '--'), concat('1972', substring({0}, 2), '-01T00:00:00'), NULL)",
+    "dateTime": f"{_DATE}T{_TIME}{_ZONE}?",
+    "dateTimeStamp": f"{_DATE}T{_TIME}{_ZONE}",
+    "date": f"{_DATE}{_ZONE}?",
+    "time": f"{_TIME}{_ZONE}?",
+    "gYearMonth": f"{_YEAR}-{_MONTH}{_ZONE}?",
+    "gYear": f"{_YEAR}{_ZONE}?",
+    "gMonthDay": f"--({_DAY}|02-29){_ZONE}?",
+    "gDay": f"---(0[1-9]|[12][0-9]|3[01]){_ZONE}?",
+    "gMonth": f"--{_MONTH}{_ZONE}?",
+}
+# what the types have not is the same in all of their values
+_BEFORE: Final = {"time": "1972-12-31T", "gMonthDay": "1972-", "gMonth": "1972-", "gDay": "1972-12-"}
+_BEHIND: Final = {
+    **dict.fromkeys(("date", "gMonthDay", "gDay"), "T00:00:00"),
+    **dict.fromkeys(("gYearMonth", "gMonth"), "-01T00:00:00"),
+    "gYear": "-01-01T00:00:00",
 }
 _USUAL: Final = re.compile(
     r'"(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d:\d\d)(?:[.](\d+))?)?(Z|[+-](?:0\d|1[0-3]):[0-5]\d)?"'
@@ -43,8 +51,18 @@ _USUAL: Final = re.compile(
     re.ASCII,
 )
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-POINT: Final = "STRUCT<type: STRING, zoned: BOOLEAN, at: STRUCT<seconds: BIGINT, fraction: STRING>>"
-"""The SQL type of a `point`."""
+
+
+def pattern(*types: str) -> str:
+    """A pattern, in Java's syntax, of all literals of some types; of all types if none is named."""
+    namespace = XSD.replace(".", "[.]")
+    # `..` is `^^`: of what may follow the closing quote, only that is followed by a bracket
+    return "|".join(f'{_TYPES[type]}"..<{namespace}{type}>' for type in types or _TYPES)
+
+
+def is_date(term: str, *types: str) -> str:
+    """SQL: whether a term is a date or time of one of some types (their local names), of any if none is named."""
+    return f"({term} RLIKE {literal(f'^{chr(34)}({pattern(*types)})$')})"
 
 
 def zone(digits: str) -> str:
@@ -56,60 +74,62 @@ def zone(digits: str) -> str:
     return f"regexp_extract({digits}, '(Z|[+-][0-9]{{2}}:[0-9]{{2}})$', 1)"
 
 
-def point(term: str) -> str:
-    """SQL: where a term is on the time line, as a `POINT`; NULL unless it is a date or time.
+@dataclass(frozen=True)
+class Point:
+    """SQL of where a date or time is on the time line, in UTC, as which a value without a zone is read.
 
-    Its `at` is in UTC, as which a value without a zone is read here.
-
-    Raises (in the job):
-        ValueOutOfRange: a year of more than six digits.
+    Args:
+        type: its type; a dateTimeStamp is a dateTime.
+        zoned: whether it has a time zone.
+        seconds: since 1970, whole, as DOUBLE.
+        fraction: the digits behind these, without needless zeros.
     """
 
-    def of_body(t: str, body: str, z: str) -> str:
-        templates = " ".join(f"WHEN '{name}>' THEN {template.format(body)}" for name, template in _TYPES.items())
-        form = f"CASE {xsd_type(t)} {templates} END"
-        zoned = f"({z} <> '' OR NOT endswith({t}, 'Stamp>'))"
-        type = f"replace({xsd_type(t)}, 'Stamp>', '>')"
-        return let(form, lambda f: case((f"concat({f}, {z}) RLIKE {_LEXICAL} AND {zoned}", _point(type, f, z))))
-
-    def of_zone(t: str, z: str) -> str:
-        return let(f"substring({digits(t)}, 1, length({digits(t)}) - length({z}))", lambda body: of_body(t, body, z))
-
-    def of_term(t: str) -> str:
-        value = let(zone(digits(t)), lambda z: of_zone(t, z))
-        return case((any_of(xsd_type(t), (f"{name}>" for name in _TYPES)), value))
-
-    return let(term, of_term)
+    type: str
+    zoned: str
+    seconds: str
+    fraction: str
 
 
-def _point(type: str, form: str, zone: str) -> str:
-    date, time = f"substring_index({form}, 'T', 1)", f"substring_index({form}, 'T', -1)"
+def point(term: str) -> Point:
+    """Where SQL of a term that `is_date` is on the time line; of no use for other terms.
 
-    def number(text: str, start: int) -> str:
-        return f"CAST(substring({text}, {start}, 2) AS BIGINT)"
-
-    minutes = f"if({zone} IN ('', 'Z'), 0, {number(zone, 2)} * 60 + {number(zone, 5)})"
-    offset = f"if(startswith({zone}, '-'), -60, 60) * {minutes}"
-    fraction = f"trim(TRAILING '0' FROM substring({time}, 10))"
-
-    def of_days(days: str) -> str:
-        clock = f"{number(time, 1)} * 3600 + {number(time, 4)} * 60 + {number(time, 7)}"
-        at = f"named_struct('seconds', {days} * 86400 + {clock} - {offset}, 'fraction', {fraction})"
-        return case(
-            (f"{days} IS NOT NULL", f"named_struct('type', {type}, 'zoned', {zone} <> '', 'at', {at})"),
-            (f"{form} RLIKE '^-?[0-9]{{7}}'", fail(ValueOutOfRange, f"concat({form}, ' is beyond year 999999')")),
-        )
-
-    # to a DATE, Spark takes what is a day of the calendar, under any setting
-    return let(f"CAST(unix_date(try_cast({date} AS DATE)) AS BIGINT)", of_days)
+    Raises (in the job):
+        ValueOutOfRange: a year beyond those of Spark's timestamps.
+    """
+    type = f"regexp_extract({term}, '#([A-Za-z]+?)(Stamp)?>$', 1)"
+    zone = "(Z|[+-][0-9]{2}:[0-9]{2})"
+    zoned = f"({term} RLIKE '{zone}\"')"
+    return Point(
+        type,
+        zoned,
+        f"CAST({_seconds(term, type, zoned)} AS DOUBLE)",
+        f"trim(TRAILING '0' FROM regexp_extract({term}, '[.]([0-9]+)', 1))",
+    )
 
 
-def constant_point(term: Term) -> str | None:
-    """SQL of the `point` of a constant, a struct of literals; None unless it is a date or dateTime of a usual year.
+def _seconds(term: str, type: str, zoned: str) -> str:
+    def of_type(texts: Mapping[str, str]) -> str:
+        cases = " ".join(f"WHEN '{name}' THEN '{text}'" for name, text in texts.items())
+        return f"CASE {type} {cases} ELSE '' END"
+
+    pattern = '^"(?:---?)?(-?[0-9:T-]+?)([.][0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})?"'
+    form = f"replace(regexp_extract({term}, '{pattern}', 1), '24:00:00', '00:00:00')"
+    zone = f"if({zoned}, regexp_extract({term}, '{pattern}', 3), 'Z')"
+    stamp = f"concat({of_type(_BEFORE)}, {form}, {of_type(_BEHIND)}, {zone})"
+    # Spark's timestamps are read by the same calendar, and with a zone mean the same under any setting
+    seconds = f"unix_seconds(try_cast({stamp} AS TIMESTAMP))"
+    next_day = f"if(contains({term}, 'T24:'), 86400, 0)"
+    out_of_range = fail(ValueOutOfRange, f"concat({digits(term)}, ' is beyond the years of timestamps')")
+    return f"(coalesce({seconds}, {out_of_range}) + {next_day})"
+
+
+def constant_point(term: Term) -> Point | None:
+    """The `Point` of a constant; None unless it is a date or dateTime of a usual year.
 
     >>> from construct_messages.terms import literal
     >>> constant_point(literal("1970-01-02Z", datatype=XSD + "date"))
-    "named_struct('type', 'date>', 'zoned', true, 'at', named_struct('seconds', 86400L, 'fraction', ''))"
+    Point(type="'date'", zoned='true', seconds='86400D', fraction="''")
     """
     match = _USUAL.fullmatch(term)
     if match is None:
@@ -124,21 +144,4 @@ def constant_point(term: Term) -> str | None:
         return None
     seconds = (at - _EPOCH) // timedelta(seconds=1)
     digits = (fraction or "").rstrip("0")
-    return (
-        f"named_struct('type', '{name}>', 'zoned', {'false' if zone is None else 'true'}, "
-        f"'at', named_struct('seconds', {seconds}L, 'fraction', '{digits}'))"
-    )
-
-
-def compare(operator: str, left: str, right: str) -> str:
-    """SQL: whether `=`, `<` or `<=` holds between two points of one type; NULL where that is undecided."""
-    before, after = f"{_later(left)} < {right}.at", f"{_later(right)} < {left}.at"
-    return case(
-        (f"{left}.zoned = {right}.zoned", f"{left}.at {operator} {right}.at"),
-        *([(f"{before} OR {after}", "false")] if operator == "=" else [(before, "true"), (after, "false")]),
-    )
-
-
-def _later(point: str) -> str:
-    """By 14 hours, the farthest that a time zone is from UTC."""
-    return f"named_struct('seconds', {point}.at.seconds + 50400, 'fraction', {point}.at.fraction)"
+    return Point(f"'{name}'", "false" if zone is None else "true", f"{seconds}D", f"'{digits}'")

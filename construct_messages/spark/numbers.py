@@ -23,7 +23,6 @@ from construct_messages.spark.values import (
     let,
     literal,
     one_of,
-    xsd_type,
 )
 from construct_messages.terms import XSD, Term, literal_parts
 from construct_messages.terms import is_literal as is_a_literal
@@ -42,24 +41,44 @@ _NATIVE: Final = {
     "double": (Type.DOUBLE, "[+-]?[0-9]+([.][0-9]*)?([eE][+-]?[0-9]+)?"),
 }
 _BOOLEANS: Final = {"true": "true", "1": "true", "false": "false", "0": "false"}
-# the types derived from xsd:integer: their greatest values, or patterns of their lexical spaces
-_GREATEST: Final = {
-    name: 2**bits - 1
-    for size, (signed, unsigned) in {
+
+
+def _up_to(greatest: int) -> str:
+    """A pattern of the digits of a natural number that is not greater, leading zeros aside.
+
+    >>> _up_to(127)
+    '0*([0-9]{1,2}|[0-0][0-9]{2}|1[0-1][0-9]{1}|12[0-6][0-9]{0}|127)'
+    """
+    digits = str(greatest)
+    first_different = [
+        f"{digits[:place]}[0-{int(digit) - 1}][0-9]{{{len(digits) - place - 1}}}"
+        for place, digit in enumerate(digits)
+        if digit != "0"
+    ]
+    return f"0*({'|'.join([f'[0-9]{{1,{len(digits) - 1}}}', *first_different, digits])})"
+
+
+# the lexical spaces of the types derived from xsd:integer
+_INTEGERS: Final = {
+    "integer": _WHOLE,
+    "nonNegativeInteger": "([+]?[0-9]+|-0+)",
+    "positiveInteger": "[+]?0*[1-9][0-9]*",
+    "nonPositiveInteger": "(-[0-9]+|[+]?0+)",
+    "negativeInteger": "-0*[1-9][0-9]*",
+} | {
+    name: pattern
+    for bits, (signed, unsigned) in {
         8: ("byte", "unsignedByte"),
         16: ("short", "unsignedShort"),
         32: ("int", "unsignedInt"),
         64: ("long", "unsignedLong"),
     }.items()
-    for name, bits in ((signed, size - 1), (unsigned, size))
+    for name, pattern in (
+        (signed, f"([+]?{_up_to(2 ** (bits - 1) - 1)}|-{_up_to(2 ** (bits - 1))})"),
+        (unsigned, f"([+]?{_up_to(2**bits - 1)}|-0+)"),
+    )
 }
-_SIGNED: Final = {
-    "nonNegativeInteger": "([+]?[0-9]+|-0+)",
-    "positiveInteger": "[+]?0*[1-9][0-9]*",
-    "nonPositiveInteger": "(-[0-9]+|[+]?0+)",
-    "negativeInteger": "-0*[1-9][0-9]*",
-}
-TYPES: Final = ("integer", "decimal", "float", "double", *_GREATEST, *_SIGNED)
+TYPES: Final = (*_INTEGERS, "decimal", "float", "double")
 """The local names of the types of numbers."""
 
 
@@ -86,44 +105,55 @@ def constant(term: Term) -> Scalar:
     return Scalar(literal(term), Type.TERM, term)
 
 
-def _matches(term: str, *forms: tuple[str, str]) -> str:
-    """Whether a term is a literal of one of some types, given with patterns of their lexical forms."""
+def _forms(*types: tuple[str, str]) -> str:
+    """A pattern of the literals of some types, given with patterns of their lexical forms."""
     # `..` is `^^`: of what may follow the closing quote, only that is followed by a bracket
     namespace = XSD.replace(".", "[.]")
-    patterns = "|".join(f'{form}"..<{namespace}{name}' for name, form in forms)
-    pattern = literal(f'^"({patterns})>$')
-    return f"({term} RLIKE {pattern})"
+    return "|".join(f'{form}"..<{namespace}{name}>' for name, form in types)
+
+
+_PATTERNS: Final = {
+    Type.INTEGER: _forms(*_INTEGERS.items()),
+    Type.DECIMAL: _forms(("decimal", _DECIMAL)),
+    Type.FLOAT: _forms(("float", _FLOATING)),
+    Type.DOUBLE: _forms(("double", _FLOATING)),
+}
+
+
+def _is(term: str, *types: Type) -> str:
+    pattern = "|".join(_PATTERNS[type] for type in types)
+    return f"({term} RLIKE {literal(f'^{chr(34)}({pattern})$')})"
+
+
+def has_type(term: str, *types: Type) -> str:
+    """SQL: whether a literal has one of some types, in whatever form; quicker than whether it is such a number."""
+    names = (name for type in types for name in (_INTEGERS if type is Type.INTEGER else (type.name.lower(),)))
+    return f"({term} RLIKE '#({'|'.join(names)})>$')"
 
 
 def is_integer(term: str) -> str:
     """SQL: whether it is an integer of xsd:integer or a type derived from it, within that type's range."""
-    unbounded, type = (("integer", _WHOLE), *_SIGNED.items()), xsd_type(term)
-    cases = " ".join(f"WHEN '{name}>' THEN {value}" for name, value in _GREATEST.items())
-
-    def within(greatest: str) -> str:
-        least = f"if(startswith({type}, 'unsigned'), 0, -{greatest} - 1)"
-        return f"coalesce(try_cast({digits(term)} AS DECIMAL(38,0)) BETWEEN {least} AND {greatest}, false)"
-
-    return case(
-        (_matches(term, *unbounded), "true"),
-        (_matches(term, *((name, _WHOLE) for name in _GREATEST)), within(f"CASE {type} {cases} END")),
-        otherwise="false",
-    )
+    return _is(term, Type.INTEGER)
 
 
 def is_decimal(term: str) -> str:
     """SQL: whether it is an xsd:decimal."""
-    return _matches(term, ("decimal", _DECIMAL))
+    return _is(term, Type.DECIMAL)
+
+
+def is_exact(term: str) -> str:
+    """SQL: whether it is an integer or a decimal."""
+    return _is(term, Type.INTEGER, Type.DECIMAL)
 
 
 def is_float(term: str) -> str:
     """SQL: whether it is an xsd:float."""
-    return _matches(term, ("float", _FLOATING))
+    return _is(term, Type.FLOAT)
 
 
 def is_double(term: str) -> str:
     """SQL: whether it is an xsd:double."""
-    return _matches(term, ("double", _FLOATING))
+    return _is(term, Type.DOUBLE)
 
 
 _TESTS: Final = {Type.INTEGER: is_integer, Type.DECIMAL: is_decimal, Type.FLOAT: is_float, Type.DOUBLE: is_double}
@@ -141,7 +171,7 @@ def rank(value: Scalar) -> str:
 def is_number(value: Scalar) -> str:
     """SQL: whether it is a number; NULL or false if not."""
     if value.type is Type.TERM:
-        return let(value.sql, lambda t: one_of(*(test(t) for test in _TESTS.values())))
+        return _is(value.sql, *NUMERIC)
     return f"({value.sql} IS NOT NULL)" if value.type in NUMERIC else "false"
 
 
@@ -203,19 +233,13 @@ class Operand:
         """A value whose SQL is a column, or whose type is known: that SQL is used more than once."""
         if value.type is Type.TERM:
             t = value.sql
-            exact = one_of(is_integer(t), is_decimal(t))
-            return cls(is_number(value), exact, is_float(t), is_double(t), digits(t))
+            return cls(is_number(value), is_exact(t), is_float(t), is_double(t), digits(t))
         exact, float, double = (
             "true" if value.type in types else "false"
             for types in ((Type.INTEGER, Type.DECIMAL), (Type.FLOAT,), (Type.DOUBLE,))
         )
         known = "true" if value.term is not None else is_number(value)
         return cls(known, exact, float, double, as_text(value))
-
-    @classmethod
-    def ranked(cls, rank: str, form: str) -> Operand:
-        """A number of which the `rank` is known."""
-        return cls("true", f"{rank} < 2", f"{rank} = 2", f"{rank} = 3", form)
 
 
 def compare(operator: str, left: Operand, right: Operand, otherwise: str = "NULL") -> str:
@@ -252,9 +276,7 @@ def _compare_floating(operator: str, x: str, y: str) -> str:
 
 def order_key(form: str) -> str:
     """SQL of text that orders integers and decimals, by SQL of their lexical forms, whose DOUBLE values are equal."""
-    magnitude = f"trim(LEADING '+-0' FROM {form})"
-    whole = f"substring_index({magnitude}, '.', 1)"
-    fraction = f"trim(TRAILING '0' FROM substring({magnitude}, length({whole}) + 2))"
-    positive = f"concat(lpad(length({whole}), 9, '0'), {whole}, '.', {fraction})"
+    plain = f"regexp_replace({form}, '^[+-]?0*([0-9]*)([.]([0-9]*?)0*)?$', '$1.$3')"
+    positive = f"concat(lpad(instr({plain}, '.'), 9, '0'), {plain})"
     negative = f"concat(translate({positive}, '0123456789', '9876543210'), '~')"
-    return case((f"startswith({form}, '-') AND {form} RLIKE '[1-9]'", negative), otherwise=positive)
+    return case((f"{form} RLIKE '^-.*[1-9]'", negative), otherwise=positive)

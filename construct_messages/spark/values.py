@@ -204,7 +204,7 @@ def escaped(term: str) -> str:
 
 def lexical_form(term: str) -> str:
     """The lexical form of a literal as raw text; NULL for another term."""
-    return let(term, lambda t: case((is_literal(t), _characters(t))))
+    return let(term, lambda t: case((is_literal(t), characters(t))))
 
 
 def digits(term: str) -> str:
@@ -214,11 +214,12 @@ def digits(term: str) -> str:
 
 def text_of(term: str) -> str:
     """The raw text of a string literal, simple or language-tagged; NULL for another term."""
-    return let(term, lambda t: case((is_string(t), _characters(t))))
+    return let(term, lambda t: case((is_string(t), characters(t))))
 
 
-def _characters(term: str) -> str:
-    # nearly all terms have no escapes, which their own column tells without a lambda
+def characters(term: str) -> str:
+    """The raw text between a literal's quotes; of no use for other terms."""
+    # nearly all terms have no escapes
     return case((f"contains({term}, {_BACKSLASH})", unescape(escaped(term))), otherwise=escaped(term))
 
 
@@ -260,27 +261,24 @@ _SHORT: Final = {'"': '"', "n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"
 _NO_CHARACTERS: Final = {"uFFFE": "\ufffe", "uFFFF": "\uffff"}
 # what canonical N-Triples writes as \u00XX: the control characters without a short escape
 _LONG: Final = sorted({*range(0x20), 0x7F} - {ord(char) for char in _SHORT.values()})
-# patterns of regular expressions
-_AT_TWO_BACKSLASHES: Final = literal(r"\\\\")
-_AT_UNICODE: Final = literal(r"\\u00")
+_BACKSLASH_HERE: Final = literal("\x01")
+_UNICODE_HERE: Final = literal("\x02")
+# a pattern of a regular expression
 _TO_ESCAPE: Final = literal(r'[\x00-\x1f\x7f"\\]')
 
 
 def unescape(escaped: str) -> str:
     r"""The raw text for the characters between the quotes of a canonical literal.
 
-    Text is split at `\\` first, so that no other escape can begin with the second half of one.
+    The text holds no control characters: two of them keep the places of `\\\\` and `\\u00`, so that no other escape can
+    begin with the second half of the one, and nothing that the other stands before is taken for it.
     """
-    part = "p"
+    text = f"replace(replace({escaped}, {_TWO_BACKSLASHES}, {_BACKSLASH_HERE}), {_UNICODE}, {_UNICODE_HERE})"
     for letter, char in (_SHORT | _NO_CHARACTERS).items():
-        part = f"replace({part}, {literal(chr(92) + letter)}, {literal(char)})"
+        text = f"replace({text}, {literal(chr(92) + letter)}, {literal(char)})"
+    text = f"replace({text}, {_BACKSLASH_HERE}, {_BACKSLASH})"
     char = "concat(chr(CAST(conv(substring(s, 1, 2), 16, 10) AS INT)), substring(s, 3))"
-    part = f"array_join(transform(split({part}, {_AT_UNICODE}), (s, i) -> if(i = 0, s, {char})), '')"
-
-    def decoded(e: str) -> str:
-        return f"array_join(transform(split({e}, {_AT_TWO_BACKSLASHES}), p -> {part}), {_BACKSLASH})"
-
-    return let(escaped, lambda e: case((f"contains({e}, {_BACKSLASH})", decoded(e)), otherwise=e))
+    return f"array_join(transform(split({text}, {_UNICODE_HERE}), (s, i) -> if(i = 0, s, {char})), '')"
 
 
 def escape(text: str) -> str:
@@ -341,7 +339,7 @@ def as_text(scalar: Scalar) -> str:
         case Type.DECIMAL:
             return let(sql, _decimal_text)
         case Type.FLOAT | Type.DOUBLE:
-            return let(sql, _floating_text)
+            return let(f"CAST({sql} AS STRING)", _floating_text)
 
 
 def _decimal_text(d: str) -> str:
@@ -352,23 +350,21 @@ def _decimal_text(d: str) -> str:
     return f"concat(if({d} < 0, '-', ''), {digits})"
 
 
-def _floating_text(d: str) -> str:
+def _floating_text(java: str) -> str:
     """Java's shortest decimal form, without its exponent."""
-
-    def plain(java: str) -> str:
-        digits = f"replace(substring_index({java}, 'E', 1), '.', '')"
-        exponent = f"CAST(substring_index({java}, 'E', -1) AS INT)"
-        large = f"concat(rpad({digits}, {exponent} + 1, '0'), '.', substring({digits}, {exponent} + 2))"
-        small = f"concat('0.', repeat('0', -1 - {exponent}), {digits})"
-        scientific = case((f"{exponent} < 0", small), otherwise=large)
-        notation = case((f"contains({java}, 'E')", scientific), otherwise=java)
-        return f"trim(TRAILING '.' FROM trim(TRAILING '0' FROM {notation}))"
-
+    digits = f"replace(substring_index(trim(LEADING '-' FROM {java}), 'E', 1), '.', '')"
+    exponent = f"CAST(substring_index({java}, 'E', -1) AS INT)"
+    large = f"concat(rpad({digits}, {exponent} + 1, '0'), '.', substring({digits}, {exponent} + 2))"
+    small = f"concat('0.', repeat('0', -1 - {exponent}), {digits})"
+    plain = case(
+        (f"NOT contains({java}, 'E')", f"trim(LEADING '-' FROM {java})"),
+        (f"contains({java}, 'E-')", small),
+        otherwise=large,
+    )
     # the sign of zero shows only in the text
-    negative = f"startswith(CAST({d} AS STRING), '-')"
-    magnitude = let(f"trim(LEADING '-' FROM CAST({d} AS STRING))", plain)
+    sign = f"if(startswith({java}, '-'), '-', '')"
     return case(
-        (f"isnan({d})", "'NaN'"),
-        (f"{d} IN (CAST('Infinity' AS DOUBLE), CAST('-Infinity' AS DOUBLE))", f"if({d} > 0, 'INF', '-INF')"),
-        (f"{d} IS NOT NULL", f"concat(if({negative}, '-', ''), {magnitude})"),
+        (f"{java} = 'NaN'", "'NaN'"),
+        (f"endswith({java}, 'Infinity')", f"concat({sign}, 'INF')"),
+        otherwise=f"concat({sign}, trim(TRAILING '.' FROM trim(TRAILING '0' FROM {plain})))",
     )
