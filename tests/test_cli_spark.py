@@ -162,7 +162,13 @@ def test_settings_belong_to_a_session_of_its_own(here: Here, monkeypatch: pytest
     arguments = ("spark", "load", "@dump.nt", "--output", "@table")
     done = here(*arguments, "--remote", "sc://127.0.0.1:1", "--master", "local[1]")
     assert (done.status, "--master and --conf" in done.errors) == (2, True)
+    done = here(*arguments, "--py-files", "construct_messages.whl")
+    assert (done.status, "hint: copy a wheel to a name that ends in .zip" in done.errors) == (2, True)
+    done = here(*arguments, "--py-files", "construct_messages.zip")
+    assert (done.status, "construct_messages.zip: there is no such file" in done.errors) == (2, True)
     monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+    done = here(*arguments, "--py-files", "construct_messages.zip")
+    assert (done.status, "give it to spark-submit" in done.errors) == (2, True)
     done = here(*arguments, "--conf", "spark.sql.shuffle.partitions=2")
     assert (done.status, "give them to spark-submit" in done.errors) == (2, True)
 

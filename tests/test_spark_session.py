@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +20,8 @@ from construct_messages.errors import (
     UsageError,
     ValueOutOfRange,
 )
-from construct_messages.spark.session import local_session, require, translated
+from construct_messages.spark import session
+from construct_messages.spark.session import local_session, remote_session, require, translated
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -66,6 +68,24 @@ def test_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SparkUnavailable, match="none on PATH"):
         local_session()
+
+
+def test_no_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "grpc", None)
+    with pytest.raises(SparkUnavailable, match="grpc not installed, and needed for Spark Connect") as caught:
+        remote_session("sc://127.0.0.1:15002")
+    assert caught.value.hint == "pip install 'construct-messages[connect]'"
+
+
+def test_no_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "_CONNECT_SECONDS", 1)
+    with socket.socket() as port:  # bound, but nobody listens
+        port.bind(("127.0.0.1", 0))
+        url = f"127.0.0.1:{port.getsockname()[1]}"
+        with pytest.raises(SparkUnavailable, match=f"no Spark Connect server answers at {url} for 1 s"):
+            remote_session(f"sc://{url}")
+    with pytest.raises(UsageError, match=r"http://127\.0\.0\.1 is no address of a Spark Connect server"):
+        remote_session("http://127.0.0.1")
 
 
 def test_no_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from construct_messages.cli.arguments import Commands, pairs
@@ -30,6 +31,9 @@ _STATUSES: Final = (
 )
 _SUBMITTED: Final = "PYSPARK_GATEWAY_PORT"
 """The environment variable by which spark-submit tells a program which session is its own."""
+
+_SHIPPED: Final = (".zip", ".py", ".egg", ".jar")
+"""The extensions of what Spark's workers import from; of other files it says nothing and imports nothing."""
 
 _FORMATS: Final = "|".join([*(format.extension for format in FORMATS), "MEDIA-TYPE"])
 _LABELS: Final = [syntax.label for syntax in SYNTAXES]
@@ -151,6 +155,9 @@ def _add_session(command: argparse.ArgumentParser) -> None:
     group.add_argument("--master", metavar="URL", help="where Spark runs; default: local[*], or as spark-submit says")
     group.add_argument("--remote", metavar="sc://HOST:PORT", help="a Spark Connect server to use instead")
     group.add_argument("--conf", metavar="NAME=VALUE", action="append", default=[], help="a setting of a new session")
+    group.add_argument(
+        "--py-files", metavar="FILE", action="append", default=[], help="for Spark's workers: this package, as a .zip"
+    )
     group.add_argument("--quiet", action="store_true", help="no progress and no summary")
     group.add_argument("--debug", action="store_true", help="show where in the program an error arose")
 
@@ -320,9 +327,13 @@ def _job(options: argparse.Namespace) -> Iterator[_Job]:
     """The session that the options name, until the block ends, and then the summary."""
     started = time.monotonic()
     spark, is_own = _session(options)
+    from construct_messages.spark.session import translated
+
     job = _Job(spark, started)
     try:
-        with _failures():
+        with _failures(), translated():
+            if options.py_files:
+                spark.addArtifacts(*options.py_files, pyfile=True)
             yield job
     finally:
         if is_own:
@@ -333,7 +344,7 @@ def _job(options: argparse.Namespace) -> Iterator[_Job]:
 
 def _session(options: argparse.Namespace) -> tuple[SparkSession, bool]:
     """A session, and whether it is this program's own."""
-    from construct_messages.spark.session import local_session, require
+    from construct_messages.spark.session import local_session, remote_session, require
 
     settings = pairs("--conf", options.conf, "NAME=VALUE")
     submitted = _SUBMITTED in os.environ
@@ -342,11 +353,15 @@ def _session(options: argparse.Namespace) -> tuple[SparkSession, bool]:
             "--master and --conf are for a session of this program's own",
             hint="give them to spark-submit, or to the server that --remote names",
         )
-    require(java=not options.remote)
+    if submitted and options.py_files:
+        raise UsageError("--py-files is spark-submit's own here", hint="give it to spark-submit, before the program")
+    for file in options.py_files:
+        _check_shipped(file)
+    if options.remote:
+        return remote_session(options.remote), True
+    require()
     from pyspark.sql import SparkSession
 
-    if options.remote:
-        return SparkSession.builder.remote(options.remote).getOrCreate(), True
     if submitted:
         return SparkSession.builder.getOrCreate(), False
     if (active := SparkSession.getActiveSession()) is not None:
@@ -354,6 +369,17 @@ def _session(options: argparse.Namespace) -> tuple[SparkSession, bool]:
     shown = sys.stderr.isatty() and not options.quiet
     own = {"spark.ui.showConsoleProgress": str(shown).lower()} | ({} if options.debug else {"spark.log.level": "FATAL"})
     return local_session(options.master or "local[*]", own | settings), True
+
+
+def _check_shipped(file: str) -> None:
+    path = Path(file)
+    if path.suffix not in _SHIPPED:
+        raise UsageError(
+            f"--py-files {file}: Spark's workers import from {', '.join(_SHIPPED)} only",
+            hint="copy a wheel to a name that ends in .zip",
+        )
+    if not path.is_file():
+        raise UsageError(f"--py-files {file}: there is no such file here")
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _OLDEST_JAVA: Final = 17
 _INSTALL: Final = "pip install 'construct-messages[spark]'"
+_INSTALL_CONNECT: Final = "pip install 'construct-messages[connect]'"
 _INSTALL_JAVA: Final = (
     f"install Java {_OLDEST_JAVA} or later (Debian: apt-get install openjdk-17-jre-headless) and set JAVA_HOME, "
     "or use a Spark Connect server (--remote), which needs no Java here"
@@ -42,6 +43,9 @@ _INSTALL_JAVA: Final = (
 # A merge join holds what one row is joined with: by Spark's default all of it on the heap, however much that is; so,
 # what is more than this many rows goes to disk when memory runs short.
 _BOUNDED: Final = {"spark.sql.sortMergeJoinExec.buffer.in.memory.threshold": "4096"}
+
+
+_CONNECT_SECONDS: Final = 10
 
 
 def require(*, java: bool = True) -> None:
@@ -53,10 +57,14 @@ def require(*, java: bool = True) -> None:
     Raises:
         SparkUnavailable: pyspark or Java is missing or too old; the hint says how to install it.
     """
-    if missing := [name for name in ("pyspark", "pyarrow", "pandas") if find_spec(name) is None]:
-        raise SparkUnavailable(f"{' and '.join(missing)} not installed, and needed for Spark", hint=_INSTALL)
+    _require_modules(("pyspark", "pyarrow", "pandas"), "Spark", _INSTALL)
     if java:
         _require_java()
+
+
+def _require_modules(names: Sequence[str], use: str, install: str) -> None:
+    if missing := [name for name in names if find_spec(name) is None]:
+        raise SparkUnavailable(f"{' and '.join(missing)} not installed, and needed for {use}", hint=install)
 
 
 def _require_java() -> None:
@@ -111,6 +119,41 @@ def local_session(master: str = "local[*]", settings: Mapping[str, str] | None =
     return builder.getOrCreate()
 
 
+def remote_session(url: str) -> SparkSession:
+    """A session of a Spark Connect server.
+
+    Args:
+        url: `sc://HOST:PORT`, perhaps with `/;` and parameters, as Spark's client takes it.
+
+    Raises:
+        SparkUnavailable: what the client needs is not installed, or no server answers.
+        UsageError: a URL that is none of a server.
+    """
+    require(java=False)
+    _require_modules(("grpc", "grpc_status"), "Spark Connect", _INSTALL_CONNECT)
+    import grpc  # type: ignore[import-untyped]  # grpc has no types
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+    from pyspark.sql.connect.client import DefaultChannelBuilder
+
+    try:
+        server = DefaultChannelBuilder(url)
+    except PySparkException as error:
+        raise UsageError(
+            f"{url} is no address of a Spark Connect server: {error.getMessage()}", hint="write sc://HOST:PORT"
+        ) from error
+    # the client itself would go on trying for ten minutes, and could not be stopped
+    with server.toChannel() as channel:
+        try:
+            grpc.channel_ready_future(channel).result(_CONNECT_SECONDS)
+        except grpc.FutureTimeoutError as error:
+            raise SparkUnavailable(
+                f"no Spark Connect server answers at {server.endpoint} for {_CONNECT_SECONDS} s",
+                hint="check the address, and that the server (start-connect-server.sh) runs",
+            ) from error
+    return SparkSession.builder.remote(url).getOrCreate()
+
+
 @contextmanager
 def translated() -> Iterator[None]:
     """What an action on a DataFrame raises, as an error of this package where it is one.
@@ -162,6 +205,13 @@ _MENDABLE: Final[tuple[tuple[re.Pattern[str], Callable[[str], ConstructMessagesE
     (
         re.compile(r"\[FAILED_READ_FILE[.\w]*\] Encountered error while reading file (.*?)\. "),
         lambda file: QuadsError(f"{file} cannot be read", hint="check that it is whole, and packed as its name says"),
+    ),
+    (
+        re.compile(r"ModuleNotFoundError: No module named '([^']+)'"),
+        lambda module: SparkUnavailable(
+            f"Spark's Python workers have no module {module}",
+            hint="ship this package to them by --py-files, as a .zip, and install what it needs where they run",
+        ),
     ),
     (
         re.compile(r"No FileSystem for scheme \"([^\"]+)\"|Class org\.apache\.hadoop\.fs\.(\w+)\.\w+ not found"),
