@@ -1,6 +1,6 @@
 PYTHON ?= python
 
-.PHONY: check check-spark lint fuzz fuzz-logs bench load
+.PHONY: check lint fuzz fuzz-logs bench load
 
 check: lint
 	$(PYTHON) -m pytest -q -n 2
@@ -10,10 +10,6 @@ lint:
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m mypy
 	$(PYTHON) -m pytest -q tests/test_layers.py
-
-# every case on Spark too, of which the other runs take one in thirty
-check-spark:
-	$(PYTHON) -m pytest -q -n 2 --spark all
 
 # the property tests at length: twenty times the examples
 fuzz:

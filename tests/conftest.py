@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, ExitStack
 from functools import partial
@@ -42,31 +41,6 @@ def shared_path(name: str) -> Path:
     if not path.exists():
         absent(f"{name} is absent: set CONSTRUCT_MESSAGES_SUITES to the folder that holds it")
     return path
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--spark",
-        choices=("some", "all"),
-        default="some",
-        help="what to run on Spark: of each test every thirtieth case, or all of them (an hour on two cores)",
-    )
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """A case on Spark takes about a second, and there are well over a thousand."""
-    if config.getoption("--spark") == "all":
-        return
-    seen: Counter[str] = Counter()
-    left_out = []
-    for item in list(items):
-        if "spark" in getattr(item, "fixturenames", ()):
-            name = item.nodeid.partition("[")[0]
-            if seen[name] % 30:
-                left_out.append(item)
-                items.remove(item)
-            seen[name] += 1
-    config.hook.pytest_deselected(items=left_out)
 
 
 @pytest.fixture

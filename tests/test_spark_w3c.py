@@ -26,7 +26,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         except (pytest.skip.Exception, pytest.fail.Exception):
             found = []
         if metafunc.function.__name__ == "test_as_spark_comes":
-            found = found[::25]
+            found = found[::50]
         metafunc.parametrize("case", found, ids=lambda case: case.name)
 
 
