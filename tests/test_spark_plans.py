@@ -1,0 +1,301 @@
+"""What Spark plans for queries: nothing in Python, no products that were not asked for, nothing fetched on the way.
+
+Asked are the queries of the benchmarks, of `queries/`, of the shared cases, and those of the W3C's suites. A query
+asks for a product where groups of patterns that it joins share no variable, or where BIND gives a variable one term
+for the group; that is told from its plan.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields, is_dataclass
+from pathlib import Path as File
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from benchmarks.spark_data import QUERY
+from construct_messages.query.rewrite import ConstructQuery, query_form
+from construct_messages.spark.algebra import (
+    Bgp,
+    Constant,
+    Exists,
+    Extend,
+    Join,
+    LeftJoin,
+    Node,
+    Path,
+    Plan,
+    Unit,
+    Vars,
+)
+from construct_messages.spark.correlation import expressions_of, parts
+from construct_messages.spark.optimize import optimize
+from construct_messages.spark.plan import plan
+from construct_messages.terms import iri, literal
+from tests.conftest import shared_path
+from tests.construct_cases import CASES, DECLARED
+from tests.spark_w3c import NOW, REFUSED
+from tests.test_engines import SPARK
+from tests.w3c_queries import Case, cases
+
+pytest.importorskip("pyspark")
+
+from pyspark.sql import functions as F
+
+from construct_messages.spark.construct import construct_messages
+from construct_messages.spark.relations import Options, evaluate
+from construct_messages.spark.table import QuadTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+PRODUCTS = {"BroadcastNestedLoopJoin", "CartesianProduct"}
+P, Q = iri("http://example.org/p"), iri("http://example.org/q")
+
+
+@pytest.fixture(scope="module")
+def session(spark: SparkSession) -> SparkSession:
+    """Plans as for much data: nothing is known to be small."""
+    session = spark.newSession()
+    session.conf.set("spark.sql.adaptive.enabled", "false")
+    session.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
+    session.conf.set("spark.sql.codegen.wholeStage", "false")
+    session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+    session.conf.set("spark.sql.shuffle.partitions", "1")
+    return session
+
+
+@pytest.fixture(scope="module")
+def table(session: SparkSession) -> QuadTable:
+    """A chain of links, here and in a graph."""
+    links = [(iri(f"urn:{number}"), predicate, iri(f"urn:{number + 1}")) for number in range(8) for predicate in (P, Q)]
+    quads = [(*link, graph) for link in links for graph in (None, iri("urn:g"))] + [(P, P, literal("1"), None)]
+    schema = "subject STRING, predicate STRING, object STRING, graph STRING"
+    return QuadTable.of(session.createDataFrame(quads, schema).coalesce(1))
+
+
+# --- what a query asks for ------------------------------------------------------------------------------------------
+
+
+def asks_for_product(node: Node) -> bool:
+    """Whether a part of a query joins groups of patterns that share no variable."""
+    match node:
+        case Bgp() | Join():
+            operands = list(_joined(node))
+            if len(_connected(part.possible for part in operands)) > 1 or any(map(_is_constant, operands)):
+                return True
+        case LeftJoin(left, right) if not left.possible & right.possible:
+            return True
+    scope = frozenset().union(*(part.possible for part in parts(node)))
+    bodies = list(_bodies(expressions_of(node)))
+    return (
+        any(not body.possible & scope for body in bodies)
+        or any(map(asks_for_product, bodies))
+        or any(map(asks_for_product, parts(node)))
+    )
+
+
+def _joined(node: Node) -> Iterator[Node]:
+    match node:
+        case Join(left, right):
+            yield from _joined(left)
+            yield from _joined(right)
+        case Bgp(patterns):
+            yield from (Bgp((pattern,)) for pattern in patterns)
+        case Unit():
+            return
+        case _:
+            yield node
+
+
+def _is_constant(node: Node) -> bool:
+    """Whether it is one solution that the query itself tells: Spark filters by it, which leaves a product with one."""
+    return isinstance(node, Extend) and isinstance(node.expression, Constant) and isinstance(node.pattern, Unit)
+
+
+def _connected(groups: Iterable[Vars]) -> list[Vars]:
+    """The variables of some patterns, those of patterns that share one together."""
+    found: list[Vars] = []
+    for group in groups:
+        apart = [other for other in found if not other & group]
+        found = [*apart, group.union(*(other for other in found if other & group))]
+    return found
+
+
+def _bodies(value: object) -> Iterator[Node]:
+    """The bodies of EXISTS in expressions."""
+    if isinstance(value, Exists):
+        yield value.pattern
+    elif isinstance(value, tuple):
+        for member in value:
+            yield from _bodies(member)
+    elif is_dataclass(value):
+        for part in fields(value):
+            yield from _bodies(getattr(value, part.name))
+
+
+def has_path(value: object) -> bool:
+    """Whether there is a property path anywhere, also in EXISTS."""
+    if isinstance(value, Path):
+        return True
+    if isinstance(value, tuple):
+        return any(map(has_path, value))
+    return is_dataclass(value) and any(has_path(getattr(value, part.name)) for part in fields(value))
+
+
+@pytest.mark.parametrize(
+    ("text", "product"),
+    [
+        ("{ ?x <urn:p> ?y . ?y <urn:q> ?z }", False),
+        ("{ ?x <urn:p> ?y . ?z <urn:p> ?w }", True),
+        ("{ ?x <urn:p> ?y . ?z <urn:p> ?w . ?y <urn:p> ?w }", False),
+        ("{ ?x <urn:p> ?y . <urn:a> <urn:p> <urn:b> }", True),
+        ("{ ?x <urn:p> ?y OPTIONAL { ?z <urn:p> ?w } }", True),
+        ("{ ?x <urn:p> ?y OPTIONAL { ?y <urn:p> ?w } }", False),
+        ("{ ?x <urn:p> ?y MINUS { ?z <urn:p> ?w } }", False),
+        ("{ { ?x <urn:p> ?y } UNION { ?x <urn:p> ?y . ?z <urn:p> ?w } }", True),
+        ("{ ?x <urn:p> ?y FILTER EXISTS { ?x <urn:p> ?z } }", False),
+        ("{ ?x <urn:p> ?y FILTER(?x = ?y || EXISTS { ?w <urn:p> ?z }) }", True),
+        ("{ ?x <urn:p> ?y VALUES ?y { 1 } }", False),
+        ("{ ?x <urn:p> ?y VALUES ?z { 1 } }", True),
+        ("{ BIND(<urn:a> AS ?x) ?x <urn:p> ?y }", True),
+        ("{ BIND(IRI('urn:a') AS ?x) ?x <urn:p> ?y }", False),
+    ],
+)
+def test_what_asks_for_a_product(text: str, product: bool) -> None:
+    assert asks_for_product(plan(f"SELECT * {text}", now=NOW).pattern) is product
+
+
+# --- what Spark does ------------------------------------------------------------------------------------------------
+
+
+def operators(executed: str) -> set[str]:
+    """The names of the operators in the text of a plan."""
+    return set(re.findall(r"^[\s:+|*()\d-]*([A-Z]\w+)", executed, re.MULTILINE))
+
+
+def executed(frame: DataFrame) -> str:
+    return str(frame._jdf.queryExecution().executedPlan().toString())  # type: ignore[operator]  # Java's
+
+
+class Actions:
+    """What a session executes from now on."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self._store: Any = session._jsparkSession.sharedState().statusStore()
+        self._seen = self._store.executionsCount()
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        """The methods of Spark's that were called, and the plans that they executed."""
+        found = self._store.executionsList(self._seen, 1000)
+        for index in range(found.size()):
+            execution = found.apply(index)
+            method = re.search(r"\.Dataset\.(\w+)\(", execution.details())
+            yield method[1] if method else execution.details(), execution.physicalPlanDescription()
+
+
+def check(session: SparkSession, asked: Plan, make: Callable[[], DataFrame]) -> None:
+    """That what is executed to make a frame, and what the frame would execute, is as it should be."""
+    actions = Actions(session)
+    frame = make()
+    product, path = asks_for_product(asked.pattern), has_path(asked.pattern)
+    for method, description in [*actions, ("", executed(frame))]:
+        found = operators(description)
+        assert found, description
+        assert not {name for name in found if re.search("Python|InPandas|InArrow", name)}, description
+        assert product or not found & PRODUCTS, description
+        # a checkpoint stays on the executors
+        assert method in ("", "localCheckpoint") or (path and _counts(method, description)), (method, description)
+
+
+def _counts(method: str, description: str) -> bool:
+    """Whether an action fetches one row of counts."""
+    return method in ("count", "collectToPython") and re.search(r"^Keys: \[\]$", description, re.MULTILINE) is not None
+
+
+def check_messages(session: SparkSession, table: QuadTable, text: str, **options: Any) -> None:
+    found = construct_messages(text, table, allow_full_closure=True, **options)
+    check(session, found.plan, lambda: found.frame)
+
+
+def test_plans_of_own_queries(session: SparkSession, table: QuadTable) -> None:
+    queries = sorted((File(__file__).parents[1] / "queries").glob("*.rq"))
+    assert queries
+    for text in (QUERY, *(query.read_text(encoding="utf-8") for query in queries)):
+        check_messages(session, table, text)
+
+
+def test_plans_of_shared_cases(session: SparkSession, table: QuadTable) -> None:
+    """Those that have an answer here, one for each WHERE."""
+    asked = {
+        case.query.partition("WHERE")[2]: case
+        for case in CASES
+        if not case.fails and "spark" not in case.differs and case.options.keys() <= SPARK
+    }
+    assert len(asked) > 30
+    for case in asked.values():
+        check_messages(session, table, DECLARED + case.query, **case.options)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "case" in metafunc.fixturenames:
+        try:
+            found = cases(shared_path("suites/w3c/sparql"))
+        except (pytest.skip.Exception, pytest.fail.Exception):
+            found = []
+        metafunc.parametrize("case", [one for one in found if one.name not in REFUSED], ids=lambda one: one.name)
+
+
+def test_plans_of_the_evaluation_tests(session: SparkSession, table: QuadTable, case: Case) -> None:
+    construct = query_form(case.text) == "CONSTRUCT"
+    select = ConstructQuery.parse(case.text, base=case.base).select if construct else case.text
+    asked = optimize(plan(select, base=case.base, now=NOW), table.statistics)
+    check(session, asked, lambda: evaluate(asked, table, Options(allow_full_closure=True)))
+
+
+# --- the checks themselves ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("where", "operator"),
+    [
+        ("?x <urn:p> ?y . ?z <urn:p> ?w", "CartesianProduct"),
+        ("?x <urn:p> ?y OPTIONAL { ?z <urn:p> ?w }", "BroadcastNestedLoopJoin"),
+        ("?x <urn:p> ?y FILTER(EXISTS { ?z <urn:p> ?w })", "BroadcastNestedLoopJoin"),
+        ("?x <urn:p> ?y . ?y <urn:p> ?z", "SortMergeJoin"),
+    ],
+)
+def test_operators_are_found(table: QuadTable, where: str, operator: str) -> None:
+    asked = plan(f"SELECT * {{ {where} }}", now=NOW)
+    assert operator in operators(executed(evaluate(asked, table)))
+
+
+def test_python_is_found(table: QuadTable) -> None:
+    udf = F.udf(lambda term: term, "string")
+    assert operators(executed(table.frame.select(udf("subject")))) & {"ArrowEvalPython", "BatchEvalPython"}
+
+
+def test_what_is_fetched_is_found(session: SparkSession, table: QuadTable) -> None:
+    """A path of many links counts, also links before it doubles them; what is collected is told apart."""
+    asked = plan(f"SELECT * {{ <urn:0> {P}+ ?x }}", now=NOW)
+    actions = Actions(session)
+    frame = evaluate(asked, table)
+    methods = {method for method, description in actions if method == "localCheckpoint" or _counts(method, description)}
+    assert methods == {method for method, _ in actions} == {"localCheckpoint", "count", "collectToPython"}
+    actions = Actions(session)
+    frame.collect()
+    ((method, description),) = actions
+    assert method == "collectToPython"
+    assert not _counts(method, description)
+    with pytest.raises(AssertionError):
+        check(session, asked, lambda: [frame.collect(), frame][1])
+
+
+def test_no_job_runs_before_an_action(spark: SparkSession, table: QuadTable) -> None:
+    spark.sparkContext.setJobGroup("before an action", "")
+    found = construct_messages(QUERY, table)
+    assert found.frame.columns == ["message"]
+    assert found.solutions().columns
+    assert not spark.sparkContext.statusTracker().getJobIdsForGroup("before an action")
