@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,8 +17,9 @@ import sysconfig
 import time
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyoxigraph as ox
 import pytest
@@ -29,9 +31,11 @@ from tests.commands import Done
 from tests.conftest import absent
 from tests.test_docs import BLOCKS, ROOT, SPARK
 
-QUERY = ROOT / "queries" / "companies.rq"
-DATA = ROOT / "queries" / "data" / "companies.ttl"
+QUERIES = ROOT / "queries"
+DATA = QUERIES / "data" / "companies.ttl"
+COMPANIES, COUNTRIES = QUERIES / "companies.rq", QUERIES / "countries-by-graph.rq"
 SECONDS = 300
+BASH = shutil.which("bash") or "bash"
 # small and soon ready: what is tested is what comes to where, and not how fast
 QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 SETTINGS = {
@@ -39,6 +43,9 @@ SETTINGS = {
     "spark.driver.extraJavaOptions": QUICK,
     "spark.executor.extraJavaOptions": QUICK,
     "spark.log.level": "WARN",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.codegen.wholeStage": "false",
     "spark.sql.shuffle.partitions": "1",
     "spark.ui.enabled": "false",
 }
@@ -60,11 +67,21 @@ class Cluster(NamedTuple):
         return self.place / "spark"
 
     def run(self, *command: str | Path, java: bool = True) -> Done:
-        """A program in a process of its own."""
-        done = subprocess.run(
-            command, cwd=self.place, env=self.environment(java), capture_output=True, text=True, timeout=SECONDS
+        """A program in a process of its own; what it has started ends with it."""
+        process = subprocess.Popen(
+            command,
+            cwd=self.place,
+            env=self.environment(java),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
         )
-        return Done(done.returncode, done.stdout, done.stderr)
+        try:
+            log, errors = process.communicate(timeout=SECONDS)
+        finally:
+            end(process)
+        return Done(process.returncode, log, errors)
 
     def environment(self, java: bool = True) -> dict[str, str]:
         """Variables of a process: the client's programs and Spark's before others; without Java, none but those."""
@@ -73,6 +90,13 @@ class Cluster(NamedTuple):
         kept = {name: os.environ[name] for name in ("HOME", "JAVA_HOME", "TMPDIR") if name in os.environ and java}
         own = {"PATH": os.pathsep.join(map(str, paths)), "SPARK_LOG_DIR": str(self.place / "log")}
         return kept | own | {name: str(value) for name, value in spark.items()}
+
+
+def end(process: subprocess.Popen[Any]) -> None:
+    """Kills a process and those of its group; Python workers have groups of their own, but end with their Java."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait(SECONDS)
 
 
 def page(word: str) -> str:
@@ -102,7 +126,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Cluster:
     import pyspark  # what is missing has been told
 
     place = tmp_path_factory.mktemp("cluster")
-    (place / "query.rq").write_bytes(QUERY.read_bytes())
     (place / "dump.ttl").write_bytes(DATA.read_bytes())
     # Spark keeps its cluster's files in its own folder, which is the installed one's but for that
     (place / "spark").mkdir()
@@ -112,13 +135,15 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Cluster:
     # the wheel of the checkout, without the network
     build = page("pip wheel").replace("pip", f"{shlex.quote(sys.executable)} -m pip --no-input", 1)
     build = build.replace("construct-messages", f"--no-index --no-build-isolation {shlex.quote(str(ROOT))}", 1)
-    subprocess.run(["bash", "-euc", build], cwd=place, check=True, capture_output=True, timeout=SECONDS)
+    made = Cluster(place, place / "client" / "bin", place / "workers" / "bin" / "python")
+    done = made.run(BASH, "-euc", build)
+    assert done.status == 0, done.errors
 
     environment(place / "workers")
     site = environment(place / "client")
     with zipfile.ZipFile(place / "construct_messages.zip") as wheel:
         wheel.extractall(site)
-    return Cluster(place, place / "client" / "bin", place / "workers" / "bin" / "python")
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -139,8 +164,7 @@ def connect(cluster: Cluster) -> Iterator[str]:
     try:
         yield f"sc://{_told(process, Path(log.name), r'Spark Connect server started at: (127.0.0.1:[0-9]+)')}"
     finally:
-        os.killpg(process.pid, signal.SIGKILL)  # the script, Java, and Java's Python workers
-        process.wait(SECONDS)
+        end(process)
 
 
 def _told(process: subprocess.Popen[bytes], log: Path, pattern: str) -> str:
@@ -158,22 +182,25 @@ def test_workers_have_no_package(cluster: Cluster) -> None:
     assert done.errors.endswith("ModuleNotFoundError: No module named 'construct_messages'\n")
 
 
-def embedded() -> list[list[str]]:
-    return [sorted(map(str, message)) for message in construct_messages(QUERY.read_text(), DATA)]
+def local(command: str, cluster: Cluster, query: Path, output: str) -> str:
+    """A command of the page, with the test's files."""
+    for name, path in {
+        "query.rq": query,
+        "s3a://bucket/messages": cluster.place / output,
+        "s3a://bucket": cluster.place,
+    }.items():
+        assert name in command
+        command = command.replace(name, str(path))
+    return re.sub(r"^construct-messages ", "python -m construct_messages ", command)
 
 
-def written(folder: Path, here: Callable[..., Done]) -> list[list[str]]:
-    """The messages of the logs in a folder, which are valid."""
+def check(folder: Path, query: Path, here: Callable[..., Done]) -> str:
+    """The logs in a folder are valid, and their messages the embedded path's; what the summary should say."""
     parts = sorted(folder.glob("[!._]*"))
     assert here("validate", *map(str, parts)).status == 0
-    return [sorted(map(str, message)) for part in parts for message in read_log(part)]
-
-
-def local(command: str, cluster: Cluster, output: str) -> str:
-    """A command of the page, with the test's files."""
-    command = command.replace("s3a://bucket/messages", str(cluster.place / output))
-    command = command.replace("s3a://bucket", str(cluster.place))
-    return re.sub(r"^construct-messages ", "python -m construct_messages ", command)
+    expected = [sorted(map(str, message)) for message in construct_messages(query.read_text(), DATA)]
+    assert [sorted(map(str, message)) for part in parts for message in read_log(part)] == expected
+    return f"{len(expected)} messages, {sum(map(len, expected))} quads (session "
 
 
 # In front of the page's program: where a worker has the package from, told by a job of the same session.
@@ -195,51 +222,48 @@ print(*(place for (place,) in spark.range(0, 1, 1, 1).mapInArrow(places, "place 
 
 def test_submitted_to_executors(cluster: Cluster, here: Callable[..., Done]) -> None:
     program, submit = page("spark-submit").split("\n", 1)
-    assert cluster.run("bash", "-euc", program) == Done(0, "", "")
+    assert cluster.run(BASH, "-euc", program) == Done(0, "", "")
     (cluster.place / "messages.py").write_text(PLACES + (cluster.place / "messages.py").read_text())
 
     submit = submit.replace("yarn", shlex.join(["local-cluster[1,1,1024]", *CONF]))
-    done = cluster.run("bash", "-euc", local(submit, cluster, "submitted"))
+    done = cluster.run(BASH, "-euc", local(submit, cluster, COMPANIES, "submitted"))
     assert done.status == 0, done.errors
-    # Spark gives a program one output for both
-    place, summary = done.log.splitlines()
-    assert summary.startswith("5 messages, 25 quads (session ")
+    place, summary = done.log.splitlines()  # to a program Spark gives one output for both
+    assert summary.startswith(check(cluster.place / "submitted", COMPANIES, here))
     folder, file = place.split("/construct_messages.zip/")
     assert re.fullmatch(rf"{re.escape(str(cluster.home))}/work/app-[^/]+/0", folder)
     assert file == "construct_messages/__init__.py"
-    assert written(cluster.place / "submitted", here) == embedded()
 
 
 def test_a_session_with_shipped_files(cluster: Cluster, here: Callable[..., Done]) -> None:
-    command = local(page("--master spark://"), cluster, "own")
-    command = command.replace("spark://host:7077", shlex.join(["local[1]", *CONF]))
-    done = cluster.run("bash", "-euc", command)
+    command = local(page("--master spark://"), cluster, COUNTRIES, "own")
+    done = cluster.run(BASH, "-euc", command.replace("spark://host:7077", shlex.join(["local[1]", *CONF])))
     assert (done.status, done.log) == (0, ""), done.errors
-    assert "\n5 messages, 25 quads (session " in f"\n{done.errors}"
-    assert written(cluster.place / "own", here) == embedded()
+    assert check(cluster.place / "own", COUNTRIES, here) in done.errors
 
 
 def test_connect(cluster: Cluster, connect: str, here: Callable[..., Done]) -> None:
-    command = local(page("sc://"), cluster, "connected").replace("sc://host:15002", connect)
-    done = cluster.run("/bin/bash", "-euc", command, java=False)
+    command = local(page("sc://"), cluster, COUNTRIES, "connected").replace("sc://host:15002", connect)
+    done = cluster.run(BASH, "-euc", command, java=False)
     assert (done.status, done.log) == (0, ""), done.errors
-    assert re.match(r"5 messages, 25 quads \(session ", done.errors)
-    assert written(cluster.place / "connected", here) == embedded()
+    assert done.errors.startswith(check(cluster.place / "connected", COUNTRIES, here))
+
+
+def test_connect_without_shipped_files(cluster: Cluster, connect: str, here: Callable[..., Done]) -> None:
+    command = local(page("sc://"), cluster, COMPANIES, "unshipped").replace("sc://host:15002", connect)
+    command = re.sub(r"--py-files \S+", "", command)
+    done = cluster.run(BASH, "-euc", command, java=False)
+    assert done == (
+        2,
+        "",
+        "error: Spark's Python workers have no module construct_messages\n"
+        "hint: ship this package to them by --py-files, as a .zip, and install what it needs where they run\n",
+    )
+    assert not (cluster.place / "unshipped").exists()
 
     # what a query of lines makes into lines needs no workers
     (cluster.place / "dump.nt").write_text("".join(f"{quad.triple} .\n" for quad in ox.parse(path=DATA)))
-    command = command.replace("dump.ttl", "dump.nt").replace("connected", "lines").replace("trig", "nq")
-    done = cluster.run("/bin/bash", "-euc", re.sub(r"--py-files \S+", "", command), java=False)
+    command = command.replace("dump.ttl", "dump.nt").replace("trig", "nq")
+    done = cluster.run(BASH, "-euc", command, java=False)
     assert (done.status, done.log) == (0, ""), done.errors
-    assert written(cluster.place / "lines", here) == embedded()
-
-
-def test_connect_without_shipped_files(cluster: Cluster, connect: str) -> None:
-    command = local(page("sc://"), cluster, "never").replace("sc://host:15002", connect)
-    done = cluster.run("/bin/bash", "-euc", re.sub(r"--py-files \S+", "", command), java=False)
-    assert (done.status, done.log) == (2, "")
-    assert done.errors == (
-        "error: Spark's Python workers have no module construct_messages\n"
-        "hint: ship this package to them by --py-files, as a .zip, and install what it needs where they run\n"
-    )
-    assert not (cluster.place / "never").exists()
+    assert done.errors.startswith(check(cluster.place / "unshipped", COMPANIES, here))
