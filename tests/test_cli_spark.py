@@ -1,4 +1,7 @@
-"""`construct-messages spark`: what the commands write, report and refuse, and the page that shows them."""
+"""`construct-messages spark`: what the commands write, report and refuse, and the page that shows them.
+
+Under spark-submit, on a cluster and over Spark Connect: tests/test_spark_cluster.py.
+"""
 
 from __future__ import annotations
 
@@ -206,16 +209,6 @@ def test_a_session_of_its_own() -> None:
     done = run(sys.executable, "-m", "construct_messages", *arguments, *LOCAL, PYTHONPATH=str(ROOT))
     assert (done.returncode, done.stdout) == (0, "")
     assert re.search(r"^2 messages, 2 quads \(session", done.stderr, re.MULTILINE)
-    assert Path("log.nq").read_text(encoding="utf-8") == LOG
-
-
-@pytest.mark.usefixtures("place", "spark")
-def test_under_spark_submit() -> None:
-    Path("program.py").write_text("from construct_messages.cli import main\nraise SystemExit(main())\n")
-    submit = str(Path(sys.executable).with_name("spark-submit"))
-    arguments = ("spark", "run", "--query", PLAIN, "--quads", "dump.nt", "--output", "log.nq", "--quiet")
-    done = run(submit, *LOCAL, "program.py", *arguments, PYTHONPATH=str(ROOT), PYSPARK_PYTHON=sys.executable)
-    assert (done.returncode, done.stdout) == (0, "")
     assert Path("log.nq").read_text(encoding="utf-8") == LOG
 
 
