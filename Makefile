@@ -1,6 +1,6 @@
 PYTHON ?= python
 
-.PHONY: check lint fuzz fuzz-logs bench load
+.PHONY: check lint fuzz fuzz-logs fuzz-spark bench load
 
 check: lint
 	$(PYTHON) -m pytest -q -n 2
@@ -18,6 +18,10 @@ fuzz:
 # 100,000 broken logs for every decoder
 fuzz-logs:
 	$(PYTHON) -m benchmarks.log_fuzz
+
+# thousands of random queries on Spark, beside pyoxigraph and the embedded path: an hour or two
+fuzz-spark:
+	$(PYTHON) -m pytest -q -s -n 0 --hypothesis-profile=thousands tests/test_spark_random.py
 
 bench:
 	$(PYTHON) -m benchmarks.embedded

@@ -137,7 +137,7 @@ def test_solutions_are_those_of_pyoxigraph(session: SparkSession) -> None:
         answer = Answer(planned.variables, tuple(tuple(Term(value or "") for value in one) for one in found))
         assert agree(answer, wanted), (query.text, [str(quad) for quad in quads], answer, wanted)
 
-    ask(4, question)
+    ask(6, question)
 
 
 def test_messages_are_those_of_the_embedded_path(session: SparkSession) -> None:
@@ -157,7 +157,7 @@ def test_messages_are_those_of_the_embedded_path(session: SparkSession) -> None:
         found = read_log(log.encode(), "nq", messages="rdfm")
         assert comparable(found) == comparable(wanted), (text, options, [str(quad) for quad in quads])
 
-    ask(8, question)
+    ask(16, question)
 
 
 def comparable(messages: Iterable[Message]) -> Counter[frozenset[tuple[str, ...]]]:
