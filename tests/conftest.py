@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # what an example takes says nothing where other work shares the machine; figures are the benchmarks' business
 settings.register_profile("project", deadline=None, print_blob=True)
 settings.register_profile("long", deadline=None, print_blob=True, max_examples=2000)
-settings.register_profile("thousands", deadline=None, print_blob=True, max_examples=12_000)  # of which a part on Spark
+settings.register_profile("thousands", deadline=None, print_blob=True, max_examples=16_000)  # of which a part on Spark
 settings.load_profile("project")
 
 _SUITES = Path(os.environ.get("CONSTRUCT_MESSAGES_SUITES") or Path(__file__).parents[2] / "shared")

@@ -137,7 +137,7 @@ def test_solutions_are_those_of_pyoxigraph(session: SparkSession) -> None:
         answer = Answer(planned.variables, tuple(tuple(Term(value or "") for value in one) for one in found))
         assert agree(answer, wanted), (query.text, [str(quad) for quad in quads], answer, wanted)
 
-    ask(6, question)
+    ask(8, question)
 
 
 def test_messages_are_those_of_the_embedded_path(session: SparkSession) -> None:
