@@ -158,6 +158,8 @@ SEQUENCES = {
     "grouped by what is unbound": (
         "SELECT ?o (COUNT(*) AS ?n) { ?s ?p ?t OPTIONAL { ?s <urn:p> ?o } } GROUP BY ?o ORDER BY ?o"
     ),
+    "grouped by what nothing binds": "SELECT ?x (COUNT(*) AS ?n) { ?s <urn:p> ?o } GROUP BY ?x",
+    "no groups by what nothing binds": "SELECT ?x (COUNT(*) AS ?n) { ?s <urn:none> ?o } GROUP BY ?x",
     "distinct solutions counted": "SELECT (COUNT(DISTINCT *) AS ?n) { { ?s <urn:p> ?o } UNION { ?s <urn:p> ?o } }",
     "HAVING": "SELECT ?s { ?s ?p ?o } GROUP BY ?s HAVING(COUNT(?o) > 2)",
     "EXISTS in an aggregate": "SELECT (SUM(IF(EXISTS { ?o <urn:p> ?x }, 1, 0)) AS ?n) { ?s <urn:p> ?o }",

@@ -355,8 +355,8 @@ class Group(_Node):
     """GROUP BY: one solution a group, of its keys and aggregates.
 
     Args:
-        keys: variables of `pattern` (an expression as key is an `Extend` below); unbound is a key too. Without keys
-            there is one group, even of no solution.
+        keys: variables (an expression as key is an `Extend` below); unbound is a key too, also where `pattern` never
+            binds the variable. Without keys there is one group, even of no solution.
         aggregates: variables and what they are bound to.
     """
 

@@ -156,7 +156,7 @@ class _Query:
             if isinstance(condition, CompValue) and condition.name == "GroupAs":
                 part, name = dict.__getitem__(condition, "expr"), dict.get(condition, "var")
             self._below, expression = self._groups.expression(self._below, part, self._graph)
-            if name is None and isinstance(expression, Var) and expression in self._inside:
+            if name is None and isinstance(expression, Var):
                 self._keys.append(expression)
                 continue
             key = self._groups.fresh("k") if name is None else self._groups.new_variable(name, self._inside)

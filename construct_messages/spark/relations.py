@@ -374,7 +374,7 @@ class _Evaluation:
     # --- groups ---------------------------------------------------------------------------------------------------
 
     def _group(self, node: Group) -> Solutions:
-        solutions = self._bag(node.pattern)
+        solutions = self._bag(node.pattern).widened(frozenset(node.keys))  # Spark groups by none otherwise than by NULL
         inside = node.pattern.possible
         aggregates = []
         for variable, aggregation in node.aggregates:
@@ -386,7 +386,7 @@ class _Evaluation:
                 aggregation = replace(aggregation, argument=value)
             aggregates.append((variable, aggregation))
             solutions = solutions.widened(mentions(aggregation.argument))
-        keys = frozenset(node.keys) & solutions.possible
+        keys = frozenset(node.keys)
         if self.seed:
             keys |= {self.seed.tag}
         columns = [F.expr(_aggregate(one, inside)).alias(column(variable)) for variable, one in aggregates]
