@@ -5,7 +5,7 @@ stands in, so that a run can say what it covered. Left out, because SPARQL leave
 it otherwise: order within GROUP_CONCAT, which one SAMPLE takes, LIMIT without an order over all variables, MIN
 and MAX over values that do not compare, the variable of GRAPH within its own group. And what pyoxigraph does not
 bind the variable of GRAPH for: groups that begin with another thing than triples, sub-selects, paths of no length. It
-takes any term, also NaN or an IRI, to be neither less nor greater than itself, so that is not asked.
+takes any term, also NaN or an IRI, to be neither less nor greater than itself, and `?x NOT IN ()` for `!?x`.
 """
 
 from __future__ import annotations
@@ -342,7 +342,7 @@ class Grammar:
             case "not":
                 return self._call("!", f"(!{self._condition(about, depth - 1)})")
             case "in":
-                members = ", ".join(self._value(about, 0) for _ in range(random.randint(0, 3)))
+                members = ", ".join(self._value(about, 0) for _ in range(random.randint(1, 3)))
                 return self._call("IN", f"({self._value(about, 0)} {random.choice(('', 'NOT '))}IN ({members}))")
         return self._value(about, depth)
 
