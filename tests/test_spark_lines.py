@@ -41,7 +41,7 @@ def by_spark(
 ) -> list[Statement | str | None]:
     frame = spark.createDataFrame([(n, bytearray(line)) for n, line in enumerate(batch)], "n int, bytes binary")
     frame = frame.selectExpr("n", "CAST(bytes AS STRING) AS value")
-    canonical = lines.canonical("value", f"'{scope}'", "'malformed'", graphs=graphs)
+    canonical = lines.canonical("value", f"'{scope}'", lambda _: "'malformed'", graphs=graphs)
     frame = frame.selectExpr("n", f"{canonical} AS line")
     found: list[Statement | str | None] = [None] * len(batch)
     for n in (row.n for row in frame.filter("line = 'malformed'").collect()):
@@ -251,6 +251,6 @@ def test_canonical_lines_take_the_short_way(spark: SparkSession) -> None:
     ]
     batch = [f"<https://e.x/s> <urn:p> {term} ." for term in terms]
     frame = spark.createDataFrame([(line,) for line in batch], "value string")
-    short = lines.canonical("value", "''", "''")
+    short = lines.canonical("value", "''", lambda _: "''")
     pattern = short[short.index("RLIKE") : short.index(" THEN")]
     assert frame.filter(f"value {pattern}").count() == len(batch)

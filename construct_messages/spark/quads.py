@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from functools import reduce
 from typing import Final
@@ -141,7 +141,9 @@ class _Dump:
         """What is malformed: file, text and reason."""
         frames = [
             self._text(kinds)
-            .selectExpr(f"{_FILE} AS file", "CAST(value AS BINARY) AS text", _canonical(graphs, "''") + " AS line")
+            .selectExpr(
+                f"{_FILE} AS file", "CAST(value AS BINARY) AS text", _canonical(graphs, lambda _: "''") + " AS line"
+            )
             .filter("line = ''")
             .select("file", "text")
             .mapInArrow(documents.reasons(graphs), documents.FAILURES)
@@ -153,9 +155,12 @@ class _Dump:
 
 
 def _statements(text: DataFrame, graphs: bool, strict: bool) -> DataFrame:
-    shown = f"left(make_valid_utf8(l), {_TEXT_SHOWN})"
     hint = literal("\n  hint: mend it, or load with on_error='quarantine', which tells what is wrong with each line")
-    malformed = fail(QuadsError, f"concat({_FILE}, ': malformed line: ', {shown}, {hint})") if strict else "NULL"
+
+    def malformed(line: str) -> str:
+        shown = f"left(make_valid_utf8({line}), {_TEXT_SHOWN})"
+        return fail(QuadsError, f"concat({_FILE}, ': malformed line: ', {shown}, {hint})") if strict else "NULL"
+
     # the name of the file is no function of the line, so that no rule of Spark's computes all this twice
     frame = text.selectExpr(_canonical(graphs, malformed) + " AS line").filter("line IS NOT NULL")
     for columns in lines.terms("line", _SCOPE, graphs=graphs):
@@ -163,7 +168,7 @@ def _statements(text: DataFrame, graphs: bool, strict: bool) -> DataFrame:
     return frame
 
 
-def _canonical(graphs: bool, malformed: str) -> str:
+def _canonical(graphs: bool, malformed: Callable[[str], str]) -> str:
     return lines.canonical("value", _SCOPE, malformed, graphs=graphs)
 
 
