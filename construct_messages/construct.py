@@ -260,7 +260,7 @@ class MessageStream(Once):
     def _writing(self, format: str, messages: str | None) -> Writing:
         found, syntax = find_log(format, messages)
         # ordinary readers of NDJSON-LD take each line by itself: a context on a line of its own would be lost on them
-        prefixes = {} if found is NDJSON_LD else self.query.prefixes
+        prefixes = {} if found == NDJSON_LD else self.query.prefixes
         return Writing(self._assembly, self.query.template, found, syntax, prefixes)
 
     def _batches(self) -> Generator[Solutions]:

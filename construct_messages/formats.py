@@ -49,7 +49,7 @@ class Syntax:
 
 @dataclass(frozen=True)
 class Format:
-    """An RDF serialization that logs are written in.
+    """An RDF serialization that logs are written in; to be compared by `==`, for processes of Spark's hold copies.
 
     Args:
         name: as people write it.
@@ -91,7 +91,7 @@ class Format:
         Raises:
             UsageError: it cannot be what is asked for.
 
-        >>> TURTLE.syntax(RDFM) is RDFM, JELLY.syntax(RDFM) is JELLY.own
+        >>> TURTLE.syntax(RDFM) is RDFM, JELLY.syntax(RDFM) == JELLY.own
         (True, True)
         """
         if not self.can(asked):

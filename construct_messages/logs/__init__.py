@@ -126,19 +126,19 @@ def encoder_for(
         from construct_messages.logs.turtle import TurtleEncoder
 
         return TurtleEncoder(format, syntax, prefixes)
-    if format is RDF_XML:
+    if format == RDF_XML:
         from construct_messages.logs.rdfxml import RdfXmlEncoder
 
         return RdfXmlEncoder(prefixes)
-    if format is JELLY:
+    if format == JELLY:
         from construct_messages.logs.jelly.encoder import JellyEncoder
 
         return JellyEncoder(graphs=graphs)
-    if format is NDJSON_LD:
+    if format == NDJSON_LD:
         from construct_messages.logs.jsonld import JsonLdEncoder
 
         return JsonLdEncoder(prefixes)
-    assert format is YAML_LD
+    assert format == YAML_LD
     from construct_messages.logs.yamlld import YamlLdEncoder
 
     return YamlLdEncoder(prefixes)
@@ -180,19 +180,19 @@ def decoder_for(
         from construct_messages.logs.turtle_decoder import TurtleDecoder
 
         return TurtleDecoder(format, syntax, base=base, message_bytes=message_bytes)
-    if format is RDF_XML:
+    if format == RDF_XML:
         from construct_messages.logs.rdfxml import RdfXmlDecoder
 
         return RdfXmlDecoder(base=base, message_bytes=message_bytes)
-    if format is JELLY:
+    if format == JELLY:
         from construct_messages.logs.jelly.decoder import JellyDecoder
 
         return JellyDecoder(message_bytes=message_bytes)
-    if format is NDJSON_LD:
+    if format == NDJSON_LD:
         from construct_messages.logs.jsonld import JsonLdDecoder
 
         return JsonLdDecoder(base=base, contexts=contexts, message_bytes=message_bytes)
-    assert format is YAML_LD
+    assert format == YAML_LD
     from construct_messages.logs.yamlld import YamlLdDecoder
 
     return YamlLdDecoder(base=base, contexts=contexts, message_bytes=message_bytes)

@@ -30,7 +30,7 @@ def sizes(format: Format, syntax: Syntax, chunk: bytes) -> list[int]:
     >>> sizes(N_TRIPLES, RDFM, b"# @message\\n# @message\\n<urn:s> <urn:p> <urn:o> .\\n")
     [11, 37]
     """
-    if format is JELLY:
+    if format == JELLY:
         ends = list(_ends_of_frames(chunk))
     else:
         delimiter = _DELIMITERS.get(format)

@@ -235,7 +235,7 @@ class Messages:
 
     def _prefixes(self, format: Format) -> Mapping[str, str]:
         # ordinary readers of NDJSON-LD take each line by itself: a context on a line of its own would be lost on them
-        return {} if format is NDJSON_LD else self.query.prefixes
+        return {} if format == NDJSON_LD else self.query.prefixes
 
     @property
     def _names_graphs(self) -> bool:

@@ -151,7 +151,7 @@ def _write_rdfm(
 
 def _is_native(format: Format, syntax: Syntax, *, graphs: bool) -> bool:
     """Whether every message can be written as its lines are."""
-    carries = format is N_QUADS or (format is N_TRIPLES and not graphs)
+    carries = format == N_QUADS or (format == N_TRIPLES and not graphs)
     return carries and syntax.triple_terms and syntax.directions
 
 
