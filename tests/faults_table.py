@@ -38,7 +38,7 @@ ENDPOINTS: Final[Mapping[str, dict[str, Any]]] = {
     "qlever": {"profile": "qlever"},
     "tsv": {"results": "tsv"},
     "impatient": {"read_seconds": 0.3},
-    "brief": {"limits": Limits(seconds=0.6)},
+    "brief": {"limits": Limits(seconds=2.5)},
 }
 """Settings of an endpoint in front of the one that misbehaves."""
 
@@ -297,8 +297,8 @@ CASES: Final[Mapping[str, Case]] = {
     "a stall": Case(paused(response(JSON_BODY)[:-20], STALL), breaks("0.3 seconds", 504, "timeout"), "impatient"),
     "a stall before the end": Case(paused(response(JSON_BODY)[:-5], STALL), breaks("", 504, "timeout"), "impatient"),
     "a drip": Case(
-        paused(response(JSON_BODY, framing="close")[:-2], *[PAUSE, b" "] * 20),
-        breaks("0.6 seconds in all", 504, "timeout"),
+        paused(response(JSON_BODY, framing="close")[:-2], *[PAUSE, b" "] * 40),
+        breaks("2.5 seconds in all", 504, "timeout"),
         "brief",
     ),
     # --- refusals ---
