@@ -200,7 +200,11 @@ def test_without_java(command: str) -> None:
     assert "openjdk-17-jre-headless" in hint
 
 
-LOCAL = ("--master", "local[2]", "--conf", "spark.driver.memory=1g", "--conf", "spark.sql.shuffle.partitions=2")
+SETTINGS = (
+    *("spark.driver.memory=1g", "spark.sql.shuffle.partitions=2"),
+    "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # for jobs that soon end
+)
+LOCAL = ("--master", "local[2]", *(part for setting in SETTINGS for part in ("--conf", setting)))
 
 
 @pytest.mark.usefixtures("place", "spark")  # the session of the tests, so that Java is here

@@ -147,7 +147,9 @@ from construct_messages.spark.stars import star
 from construct_messages.spark.table import QuadTable
 from construct_messages.terms import iri
 
-spark = local_session("local[2]", {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "4"})
+settings = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "4"}
+quick = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+spark = local_session("local[2]", settings | quick)
 numbers = spark.range(3_000_100, numPartitions=4)
 hub = "id < 3000000"
 quads = numbers.select(
