@@ -3,7 +3,7 @@ PYTHON ?= python
 .PHONY: check lint fuzz fuzz-logs fuzz-spark bench load
 
 check: lint
-	$(PYTHON) -m pytest -q -n 2
+	$(PYTHON) -m pytest -q -n 3
 
 lint:
 	$(PYTHON) -m ruff check .

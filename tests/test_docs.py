@@ -131,7 +131,7 @@ def test_the_two_commands_of_the_readme(place: Path) -> None:
     """Only what comes behind the installation runs here; `.ci/run` runs both as they stand."""
     run, test = (block.text.split(" && ") for block in BLOCKS if (block.page, block.language) == ("README.md", "sh"))
     assert run[:2] == ["python3 -m venv .venv", ".venv/bin/pip install ."]
-    assert test == ["python3 -m venv .venv", ".venv/bin/pip install '.[test]'", ".venv/bin/pytest -n 2\n"]
+    assert test == ["python3 -m venv .venv", ".venv/bin/pip install '.[test]'", ".venv/bin/pytest -n 3\n"]
     (main_job,) = run[2:]
     assert shell(main_job.replace(".venv/bin/", ""), place).count("# @message\n") == 5
     assert "README.md" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
