@@ -105,7 +105,7 @@ def test_base() -> None:
         ("ASK { SERVICE <urn:a> {} }", "deny", (1, 15)),
         ("ASK {\n SERVICE SILENT <urn:a> {} }", "deny", (2, 17)),
         ("ASK { SERVICE <urn:a> {} }", ["urn:a"], None),
-        ("PREFIX e: <urn:> ASK { SERVICE e:a {} SERVICE e:b {} }", {"urn:a", "urn:b"}, None),
+        ("PREFIX e: <urn:> ASK { SERVICE e:a {} SERVICE e:b {} }", ["urn:a", "urn:b"], None),
         ("ASK { SERVICE <urn:a> {} SERVICE <urn:b> {} }", {"urn:a"}, (1, 34)),
         ("ASK { SERVICE <urn:a/> {} }", {"urn:a"}, (1, 15)),
         ("ASK { SERVICE <URN:a> {} }", {"urn:a"}, (1, 15)),
