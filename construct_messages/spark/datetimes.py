@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from construct_messages.errors import ValueOutOfRange
-from construct_messages.spark.values import digits, fail, literal
+from construct_messages.spark.values import digits, fail, has_form
 from construct_messages.terms import XSD, Term
 
 _YEAR: Final = "-?([1-9][0-9]{3,}|0[0-9]{3})"
@@ -26,6 +26,8 @@ _MONTH: Final = "(0[1-9]|1[0-2])"
 _DATE: Final = f"({_YEAR}-{_DAY}|{_LEAP_YEAR}-02-29)"
 _TIME: Final = "(([01][0-9]|2[0-3])(:[0-5][0-9]){2}([.][0-9]+)?|24:00:00([.]0+)?)"
 _ZONE: Final = "(Z|[+-]((0[0-9]|1[0-3]):[0-5][0-9]|14:00))"
+# the same, where a form is known to be one
+_ANY_ZONE: Final = "(Z|[+-][0-9]{2}:[0-9]{2})"
 # the lexical space of each type
 _TYPES: Final = {
     "dateTime": f"{_DATE}T{_TIME}{_ZONE}?",
@@ -53,16 +55,9 @@ _USUAL: Final = re.compile(
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def pattern(*types: str) -> str:
-    """A pattern, in Java's syntax, of all literals of some types; of all types if none is named."""
-    namespace = XSD.replace(".", "[.]")
-    # `..` is `^^`: of what may follow the closing quote, only that is followed by a bracket
-    return "|".join(f'{_TYPES[type]}"..<{namespace}{type}>' for type in types or _TYPES)
-
-
 def is_date(term: str, *types: str) -> str:
     """SQL: whether a term is a date or time of one of some types (their local names), of any if none is named."""
-    return f"({term} RLIKE {literal(f'^{chr(34)}({pattern(*types)})$')})"
+    return has_form(term, {type: _TYPES[type] for type in types or _TYPES})
 
 
 def zone(digits: str) -> str:
@@ -71,7 +66,7 @@ def zone(digits: str) -> str:
     >>> print(zone("d"))
     regexp_extract(d, '(Z|[+-][0-9]{2}:[0-9]{2})$', 1)
     """
-    return f"regexp_extract({digits}, '(Z|[+-][0-9]{{2}}:[0-9]{{2}})$', 1)"
+    return f"regexp_extract({digits}, '{_ANY_ZONE}$', 1)"
 
 
 @dataclass(frozen=True)
@@ -98,8 +93,7 @@ def point(term: str) -> Point:
         ValueOutOfRange: a year beyond those of Spark's timestamps.
     """
     type = f"regexp_extract({term}, '#([A-Za-z]+?)(Stamp)?>$', 1)"
-    zone = "(Z|[+-][0-9]{2}:[0-9]{2})"
-    zoned = f"({term} RLIKE '{zone}\"')"
+    zoned = f"({term} RLIKE '{_ANY_ZONE}\"')"
     return Point(
         type,
         zoned,
@@ -113,7 +107,7 @@ def _seconds(term: str, type: str, zoned: str) -> str:
         cases = " ".join(f"WHEN '{name}' THEN '{text}'" for name, text in texts.items())
         return f"CASE {type} {cases} ELSE '' END"
 
-    pattern = '^"(?:---?)?(-?[0-9:T-]+?)([.][0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})?"'
+    pattern = f'^"(?:---?)?(-?[0-9:T-]+?)([.][0-9]+)?{_ANY_ZONE}?"'
     form = f"replace(regexp_extract({term}, '{pattern}', 1), '24:00:00', '00:00:00')"
     zone = f"if({zoned}, regexp_extract({term}, '{pattern}', 3), 'Z')"
     stamp = f"concat({of_type(_BEFORE)}, {form}, {of_type(_BEHIND)}, {zone})"

@@ -20,6 +20,7 @@ from construct_messages.spark.values import (
     case,
     digits,
     fail,
+    has_form,
     let,
     literal,
     one_of,
@@ -105,30 +106,22 @@ def constant(term: Term) -> Scalar:
     return Scalar(literal(term), Type.TERM, term)
 
 
-def _forms(*types: tuple[str, str]) -> str:
-    """A pattern of the literals of some types, given with patterns of their lexical forms."""
-    # `..` is `^^`: of what may follow the closing quote, only that is followed by a bracket
-    namespace = XSD.replace(".", "[.]")
-    return "|".join(f'{form}"..<{namespace}{name}>' for name, form in types)
-
-
-_PATTERNS: Final = {
-    Type.INTEGER: _forms(*_INTEGERS.items()),
-    Type.DECIMAL: _forms(("decimal", _DECIMAL)),
-    Type.FLOAT: _forms(("float", _FLOATING)),
-    Type.DOUBLE: _forms(("double", _FLOATING)),
+_FORMS: Final = {
+    Type.INTEGER: _INTEGERS,
+    Type.DECIMAL: {"decimal": _DECIMAL},
+    Type.FLOAT: {"float": _FLOATING},
+    Type.DOUBLE: {"double": _FLOATING},
 }
 
 
 def _is(term: str, *types: Type) -> str:
-    pattern = "|".join(_PATTERNS[type] for type in types)
-    return f"({term} RLIKE {literal(f'^{chr(34)}({pattern})$')})"
+    return has_form(term, {name: form for type in types for name, form in _FORMS[type].items()})
 
 
 def has_type(term: str, *types: Type) -> str:
     """SQL: whether a literal has one of some types, in whatever form; quicker than whether it is such a number."""
-    names = (name for type in types for name in (_INTEGERS if type is Type.INTEGER else (type.name.lower(),)))
-    return f"({term} RLIKE '#({'|'.join(names)})>$')"
+    names = "|".join(name for type in types for name in _FORMS[type])
+    return f"({term} RLIKE '#({names})>$')"
 
 
 def is_integer(term: str) -> str:

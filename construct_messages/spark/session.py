@@ -43,8 +43,6 @@ _INSTALL_JAVA: Final = (
 # A merge join holds what one row is joined with: by Spark's default all of it on the heap, however much that is; so,
 # what is more than this many rows goes to disk when memory runs short.
 _BOUNDED: Final = {"spark.sql.sortMergeJoinExec.buffer.in.memory.threshold": "4096"}
-
-
 _CONNECT_SECONDS: Final = 10
 
 

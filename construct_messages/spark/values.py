@@ -9,7 +9,7 @@ escaped string literals, the precision of decimal operations. Nothing about numb
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import Enum
@@ -251,6 +251,23 @@ def xsd_type(term: str) -> str:
     return case((f"endswith({term}, '>')", f"substring_index({term}, {literal(f'{chr(34)}^^<{XSD}')}, -1)"))
 
 
+def has_form(term: str, forms: Mapping[str, str]) -> str:
+    """SQL: whether a term is a literal of one of some XSD types in a form that this type has.
+
+    Args:
+        term: SQL.
+        forms: patterns of the lexical forms, in Java's syntax, by the local names of the types.
+
+    >>> print(has_form("v_x", {"gDay": "---[0-9]+"}))
+    (v_x RLIKE '^"(---[0-9]+"..<http://www[.]w3[.]org/2001/XMLSchema#gDay>)$')
+    """
+    # `..` is `^^`: of what may follow the closing quote, only that is followed by a bracket
+    namespace = XSD.replace(".", "[.]")
+    patterns = "|".join(f'{form}"..<{namespace}{name}>' for name, form in forms.items())
+    pattern = literal(f'^"({patterns})$')
+    return f"({term} RLIKE {pattern})"
+
+
 # --- text in a literal ----------------------------------------------------------------------------------------------
 
 _BACKSLASH: Final = literal("\\")
@@ -270,7 +287,7 @@ _TO_ESCAPE: Final = literal(r'[\x00-\x1f\x7f"\\]')
 def unescape(escaped: str) -> str:
     r"""The raw text for the characters between the quotes of a canonical literal.
 
-    The text holds no control characters: two of them keep the places of `\\\\` and `\\u00`, so that no other escape can
+    The text holds no control characters: two of them keep the places of `\\` and `\u00`, so that no other escape can
     begin with the second half of the one, and nothing that the other stands before is taken for it.
     """
     text = f"replace(replace({escaped}, {_TWO_BACKSLASHES}, {_BACKSLASH_HERE}), {_UNICODE}, {_UNICODE_HERE})"
