@@ -142,6 +142,20 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session.stop()
 
 
+@pytest.fixture(scope="module")
+def quick(spark: SparkSession) -> SparkSession:
+    """A session for data of a few quads: nothing compiled, nothing adapted, one partition."""
+    session = spark.newSession()
+    for name, value in {
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.shuffle.partitions": "1",
+    }.items():
+        session.conf.set(name, value)
+    return session
+
+
 @pytest.fixture(scope="session")
 def other(spark: SparkSession) -> SparkSession:
     """A session whose settings differ from the defaults wherever SQL could come to mean something else."""

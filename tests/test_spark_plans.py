@@ -56,15 +56,10 @@ P, Q = iri("http://example.org/p"), iri("http://example.org/q")
 
 
 @pytest.fixture(scope="module")
-def session(spark: SparkSession) -> SparkSession:
+def session(quick: SparkSession) -> SparkSession:
     """Plans as for much data: nothing is known to be small."""
-    session = spark.newSession()
-    session.conf.set("spark.sql.adaptive.enabled", "false")
-    session.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
-    session.conf.set("spark.sql.codegen.wholeStage", "false")
-    session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-    session.conf.set("spark.sql.shuffle.partitions", "1")
-    return session
+    quick.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
+    return quick
 
 
 @pytest.fixture(scope="module")

@@ -70,20 +70,6 @@ class Coverage:
         )
 
 
-@pytest.fixture(scope="module")
-def session(spark: SparkSession) -> SparkSession:
-    """For data of a few quads: nothing compiled, nothing adapted, one partition."""
-    session = spark.newSession()
-    for name, value in {
-        "spark.sql.adaptive.enabled": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.shuffle.partitions": "1",
-    }.items():
-        session.conf.set(name, value)
-    return session
-
-
 def ask(share: int, question: Callable[[Random, list[ox.Quad], Query, Coverage], None]) -> None:
     """Asks a share of the profile's examples, a query and a dataset each."""
     coverage = Coverage()
@@ -117,20 +103,20 @@ def store_of(quads: Iterable[ox.Quad]) -> ox.Store:
     return store
 
 
-def table_of(session: SparkSession, quads: Sequence[ox.Quad]) -> QuadTable:
+def table_of(quick: SparkSession, quads: Sequence[ox.Quad]) -> QuadTable:
     """A table that holds each quad twice: a graph is a set."""
     rows = [(term(q.subject), term(q.predicate), term(q.object), term(q.graph_name)) for q in quads] * 2
-    return QuadTable.of(session.createDataFrame(rows, SCHEMA).coalesce(1))
+    return QuadTable.of(quick.createDataFrame(rows, SCHEMA).coalesce(1))
 
 
-def test_solutions_are_those_of_pyoxigraph(session: SparkSession) -> None:
+def test_solutions_are_those_of_pyoxigraph(quick: SparkSession) -> None:
     def question(_: Random, quads: list[ox.Quad], query: Query, coverage: Coverage) -> None:
         solutions = store_of(quads).query(query.text)
         assert isinstance(solutions, ox.QuerySolutions)
         names = query.variables
         wanted = Answer(names, tuple(tuple(term(one[name]) or UNBOUND for name in names) for one in solutions))
         coverage.count(query, bool(wanted.solutions))
-        table = table_of(session, quads)
+        table = table_of(quick, quads)
         planned = optimize(plan(query.text, now=NOW), table.statistics)
         with translated():
             found = evaluate(planned, table).collect()
@@ -140,7 +126,7 @@ def test_solutions_are_those_of_pyoxigraph(session: SparkSession) -> None:
     ask(8, question)
 
 
-def test_messages_are_those_of_the_embedded_path(session: SparkSession) -> None:
+def test_messages_are_those_of_the_embedded_path(quick: SparkSession) -> None:
     def question(random: Random, quads: list[ox.Quad], query: Query, coverage: Coverage) -> None:
         text = f"{PREFIXES}CONSTRUCT {template_over(random, query)} WHERE {{ {query.select} }}"
         options = {
@@ -152,7 +138,7 @@ def test_messages_are_those_of_the_embedded_path(session: SparkSession) -> None:
             wanted = list(stream)
         coverage.count(query, bool(wanted))
         with translated():
-            lines = on_spark(text, table_of(session, quads), **options).frame.collect()
+            lines = on_spark(text, table_of(quick, quads), **options).frame.collect()
         log = "".join(f"# @message\n{message}\n" if message else "# @message\n" for (message,) in lines)
         found = read_log(log.encode(), "nq", messages="rdfm")
         assert comparable(found) == comparable(wanted), (text, options, [str(quad) for quad in quads])

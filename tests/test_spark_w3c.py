@@ -31,14 +31,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(scope="module")
-def quick(spark):
-    """For data of a few quads: nothing compiled, nothing adapted, one partition."""
-    session = spark.newSession()
-    session.conf.set("spark.sql.adaptive.enabled", "false")
-    session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-    session.conf.set("spark.sql.codegen.wholeStage", "false")
-    session.conf.set("spark.sql.shuffle.partitions", "1")
-    return Runner(session)
+def runner(quick):
+    return Runner(quick)
 
 
 @pytest.fixture(scope="module")
@@ -73,8 +67,8 @@ def test_all_are_there() -> None:
     assert len(REFUSED) <= len(names) / 10
 
 
-def test_evaluation(quick: Runner, case: Case) -> None:
-    check(quick, case)
+def test_evaluation(runner: Runner, case: Case) -> None:
+    check(runner, case)
 
 
 def test_as_spark_comes(usual: Runner, case: Case) -> None:
