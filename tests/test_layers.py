@@ -48,7 +48,7 @@ SPARK_FLOORS = [
         "expressions",
         "session / table / solutions / documents",
         "scans / joins / quads / logs",
-        "leaves / paths / stars",
+        "leaves / paths / stars / gathering",
         "checks",
         "relations",
         "messages",

@@ -238,8 +238,9 @@ slice: offset 0, limit 3
 _WITHOUT = """\
 estimates: guesses (the table has no statistics)
 duplicates: removed pattern by pattern
+quads: read once for 3 patterns, and shuffled by subject
 project ?s ?l ?b ?k
-  star of ?s: one pass over the quads
+  star of ?s: objects collected subject by subject
     1. ?s <u:label> ?l (50000 matches): about 50000 solutions
     2. ?s <u:boss> ?b (50000 matches): about 100000 solutions
     -. ?s <u:knows> ?k: where there is one"""

@@ -164,6 +164,7 @@ SEQUENCES = {
     "HAVING": "SELECT ?s { ?s ?p ?o } GROUP BY ?s HAVING(COUNT(?o) > 2)",
     "EXISTS in an aggregate": "SELECT (SUM(IF(EXISTS { ?o <urn:p> ?x }, 1, 0)) AS ?n) { ?s <urn:p> ?o }",
     "no variables": "SELECT (1 AS ?x) { <urn:a> <urn:p> <urn:b> }",
+    "BIND of its own variable": "SELECT ?y { ?s <urn:p> ?o BIND(BOUND(?y) && ?s = ?o AS ?y) }",
     "a graph's name": "SELECT ?g ?s { GRAPH ?g { ?s <urn:q> ?o } }",
     "a slice of EXISTS": (
         "SELECT ?s { ?s <urn:q> ?o FILTER EXISTS { SELECT ?s { ?s <urn:p> ?x } ORDER BY ?s LIMIT 1 } }"

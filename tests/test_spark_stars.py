@@ -111,32 +111,43 @@ def _table(spark: SparkSession, quads: list[Quad], *, distinct: bool) -> QuadTab
     return QuadTable(spark.createDataFrame(rows, names).localCheckpoint(), Statistics(distinct=distinct))
 
 
+_MERGED = Dataset((iri("urn:g"), iri("urn:h")), (iri("urn:h"), iri("urn:g")))
+
+
 @pytest.mark.parametrize(
-    ("dataset", "times"),
+    ("dataset", "times", "hub"),
     [
-        pytest.param(Dataset(), 2, id="doubled"),
-        pytest.param(Dataset((iri("urn:g"), iri("urn:h")), (iri("urn:h"), iri("urn:g"))), 1, id="merged"),
+        pytest.param(Dataset(), 2, 1 << 20, id="doubled"),
+        pytest.param(Dataset(), 2, 30, id="doubled-with-hubs"),
+        pytest.param(_MERGED, 1, 15, id="merged-with-hubs"),
     ],
 )
-def test_stars(spark: SparkSession, dataset: Dataset, times: int) -> None:
+def test_stars(monkeypatch: pytest.MonkeyPatch, quick: SparkSession, dataset: Dataset, times: int, hub: int) -> None:
+    from construct_messages.spark import stars
     from construct_messages.spark.stars import star
 
-    table = _table(spark, _DATA * times, distinct=times == 1)
+    monkeypatch.setattr(stars, "_HUB_BYTES", hub)  # some subjects are hubs then, others are not
+    table = _table(quick, _DATA * times, distinct=times == 1)
     for name, node in STARS:
         wanted = solutions(Plan("SELECT", node, (), dataset), _DATA)
         assert _found(star(node, table, dataset), node) == Counter(frozenset(one.items()) for one in wanted), name
 
 
-def test_the_quads_are_read_and_shuffled_once(spark: SparkSession) -> None:
-    from construct_messages.spark.stars import star
+@pytest.mark.parametrize(("hub", "merges"), [(1 << 20, 0), (30, 2)], ids=["no hub", "hubs"])
+def test_hubs_are_merged_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch, spark: SparkSession, hub: int, merges: int
+) -> None:
+    from construct_messages.spark import stars
+    from construct_messages.spark.gathering import gather
 
+    monkeypatch.setattr(stars, "_HUB_BYTES", hub)
     node = _star(("p", X), ("q", Y), optional=(("r", Z),))
-    frame = star(node, _table(spark, _DATA, distinct=False), Dataset())
+    quads = gather((*node.patterns, *node.optional), _table(spark, _DATA, distinct=False), Dataset())
+    frame = stars.star(node, quads, Dataset())
     frame.collect()
-    plan = frame._jdf.queryExecution().executedPlan().toString().partition("Initial Plan")[0]  # type: ignore[operator]  # py4j
-    assert plan.count("ReusedExchange") == 2
-    assert plan.count("Scan ExistingRDD") == 1
-    assert plan.count("SortMergeJoin") == 2
+    plan = str(frame._jdf.queryExecution().executedPlan()).partition("Initial Plan")[0]  # type: ignore[operator]  # py4j
+    assert plan.count("SortMergeJoin") == merges
+    assert plan.count("Scan ExistingRDD") == 1, "the quads are read and shuffled once"
 
 
 _HUB = """

@@ -482,6 +482,7 @@ class Plan:
         variables: the projected names, in order.
         dataset: what FROM and FROM NAMED say.
         ordered: whether the order of the solutions was asked for.
+        gathered: patterns whose quads are to be read once, together, before each takes its own; see `gathering`.
     """
 
     form: Literal["SELECT", "ASK"]
@@ -489,6 +490,7 @@ class Plan:
     variables: tuple[str, ...]
     dataset: Dataset = Dataset()
     ordered: bool = False
+    gathered: tuple[Triple, ...] = ()
 
 
 def column(variable: Var) -> str:

@@ -64,6 +64,8 @@ def explanation(plan: Plan, statistics: Statistics) -> str:
     ]
     if plan.dataset != Dataset():
         lines.append(f"dataset: {_dataset(plan.dataset)}")
+    if plan.gathered:
+        lines.append(f"quads: read once for {len(plan.gathered)} patterns, and shuffled by subject")
     return "\n".join([*lines, *_lines(plan.pattern, estimates)])
 
 
@@ -101,7 +103,7 @@ def _head(node: Node) -> tuple[str, tuple[Node, ...]]:
         case Star(subject, patterns, _):
             where = _within(patterns[0].graph)
             return (
-                f"star of {_position(subject)}{where}: one pass over the quads",
+                f"star of {_position(subject)}{where}: objects collected subject by subject",
                 (),
             )
         case Path(subject, _, object, graph):

@@ -6,7 +6,7 @@ where triples match to `scans`, `stars` and `paths`. Nothing is collected here, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import count
@@ -40,6 +40,7 @@ from construct_messages.spark.algebra import (
     Project,
     Slice,
     Star,
+    Triple,
     Union,
     Unit,
     Values,
@@ -61,6 +62,7 @@ from construct_messages.spark.correlation import (
     replaced,
     volatile,
 )
+from construct_messages.spark.gathering import gather
 from construct_messages.spark.joins import half_join, is_direct, join, left_join, mark, minus, union
 from construct_messages.spark.leaves import graphs, triples, unit, values
 from construct_messages.spark.paths import path
@@ -109,7 +111,8 @@ def evaluate(plan: Plan, table: QuadTable, options: Options | None = None) -> Da
     """
     options = options or Options()
     check(plan, allow_full_closure=options.allow_full_closure)
-    evaluation = _Evaluation(table, plan.dataset, options)
+    gathered = gather(plan.gathered, table, plan.dataset) if plan.gathered else table
+    evaluation = _Evaluation(table, dict.fromkeys(plan.gathered, gathered), plan.dataset, options)
     solutions = evaluation.solutions(plan.pattern)
     if plan.form == "ASK":
         return solutions.frame.limit(1).select()
@@ -136,12 +139,14 @@ class _Evaluation:
     """The evaluation of one query, or of one EXISTS body for a seed.
 
     Args:
+        gathered: where patterns are not to be matched in the table.
         seed: with a seed, every leaf is joined with it, so that conditions at any depth see its bindings, and all
             that counts, cuts or subtracts does so for each of its solutions apart.
         numbers: for names that nothing else of the query has.
     """
 
     table: QuadTable
+    gathered: Mapping[Triple, QuadTable]
     dataset: Dataset
     options: Options
     seed: _Seed | None = None
@@ -158,9 +163,9 @@ class _Evaluation:
             case Unit():
                 return self._leaf(unit(self.table))
             case Bgp(patterns):
-                return reduce(join, [*self._seeds(), *(triples(one, self.table, self.dataset) for one in patterns)])
+                return reduce(join, [*self._seeds(), *map(self._triples, patterns)])
             case Star():
-                frame = star(node, self.table, self.dataset)
+                frame = star(node, self._quads(node.patterns[0]), self.dataset)
                 return self._leaf(Solutions(frame, node.possible, node.certain))
             case Path():
                 return self._path(node, known)
@@ -206,6 +211,12 @@ class _Evaluation:
 
     def _seeds(self) -> tuple[Solutions, ...]:
         return (self.seed.solutions,) if self.seed else ()
+
+    def _triples(self, pattern: Triple) -> Solutions:
+        return triples(pattern, self._quads(pattern), self.dataset)
+
+    def _quads(self, pattern: Triple) -> QuadTable:
+        return self.gathered.get(pattern, self.table)
 
     def _leaf(self, solutions: Solutions) -> Solutions:
         return join(self.seed.solutions, solutions.unordered()) if self.seed else solutions
@@ -362,7 +373,7 @@ class _Evaluation:
             # SQL without end; it moves nothing below what depends on the partition
             sql = f"if(spark_partition_id() < 0, NULL, {sql})"
         extended = marked.bind(variable, F.expr(sql), certain)
-        extended = extended.without(marked.possible - solutions.possible)
+        extended = extended.without(marked.possible - solutions.possible - {variable})
         return replace(extended, settled=extended.settled and not volatile(value))
 
     def _number(self, solutions: Solutions, variable: Var) -> Solutions:

@@ -24,6 +24,14 @@ def scan(pattern: Triple, table: QuadTable, dataset: Dataset) -> DataFrame:
         table: the quads.
         dataset: what FROM and FROM NAMED say.
     """
+    found = matches(pattern, table, dataset)
+    if not found.columns:
+        return found.limit(1)  # a triple is in a graph or is not
+    return found if once_each(pattern.graph, table, dataset) else found.distinct()
+
+
+def matches(pattern: Triple, table: QuadTable, dataset: Dataset) -> DataFrame:
+    """What `scan` gives, but a solution may stand there more than once, as the quads do."""
     conditions = [in_graph(pattern.graph, dataset)]
     places: dict[Var, str] = {}
     for name, position in zip(COLUMNS, pattern.positions, strict=True):
@@ -35,10 +43,7 @@ def scan(pattern: Triple, table: QuadTable, dataset: Dataset) -> DataFrame:
         elif position is not None and name != "graph":
             conditions.append(f"{name} = {literal(position)}")
     quads = table.frame.filter(" AND ".join(conditions))
-    if not places:
-        return quads.limit(1).select()  # a triple is in a graph or is not
-    solutions = quads.selectExpr(*(f"{place} AS {column(variable)}" for variable, place in places.items()))
-    return solutions if once_each(pattern.graph, table, dataset) else solutions.distinct()
+    return quads.select(*(F.col(place).alias(column(variable)) for variable, place in places.items()))
 
 
 def in_graph(graph: Position | None, dataset: Dataset) -> str:

@@ -1,27 +1,28 @@
-"""Stars: triple patterns with one subject, in one pass over the quads.
+"""Stars: triple patterns with one subject, in one pass over its quads.
 
-SPARQL 1.1 Query, section 18.3 (basic graph patterns) and OPTIONAL of single triples. The quads of all predicates are
-read and shuffled by subject once; then each pattern takes its own from there, and these are sorted and merged.
-Nothing holds all objects of a subject in memory, so it does not matter how many there are. Matching one pattern is
-`scans`; whether a star is worth it is decided in `optimize`.
+SPARQL 1.1 Query, section 18.3 (basic graph patterns) and OPTIONAL of single triples. The objects of a subject are
+collected by predicate, and each with each are its solutions. Not so those of a hub, which would take too much memory:
+there each pattern takes its own quads, and these are sorted and merged. Matching one pattern is `scans`, reading the
+quads of all patterns together `gathering`; whether a star is worth it is decided in `optimize`.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import reduce
-from operator import or_
-from uuid import uuid4
+from operator import and_, or_
+from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from construct_messages.spark.algebra import Dataset, Star, Triple, Var, column, variables
-from construct_messages.spark.scans import scan
+from construct_messages.spark.algebra import Dataset, Star, Triple, Var, column
+from construct_messages.spark.scans import matches, once_each
 from construct_messages.spark.table import QuadTable
 
-_PREDICATE = Var(".predicate")
-_OBJECT = Var(".object")
+_PREDICATE: Final = Var(".predicate")
+_OBJECT: Final = Var(".object")
+_HUB_BYTES: Final = 1 << 20
+"""How much the objects of one subject may take to be collected; a task of Spark's may hold those of some hundred."""
 
 
 def star(node: Star, table: QuadTable, dataset: Dataset) -> DataFrame:
@@ -29,60 +30,80 @@ def star(node: Star, table: QuadTable, dataset: Dataset) -> DataFrame:
 
     Args:
         node: the patterns.
-        table: the quads.
+        table: the quads, those of one subject best in one partition already.
         dataset: what FROM and FROM NAMED say.
     """
     graph = node.patterns[0].graph
     keys = [column(node.subject)]
     if isinstance(graph, Var) and graph != node.subject:
         keys.append(column(graph))
-    quads = _shuffled(node, table, dataset, keys)
+    every = matches(Triple(node.subject, _PREDICATE, _OBJECT, graph), table, dataset)
+    quads = every.filter(reduce(or_, (_matched(pattern, keys) for pattern in (*node.patterns, *node.optional))))
+    # they are few, and where there are none, Spark leaves the branch of theirs out before it runs
+    hubs = quads.groupBy(*keys).agg(F.sum(F.octet_length(column(_OBJECT))).alias("bytes"))
+    hubs = F.broadcast(hubs.filter(F.col("bytes") > _HUB_BYTES).select(*keys))
+    collected = _collected(node, quads.join(hubs, keys, "left_anti"), keys)
+    distinct = once_each(graph, table, dataset)
+    merged = _merged(node, quads.join(hubs, keys, "left_semi"), keys, distinct=distinct)
+    return collected.unionByName(merged)
+
+
+def _matched(pattern: Triple, keys: list[str]) -> Column:
+    """Whether a quad matches a pattern of its subject."""
+    matched = F.col(column(_PREDICATE)) == F.lit(pattern.predicate)
+    if not isinstance(pattern.object, Var):
+        return matched & (F.col(column(_OBJECT)) == F.lit(pattern.object))
+    name = column(pattern.object)
+    return matched & (F.col(column(_OBJECT)) == F.col(name)) if name in keys else matched
+
+
+def _free(pattern: Triple, keys: list[str]) -> str | None:
+    """The column of a pattern's object, if it is a variable that the subject does not say already."""
+    name = column(pattern.object) if isinstance(pattern.object, Var) else None
+    return None if name in keys else name
+
+
+def _collected(node: Star, quads: DataFrame, keys: list[str]) -> DataFrame:
+    """The solutions of subjects whose objects are held at once; sets, whether the quads are distinct or not."""
+    patterns = (*node.patterns, *node.optional)
+    objects = {pattern.predicate: f"objects{n}" for n, pattern in enumerate(patterns) if _free(pattern, keys)}
+    tests = {f"test{n}": pattern for n, pattern in enumerate(node.patterns) if not _free(pattern, keys)}
+    of_predicate = {name: F.col(column(_PREDICATE)) == F.lit(predicate) for predicate, name in objects.items()}
+    # Spark sorts what it groups, and compares IRIs by their first eight bytes, which are mostly the same, before it
+    # looks at the rest of them where that stands
+    subjects = quads.groupBy(F.xxhash64(*keys), *keys).agg(
+        *(F.bool_or(_matched(pattern, keys)).alias(name) for name, pattern in tests.items()),
+        *(F.collect_set(F.when(is_of, F.col(column(_OBJECT)))).alias(name) for name, is_of in of_predicate.items()),
+    )
+    needed: dict[str, Column] = {}
+    for pattern in node.patterns:
+        if name := _free(pattern, keys):
+            found = F.col(objects[pattern.predicate])
+            needed[name] = F.array_intersect(needed[name], found) if name in needed else found
+    there = [*map(F.col, tests), *(F.size(found) > 0 for found in needed.values())]
+    solutions = subjects.filter(reduce(and_, there))
+    for name, found in needed.items():
+        solutions = solutions.withColumn(name, F.explode(found))
+    for pattern in node.optional:
+        if name := _free(pattern, keys):
+            solutions = solutions.withColumn(name, F.explode_outer(objects[pattern.predicate]))
+    return solutions.select(*map(column, sorted(node.possible)))
+
+
+def _merged(node: Star, quads: DataFrame, keys: list[str], *, distinct: bool) -> DataFrame:
+    """The solutions of subjects that may have any number of objects."""
     solutions: DataFrame | None = None
-    bound = frozenset({node.subject})
     for pattern in (*node.patterns, *node.optional):
-        matches = _matches(pattern, quads, keys)
-        if not table.statistics.distinct:
-            matches = matches.distinct()
+        name = _free(pattern, keys)
+        found = quads.filter(_matched(pattern, keys))
+        found = found.select(*keys, *([F.col(column(_OBJECT)).alias(name)] if name else []))
+        if not distinct:
+            found = found.distinct()
         if solutions is None:
-            solutions = matches
+            solutions = found
         else:
-            shared = [*keys, *sorted({column(variable) for variable in bound & variables((pattern.object,))} - {*keys})]
+            shared = [known for known in found.columns if known in solutions.columns]
             # merged where they are: a broadcast would be a job of its own, and of a size that is hard to foresee
-            how = "left" if pattern in node.optional else "inner"
-            solutions = solutions.join(matches.hint("merge"), shared, how)
-        bound |= variables((pattern.object,))
+            solutions = solutions.join(found.hint("merge"), shared, "left" if pattern in node.optional else "inner")
     assert solutions is not None, "a star has patterns"
     return solutions
-
-
-def _shuffled(node: Star, table: QuadTable, dataset: Dataset, keys: list[str]) -> DataFrame:
-    """The quads of a star, those of one subject in one place: columns of the keys, the predicate and the object."""
-    patterns = (*node.patterns, *node.optional)
-    wanted = table.frame.filter(
-        reduce(or_, (_matched(pattern, F.col("predicate"), F.col("object")) for pattern in patterns))
-    )
-    # each pattern takes duplicates away for itself, where its quads are together already
-    quads = QuadTable(wanted, replace(table.statistics, distinct=True))
-    every = Triple(node.subject, _PREDICATE, _OBJECT, patterns[0].graph)
-    # Counting them has a purpose: Spark would push the filters of the patterns below the shuffle, and so read and
-    # shuffle the quads once for each pattern, if that did not change a count which was asked for.
-    # A query may hold the same star twice, and no two of its counts may have one name.
-    name = f"star of {node.subject.name} {uuid4()}"
-    return scan(every, quads, dataset).repartition(*keys).observe(name, F.count(F.lit(1)).alias("quads"))
-
-
-def _matched(pattern: Triple, predicate: Column, object: Column) -> Column:
-    matched = predicate == F.lit(pattern.predicate)
-    return matched if isinstance(pattern.object, Var) else matched & (object == F.lit(pattern.object))
-
-
-def _matches(pattern: Triple, quads: DataFrame, keys: list[str]) -> DataFrame:
-    """The solutions of one pattern, in columns of the keys and, if it is another variable, the object."""
-    object = F.col(column(_OBJECT))
-    matches = quads.filter(_matched(pattern, F.col(column(_PREDICATE)), object))
-    if not isinstance(pattern.object, Var):
-        return matches.select(*keys)
-    name = column(pattern.object)
-    if name in keys:
-        return matches.filter(object == F.col(name)).select(*keys)
-    return matches.select(*keys, object.alias(name))
