@@ -1,6 +1,6 @@
 PYTHON ?= python
 
-.PHONY: check lint fuzz fuzz-logs fuzz-spark bench load
+.PHONY: check lint fuzz fuzz-logs fuzz-spark w3c-spark bench load
 
 check: lint
 	$(PYTHON) -m pytest -q -n 3
@@ -18,6 +18,10 @@ fuzz:
 # 100,000 broken logs for every decoder
 fuzz-logs:
 	$(PYTHON) -m benchmarks.log_fuzz
+
+# every query evaluation test of the W3C on Spark, of which the other runs ask a quarter
+w3c-spark:
+	$(PYTHON) -m pytest -q -n 2 --w3c all tests/test_spark_w3c.py
 
 # thousands of random queries on Spark, beside pyoxigraph and the embedded path: an hour or two
 fuzz-spark:

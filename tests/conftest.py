@@ -29,6 +29,15 @@ settings.load_profile("project")
 _SUITES = Path(os.environ.get("CONSTRUCT_MESSAGES_SUITES") or Path(__file__).parents[2] / "shared")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--w3c",
+        choices=("some", "all"),
+        default="some",
+        help="which of the W3C's query evaluation tests Spark is asked: every fourth, or all of them",
+    )
+
+
 def absent(message: str) -> NoReturn:
     """Skips a test for want of what it needs; fails it where everything is to be there."""
     if os.environ.get("CI") == "true":

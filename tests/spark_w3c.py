@@ -89,8 +89,8 @@ def page(tests: Sequence[Case]) -> str:
     lines = [
         "# The W3C's SPARQL tests on Spark",
         "",
-        "Written by `python -m tests.spark_w3c`; `pytest tests/test_spark_w3c.py` asks every test on Spark, and"
-        " fails where this page is not true.",
+        "Written by `python -m tests.spark_w3c`; `make w3c-spark` asks every test on Spark, and fails where this page"
+        " is not true; a run of all tests asks every fourth.",
         "",
         f"Of {len(tests)} query evaluation tests of SPARQL 1.0 and 1.1, {len(REFUSED)} are on the list of refusals, so"
         f" **{passed} ({passed / len(tests):.1%})** pass, and none gives a wrong answer."

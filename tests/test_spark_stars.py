@@ -117,9 +117,8 @@ _MERGED = Dataset((iri("urn:g"), iri("urn:h")), (iri("urn:h"), iri("urn:g")))
 @pytest.mark.parametrize(
     ("dataset", "times", "hub"),
     [
-        pytest.param(Dataset(), 2, 1 << 20, id="doubled"),
-        pytest.param(Dataset(), 2, 30, id="doubled-with-hubs"),
-        pytest.param(_MERGED, 1, 15, id="merged-with-hubs"),
+        pytest.param(Dataset(), 2, 45, id="doubled"),
+        pytest.param(_MERGED, 1, 15, id="merged"),
     ],
 )
 def test_stars(monkeypatch: pytest.MonkeyPatch, quick: SparkSession, dataset: Dataset, times: int, hub: int) -> None:

@@ -27,6 +27,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             found = []
         if metafunc.function.__name__ == "test_as_spark_comes":
             found = found[::50]
+        elif metafunc.config.getoption("--w3c") == "some":
+            found = found[::4]
         metafunc.parametrize("case", found, ids=lambda case: case.name)
 
 
