@@ -44,7 +44,7 @@ from construct_messages.spark.algebra import (
     Vars,
 )
 from construct_messages.spark.cardinality import Estimates
-from construct_messages.spark.correlation import conjunction, conjuncts, exists_in, mentions, volatile
+from construct_messages.spark.correlation import conjunction, conjuncts, exists_in, mentions, parts, volatile
 from construct_messages.spark.statistics import Statistics
 
 _T = TypeVar("_T")
@@ -98,27 +98,15 @@ def optimize(plan: Plan, statistics: Statistics, *, hints: Hints | None = None) 
 # --- walking --------------------------------------------------------------------------------------------------------
 
 
-def _with_parts(node: Node, parts: tuple[Node, ...]) -> Node:
-    """The node with other nodes below, in the order of `_parts`."""
+def _with_parts(node: Node, below: tuple[Node, ...]) -> Node:
+    """The node with other nodes below, in the order of `parts`."""
     match node:
         case Unit() | Bgp() | Star() | Path() | Graphs() | Values():
             return node
         case Join() | LeftJoin() | Union() | Minus():
-            return replace(node, left=parts[0], right=parts[1])
+            return replace(node, left=below[0], right=below[1])
         case Filter() | Extend() | Number() | Group() | Project() | Distinct() | OrderBy() | Slice():
-            return replace(node, pattern=parts[0])
-        case _:
-            assert_never(node)
-
-
-def _parts(node: Node) -> tuple[Node, ...]:
-    match node:
-        case Unit() | Bgp() | Star() | Path() | Graphs() | Values():
-            return ()
-        case Join() | LeftJoin() | Union() | Minus():
-            return node.left, node.right
-        case Filter() | Extend() | Number() | Group() | Project() | Distinct() | OrderBy() | Slice():
-            return (node.pattern,)
+            return replace(node, pattern=below[0])
         case _:
             assert_never(node)
 
@@ -153,7 +141,7 @@ def _written(value: object, kind: type[_T]) -> Iterator[_T]:
 
 def _sunk(node: Node) -> Node:
     """Each filter at the lowest node that binds what it reads, and the patterns of a join in one `Bgp`."""
-    node = _with_parts(node, tuple(map(_sunk, _parts(node))))
+    node = _with_parts(node, tuple(map(_sunk, parts(node))))
     match node:
         case Filter(pattern, condition):
             stay = []
@@ -242,7 +230,7 @@ class _Arranging:
                 if isinstance(pattern.object, Var) and pattern.object not in _written(left, Var):
                     folded = _folded(left, pattern)
                 return LeftJoin(left, Bgp((pattern,))) if folded is None else folded
-        node = _with_parts(node, tuple(map(self.node, _parts(node))))
+        node = _with_parts(node, tuple(map(self.node, parts(node))))
         match node:
             case Filter(_, condition):
                 return replace(node, condition=self.expression(condition))

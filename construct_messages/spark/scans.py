@@ -7,6 +7,9 @@ that stands in the table twice, or a triple in two graphs that FROM merges, is o
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -32,18 +35,43 @@ def scan(pattern: Triple, table: QuadTable, dataset: Dataset) -> DataFrame:
 
 def matches(pattern: Triple, table: QuadTable, dataset: Dataset) -> DataFrame:
     """What `scan` gives, but a solution may stand there more than once, as the quads do."""
-    conditions = [in_graph(pattern.graph, dataset)]
+    quads = table.frame.filter(_condition(pattern, dataset))
+    return quads.select(*(F.col(place).alias(column(variable)) for variable, place in _places(pattern).items()))
+
+
+def wanted(patterns: Iterable[Triple], table: QuadTable, dataset: Dataset) -> QuadTable:
+    """The quads of a table that some of the patterns match."""
+    conditions = dict.fromkeys(f"({_condition(pattern, dataset)})" for pattern in patterns)
+    return replace(table, frame=table.frame.filter(" OR ".join(conditions)))
+
+
+def _places(pattern: Triple) -> dict[Var, str]:
+    """The column that each variable of a pattern is read from, the first where it stands in several."""
     places: dict[Var, str] = {}
     for name, position in zip(COLUMNS, pattern.positions, strict=True):
         if isinstance(position, Var):
-            if position in places:
+            places.setdefault(position, name)
+    return places
+
+
+def _condition(pattern: Triple, dataset: Dataset) -> str:
+    """SQL over a table's columns: whether a quad matches a pattern.
+
+    >>> s, o, p, q = Var("s"), Var("o"), Term("<urn:p>"), Term("<urn:q>")
+    >>> print(_condition(Triple(s, p, o), Dataset()))
+    graph IS NULL AND predicate = '<urn:p>'
+    >>> print(_condition(Triple(s, p, s, q), Dataset()))
+    graph = '<urn:q>' AND predicate = '<urn:p>' AND object = subject
+    """
+    places = _places(pattern)
+    conditions = [in_graph(pattern.graph, dataset)]
+    for name, position in zip(COLUMNS, pattern.positions, strict=True):
+        if isinstance(position, Var):
+            if places[position] != name:
                 conditions.append(f"{name} = {places[position]}")
-            else:
-                places[position] = name
         elif position is not None and name != "graph":
             conditions.append(f"{name} = {literal(position)}")
-    quads = table.frame.filter(" AND ".join(conditions))
-    return quads.select(*(F.col(place).alias(column(variable)) for variable, place in places.items()))
+    return " AND ".join(conditions)
 
 
 def in_graph(graph: Position | None, dataset: Dataset) -> str:

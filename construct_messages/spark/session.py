@@ -43,6 +43,8 @@ _INSTALL_JAVA: Final = (
 # A merge join holds what one row is joined with: by Spark's default all of it on the heap, however much that is; so,
 # what is more than this many rows goes to disk when memory runs short.
 _BOUNDED: Final = {"spark.sql.sortMergeJoinExec.buffer.in.memory.threshold": "4096"}
+# Java's default collector works beside the tasks, on cores that they could have: with two a run takes a tenth longer.
+_COLLECTOR: Final = {"spark.driver.extraJavaOptions": "-XX:+UseParallelGC"}
 _CONNECT_SECONDS: Final = 10
 
 
@@ -111,10 +113,8 @@ def local_session(master: str = "local[*]", settings: Mapping[str, str] | None =
     # workers would otherwise be whatever python3 is first on PATH, without this package's libraries
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master(master).appName("construct-messages")
-    # Java's default collector works beside the tasks, on cores that are theirs: with two it takes a tenth of the time
-    collector = {"spark.driver.extraJavaOptions": "-XX:+UseParallelGC"}
     quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
-    for name, value in {**quiet, **_BOUNDED, **collector, **(settings or {})}.items():
+    for name, value in {**quiet, **_BOUNDED, **_COLLECTOR, **(settings or {})}.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
 

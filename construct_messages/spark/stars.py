@@ -9,14 +9,14 @@ quads of all patterns together `gathering`; whether a star is worth it is decide
 from __future__ import annotations
 
 from functools import reduce
-from operator import and_, or_
+from operator import and_
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from construct_messages.spark.algebra import Dataset, Star, Triple, Var, column
-from construct_messages.spark.scans import matches, once_each
+from construct_messages.spark.algebra import Dataset, Position, Star, Triple, Var, column
+from construct_messages.spark.scans import matches, once_each, wanted
 from construct_messages.spark.table import QuadTable
 
 _PREDICATE: Final = Var(".predicate")
@@ -37,8 +37,8 @@ def star(node: Star, table: QuadTable, dataset: Dataset) -> DataFrame:
     keys = [column(node.subject)]
     if isinstance(graph, Var) and graph != node.subject:
         keys.append(column(graph))
-    every = matches(Triple(node.subject, _PREDICATE, _OBJECT, graph), table, dataset)
-    quads = every.filter(reduce(or_, (_matched(pattern, keys) for pattern in (*node.patterns, *node.optional))))
+    rays = wanted((*node.patterns, *node.optional), table, dataset)
+    quads = matches(Triple(node.subject, _PREDICATE, _OBJECT, graph), rays, dataset)
     # they are few, and where there are none, Spark leaves the branch of theirs out before it runs
     hubs = quads.groupBy(*keys).agg(F.sum(F.octet_length(column(_OBJECT))).alias("bytes"))
     hubs = F.broadcast(hubs.filter(F.col("bytes") > _HUB_BYTES).select(*keys))
@@ -68,12 +68,11 @@ def _collected(node: Star, quads: DataFrame, keys: list[str]) -> DataFrame:
     patterns = (*node.patterns, *node.optional)
     objects = {pattern.predicate: f"objects{n}" for n, pattern in enumerate(patterns) if _free(pattern, keys)}
     tests = {f"test{n}": pattern for n, pattern in enumerate(node.patterns) if not _free(pattern, keys)}
-    of_predicate = {name: F.col(column(_PREDICATE)) == F.lit(predicate) for predicate, name in objects.items()}
     # Spark sorts what it groups, and compares IRIs by their first eight bytes, which are mostly the same, before it
     # looks at the rest of them where that stands
     subjects = quads.groupBy(F.xxhash64(*keys), *keys).agg(
         *(F.bool_or(_matched(pattern, keys)).alias(name) for name, pattern in tests.items()),
-        *(F.collect_set(F.when(is_of, F.col(column(_OBJECT)))).alias(name) for name, is_of in of_predicate.items()),
+        *(_objects(predicate).alias(name) for predicate, name in objects.items()),
     )
     needed: dict[str, Column] = {}
     for pattern in node.patterns:
@@ -90,20 +89,24 @@ def _collected(node: Star, quads: DataFrame, keys: list[str]) -> DataFrame:
     return solutions.select(*map(column, sorted(node.possible)))
 
 
+def _objects(predicate: Position) -> Column:
+    """The objects that a subject has for a predicate, as a set."""
+    return F.collect_set(F.when(F.col(column(_PREDICATE)) == F.lit(predicate), F.col(column(_OBJECT))))
+
+
 def _merged(node: Star, quads: DataFrame, keys: list[str], *, distinct: bool) -> DataFrame:
     """The solutions of subjects that may have any number of objects."""
-    solutions: DataFrame | None = None
-    for pattern in (*node.patterns, *node.optional):
+
+    def matching(pattern: Triple) -> DataFrame:
         name = _free(pattern, keys)
         found = quads.filter(_matched(pattern, keys))
         found = found.select(*keys, *([F.col(column(_OBJECT)).alias(name)] if name else []))
-        if not distinct:
-            found = found.distinct()
-        if solutions is None:
-            solutions = found
-        else:
-            shared = [known for known in found.columns if known in solutions.columns]
-            # merged where they are: a broadcast would be a job of its own, and of a size that is hard to foresee
-            solutions = solutions.join(found.hint("merge"), shared, "left" if pattern in node.optional else "inner")
-    assert solutions is not None, "a star has patterns"
+        return found if distinct else found.distinct()
+
+    solutions = matching(node.patterns[0])
+    for pattern in (*node.patterns[1:], *node.optional):
+        found = matching(pattern)
+        shared = [known for known in found.columns if known in solutions.columns]
+        # merged where they are: a broadcast would be a job of its own, and of a size that is hard to foresee
+        solutions = solutions.join(found.hint("merge"), shared, "left" if pattern in node.optional else "inner")
     return solutions
