@@ -39,10 +39,11 @@ CASES = [
 @pytest.mark.parametrize(("pattern", "wanted"), [pytest.param(*case, id=name) for name, *case in CASES])
 def test_what_is_gathered(pattern: str, wanted: list[str]) -> None:
     planned = plan(f"SELECT * {{ {pattern} }}", now=NOW)
-    found = optimize(planned, Statistics()).gathered
-    assert sorted(one.predicate for one in found) == [iri(name) for name in wanted]
-    assert optimize(planned, Statistics(), hints=Hints(join="joins")).gathered == ()
-    assert optimize(planned, _KNOWN).gathered == ()
+    for table, join in ((Statistics(), "auto"), (Statistics(), "joins"), (_KNOWN, "star")):
+        found = optimize(planned, table, hints=Hints(join=join)).gathered
+        assert sorted(one.pattern.predicate for one in found) == [iri(name) for name in wanted]
+    for join in ("auto", "joins"):
+        assert optimize(planned, _KNOWN, hints=Hints(join=join)).gathered == ()
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +66,16 @@ WANTED = [
     ("?a <urn:p> ?b . GRAPH <urn:g> { ?b <urn:q> <urn:c> }", 20),
     ("GRAPH ?g { ?a <urn:p> ?b . ?b <urn:p> <urn:c> }", 16),
     ("?a <urn:p> ?b GRAPH <urn:none> { ?b <urn:q> ?c }", 16),
+    ("?a <urn:p> ?b . ?b <urn:q> ?c FILTER (?c = <urn:c>)", 20),
+    ("?a <urn:p> ?b . ?b <urn:q> ?c FILTER (?b = <urn:a>)", 8),
+    ("?a <urn:p> ?b OPTIONAL { ?b <urn:q> ?c FILTER (?c != <urn:c> && ?c != <urn:d>) }", 24),
+    ("?a <urn:p> ?b . ?c <urn:p> ?d FILTER (?b = <urn:a> && ?d = <urn:b>)", 8),
+    ("GRAPH ?g { ?a <urn:p> ?b . ?b <urn:q> ?c } FILTER (?g = <urn:none>)", 0),
+    # filters sink to where all that they read is bound
+    ("?a <urn:p> ?b OPTIONAL { ?b <urn:q> ?c } FILTER (?b = <urn:a>)", 20),
+    ("{ SELECT ?b { ?a <urn:p> ?b } } ?b <urn:q> ?c FILTER (?c = <urn:a>)", 20),
+    # what may end a job is asked of solutions only
+    ("?a <urn:p> ?b . ?b <urn:q> ?c FILTER (?c + 1 > 1)", 32),
 ]
 
 
@@ -103,6 +114,6 @@ def test_patterns_that_are_not_gathered_match_in_the_table(table: QuadTable) -> 
     planned = optimize(
         plan("SELECT * { ?a <urn:p> <urn:b> ; <urn:q> <urn:c> . ?a ?any <urn:d> }", now=NOW), Statistics()
     )
-    assert {pattern.predicate for pattern in planned.gathered} == {iri("urn:p"), iri("urn:q")}
+    assert {demand.pattern.predicate for demand in planned.gathered} == {iri("urn:p"), iri("urn:q")}
     found = {(row.v_a, row.v_any) for row in evaluate(planned, table).collect()}
     assert found == {(iri(f"urn:{s}"), iri(f"urn:{p}")) for s in "abcd" for p in "pqr"}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from construct_messages.message import Quad
-from construct_messages.spark.algebra import Dataset, Plan, Position, Star, Triple, Var, column
+from construct_messages.spark.algebra import Dataset, Demand, Plan, Position, Star, Triple, Var, column
 from construct_messages.spark.statistics import Statistics
 from construct_messages.terms import Term, iri
 from tests.algebra_reference import solutions
@@ -141,7 +141,7 @@ def test_hubs_are_merged_and_nothing_else(
 
     monkeypatch.setattr(stars, "_HUB_BYTES", hub)
     node = _star(("p", X), ("q", Y), optional=(("r", Z),))
-    quads = gather((*node.patterns, *node.optional), _table(spark, _DATA, distinct=False), Dataset())
+    quads = gather(map(Demand, (*node.patterns, *node.optional)), _table(spark, _DATA, distinct=False), Dataset())
     frame = stars.star(node, quads, Dataset())
     frame.collect()
     plan = str(frame._jdf.queryExecution().executedPlan()).partition("Initial Plan")[0]  # type: ignore[operator]  # py4j
@@ -151,7 +151,7 @@ def test_hubs_are_merged_and_nothing_else(
 
 _HUB = """
 from pyspark.sql import functions as F
-from construct_messages.spark.algebra import Dataset, Star, Triple, Var
+from construct_messages.spark.algebra import Dataset, Demand, Star, Triple, Var
 from construct_messages.spark.session import local_session
 from construct_messages.spark.stars import star
 from construct_messages.spark.table import QuadTable

@@ -473,6 +473,14 @@ class Dataset:
 
 
 @dataclass(frozen=True)
+class Demand:
+    """A triple pattern, and conditions on one variable each; what it matches is of use only where all are true."""
+
+    pattern: Triple
+    conditions: tuple[Expression, ...] = ()
+
+
+@dataclass(frozen=True)
 class Plan:
     """A query, ready to be evaluated.
 
@@ -482,7 +490,7 @@ class Plan:
         variables: the projected names, in order.
         dataset: what FROM and FROM NAMED say.
         ordered: whether the order of the solutions was asked for.
-        gathered: patterns whose quads are to be read once, together, before each takes its own; see `gathering`.
+        gathered: of which quads are to be read once, together, before each pattern takes its own; see `gathering`.
     """
 
     form: Literal["SELECT", "ASK"]
@@ -490,7 +498,7 @@ class Plan:
     variables: tuple[str, ...]
     dataset: Dataset = Dataset()
     ordered: bool = False
-    gathered: tuple[Triple, ...] = ()
+    gathered: tuple[Demand, ...] = ()
 
 
 def column(variable: Var) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import reduce
-from typing import Literal, TypeVar, assert_never
+from typing import Literal, assert_never
 
 from construct_messages.errors import UsageError
 from construct_messages.spark.algebra import (
@@ -45,9 +45,8 @@ from construct_messages.spark.algebra import (
 )
 from construct_messages.spark.cardinality import Estimates
 from construct_messages.spark.correlation import conjunction, conjuncts, exists_in, mentions, parts, volatile
+from construct_messages.spark.demand import demands
 from construct_messages.spark.statistics import Statistics
-
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -91,8 +90,10 @@ def optimize(plan: Plan, statistics: Statistics, *, hints: Hints | None = None) 
     estimates = Estimates(statistics)
     stars = hints.join == "star" or (hints.join == "auto" and not estimates.known)
     arranging = _Arranging(estimates, stars, hints.order == "as-written")
-    pattern = arranging.node(_sunk(plan.pattern))
-    return replace(plan, pattern=pattern, gathered=_gathered(pattern) if stars else ())
+    sunk = _sunk(plan.pattern)
+    # where figures are known, each predicate can be read alone
+    gathered = demands(sunk) if stars or not estimates.known else ()
+    return replace(plan, pattern=arranging.node(sunk), gathered=gathered if len(gathered) > 1 else ())
 
 
 # --- walking --------------------------------------------------------------------------------------------------------
@@ -124,16 +125,16 @@ def _joined(operands: Iterable[Node]) -> Node:
     return reduce(Join, operands)
 
 
-def _written(value: object, kind: type[_T]) -> Iterator[_T]:
-    """All variables (or patterns) that are written anywhere in a node, in whichever scope."""
-    if isinstance(value, kind):
+def _written(value: object) -> Iterator[Var]:
+    """All variables that are written anywhere in a node, in whichever scope."""
+    if isinstance(value, Var):
         yield value
     elif isinstance(value, tuple | frozenset):
         for part in value:
-            yield from _written(part, kind)
+            yield from _written(part)
     elif is_dataclass(value):
         for part in fields(value):
-            yield from _written(getattr(value, part.name), kind)
+            yield from _written(getattr(value, part.name))
 
 
 # --- filters sink, patterns that are joined become one ------------------------------------------------------------
@@ -227,7 +228,7 @@ class _Arranging:
             case LeftJoin(left, Bgp((pattern,)), None) if self.stars:
                 left = self.node(left)
                 folded = None
-                if isinstance(pattern.object, Var) and pattern.object not in _written(left, Var):
+                if isinstance(pattern.object, Var) and pattern.object not in _written(left):
                     folded = _folded(left, pattern)
                 return LeftJoin(left, Bgp((pattern,))) if folded is None else folded
         node = _with_parts(node, tuple(map(self.node, parts(node))))
@@ -305,12 +306,6 @@ _Center = tuple[Position, Position | None]
 def _is_ray(pattern: Triple) -> bool:
     """Whether a pattern can be part of a star."""
     return isinstance(pattern.subject, Var) and not isinstance(pattern.predicate, Var)
-
-
-def _gathered(node: Node) -> tuple[Triple, ...]:
-    """The patterns of a node whose quads are told by a predicate, if they are more than one."""
-    patterns = tuple(dict.fromkeys(one for one in _written(node, Triple) if not isinstance(one.predicate, Var)))
-    return patterns if len(patterns) > 1 else ()
 
 
 def _points(patterns: tuple[Triple, ...]) -> dict[_Center, set[Triple]]:

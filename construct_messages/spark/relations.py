@@ -112,7 +112,7 @@ def evaluate(plan: Plan, table: QuadTable, options: Options | None = None) -> Da
     options = options or Options()
     check(plan, allow_full_closure=options.allow_full_closure)
     gathered = gather(plan.gathered, table, plan.dataset) if plan.gathered else table
-    evaluation = _Evaluation(table, dict.fromkeys(plan.gathered, gathered), plan.dataset, options)
+    evaluation = _Evaluation(table, {demand.pattern: gathered for demand in plan.gathered}, plan.dataset, options)
     solutions = evaluation.solutions(plan.pattern)
     if plan.form == "ASK":
         return solutions.frame.limit(1).select()

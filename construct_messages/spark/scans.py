@@ -35,17 +35,17 @@ def scan(pattern: Triple, table: QuadTable, dataset: Dataset) -> DataFrame:
 
 def matches(pattern: Triple, table: QuadTable, dataset: Dataset) -> DataFrame:
     """What `scan` gives, but a solution may stand there more than once, as the quads do."""
-    quads = table.frame.filter(_condition(pattern, dataset))
-    return quads.select(*(F.col(place).alias(column(variable)) for variable, place in _places(pattern).items()))
+    quads = table.frame.filter(condition(pattern, dataset))
+    return quads.select(*(F.col(place).alias(column(variable)) for variable, place in places(pattern).items()))
 
 
 def wanted(patterns: Iterable[Triple], table: QuadTable, dataset: Dataset) -> QuadTable:
     """The quads of a table that some of the patterns match."""
-    conditions = dict.fromkeys(f"({_condition(pattern, dataset)})" for pattern in patterns)
+    conditions = dict.fromkeys(f"({condition(pattern, dataset)})" for pattern in patterns)
     return replace(table, frame=table.frame.filter(" OR ".join(conditions)))
 
 
-def _places(pattern: Triple) -> dict[Var, str]:
+def places(pattern: Triple) -> dict[Var, str]:
     """The column that each variable of a pattern is read from, the first where it stands in several."""
     places: dict[Var, str] = {}
     for name, position in zip(COLUMNS, pattern.positions, strict=True):
@@ -54,21 +54,21 @@ def _places(pattern: Triple) -> dict[Var, str]:
     return places
 
 
-def _condition(pattern: Triple, dataset: Dataset) -> str:
+def condition(pattern: Triple, dataset: Dataset) -> str:
     """SQL over a table's columns: whether a quad matches a pattern.
 
     >>> s, o, p, q = Var("s"), Var("o"), Term("<urn:p>"), Term("<urn:q>")
-    >>> print(_condition(Triple(s, p, o), Dataset()))
+    >>> print(condition(Triple(s, p, o), Dataset()))
     graph IS NULL AND predicate = '<urn:p>'
-    >>> print(_condition(Triple(s, p, s, q), Dataset()))
+    >>> print(condition(Triple(s, p, s, q), Dataset()))
     graph = '<urn:q>' AND predicate = '<urn:p>' AND object = subject
     """
-    places = _places(pattern)
+    read = places(pattern)
     conditions = [in_graph(pattern.graph, dataset)]
     for name, position in zip(COLUMNS, pattern.positions, strict=True):
         if isinstance(position, Var):
-            if places[position] != name:
-                conditions.append(f"{name} = {places[position]}")
+            if read[position] != name:
+                conditions.append(f"{name} = {read[position]}")
         elif position is not None and name != "graph":
             conditions.append(f"{name} = {literal(position)}")
     return " AND ".join(conditions)

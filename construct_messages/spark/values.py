@@ -149,6 +149,16 @@ def fail(error: type[ConstructMessagesError], message: str) -> str:
     return f"raise_error(concat_ws(' ', '{error.__name__}:', {message}))"
 
 
+def may_fail(sql: str) -> bool:
+    """Whether SQL made here can end a job: what would, must only be computed of solutions.
+
+    >>> from construct_messages.errors import ValueOutOfRange
+    >>> may_fail(case(("v_x > 9", fail(ValueOutOfRange, "v_x")), otherwise="v_x")), may_fail("'a'")
+    (True, False)
+    """
+    return "raise_error(" in sql
+
+
 def any_of(value: str, texts: Iterable[str]) -> str:
     """SQL: whether a value is one of some texts.
 
