@@ -31,8 +31,11 @@ UNBOUND: Final = Term("")
 # --- text of literals and IRIs ------------------------------------------------------------------------------------
 
 _SHORT_ESCAPES: Final = {"\t": "\\t", "\b": "\\b", "\n": "\\n", "\r": "\\r", "\f": "\\f", '"': '\\"', "\\": "\\\\"}
-_ESCAPES: Final = str.maketrans({chr(c): f"\\u{c:04X}" for c in (*range(0x20), 0x7F)} | _SHORT_ESCAPES)
-_NEEDS_ESCAPE: Final = re.compile(r'[\x00-\x1f\x7f"\\]')
+# canonical N-Triples escapes what is no character of XML 1.1, too
+_ESCAPES: Final = str.maketrans({chr(c): f"\\u{c:04X}" for c in (*range(0x20), 0x7F, 0xFFFE, 0xFFFF)} | _SHORT_ESCAPES)
+NEEDS_ESCAPE: Final = re.compile(r'[\x00-\x1f\x7f"\\]|[\ufffe\uffff]')
+"""Finds in the text of a literal what canonical N-Triples escapes."""
+
 _UNESCAPE: Final = re.compile(r"""\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([tbnrf"'\\]))|\\""")
 _SHORT_UNESCAPES: Final = {escape[1]: char for char, escape in _SHORT_ESCAPES.items()} | {"'": "'"}
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
@@ -56,7 +59,7 @@ def escape(text: str) -> str:
     >>> print(escape('a "b"\n'))
     a \"b\"\n
     """
-    return text.translate(_ESCAPES) if _NEEDS_ESCAPE.search(text) else text
+    return text.translate(_ESCAPES) if NEEDS_ESCAPE.search(text) else text
 
 
 def unescape(text: str) -> str:

@@ -16,6 +16,7 @@ from hypothesis import settings
 
 from tests.commands import Done
 from tests.engines import ENGINES, Missing
+from tests.spark_frames import OTHER, QUICK, new_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -151,33 +152,13 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session.stop()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def quick(spark: SparkSession) -> SparkSession:
-    """A session for data of a few quads: nothing compiled, nothing adapted, one partition."""
-    session = spark.newSession()
-    for name, value in {
-        "spark.sql.adaptive.enabled": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.shuffle.partitions": "1",
-    }.items():
-        session.conf.set(name, value)
-    return session
+    """A session for data of a few quads."""
+    return new_session(spark, QUICK)
 
 
 @pytest.fixture(scope="session")
 def other(spark: SparkSession) -> SparkSession:
     """A session whose settings differ from the defaults wherever SQL could come to mean something else."""
-    session = spark.newSession()
-    for name, value in {
-        "spark.sql.ansi.enabled": "false",
-        "spark.sql.parser.escapedStringLiterals": "true",
-        "spark.sql.session.timeZone": "Pacific/Apia",
-        "spark.sql.caseSensitive": "true",
-        "spark.sql.decimalOperations.allowPrecisionLoss": "false",
-        "spark.sql.legacy.literal.pickMinimumPrecision": "false",
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    }.items():
-        session.conf.set(name, value)
-    return session
+    return new_session(spark, OTHER)

@@ -102,7 +102,7 @@ def by_spark(table: Any, case: Case) -> bytes:
 
 
 @pytest.fixture(scope="session")
-def spark_tables(spark: Any, small_session: Any) -> dict[tuple[str, str], Any]:
+def spark_tables(spark: Any, quick: Any) -> dict[tuple[str, str], Any]:
     """The data as tables, by their names and the way: each quad once, and each twice."""
     from construct_messages.spark import QuadTable
 
@@ -112,26 +112,12 @@ def spark_tables(spark: Any, small_session: Any) -> dict[tuple[str, str], Any]:
             [None if isinstance(term, ox.DefaultGraph) else from_pyoxigraph(term, "d") for term in quad]
             for quad in ox.parse(text, ox.RdfFormat.TRIG)
         ]
-        for way, session, copies in (("spark", small_session, 1), ("spark doubled", spark, 2)):
+        for way, session, copies in (("spark", quick, 1), ("spark doubled", spark, 2)):
             frame = session.createDataFrame(
                 quads * copies, "subject STRING, predicate STRING, object STRING, graph STRING"
             )
             tables[name, way] = QuadTable.of(frame.coalesce(1).cache(), assume_distinct=copies == 1)
     return tables
-
-
-@pytest.fixture(scope="session")
-def small_session(spark: Any) -> Any:
-    """A session that plans for little data: nothing is compiled, and all is in one partition."""
-    session = spark.newSession()
-    for name, value in {
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.sql.adaptive.enabled": "false",
-        "spark.sql.shuffle.partitions": "1",
-    }.items():
-        session.conf.set(name, value)
-    return session
 
 
 SPARK = {"group_by", "group_order", "distinct", "skip_empty", "max_messages", "default_graph", "named_graphs"}

@@ -36,6 +36,8 @@ FIELDS = [
     (f'"1"^^<{XSD}integer>', f'"1"^^<{XSD}integer>'),
     ('"\\u00e9\\t\\\\"', '"é\\t\\\\"'),
     ('"\x01\x08\x0c\x7f"', '"\\u0001\\b\\f\\u007F"'),
+    ('"\ufffe\ufffd"', '"\\uFFFE\ufffd"'),
+    ('"\uffff"', '"\\uFFFF"'),
     ("<http://example.org/é>", "<http://example.org/é>"),
     ("<urn:\\u00e9>", "<urn:é>"),
     ("<x-own:a>", "<x-own:a>"),

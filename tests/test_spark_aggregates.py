@@ -11,6 +11,7 @@ import pytest
 from construct_messages.spark import expressions
 from construct_messages.spark.algebra import Aggregation, Var
 from construct_messages.terms import Term, iri, literal, number
+from tests.spark_frames import executed
 from tests.spark_terms import typed
 
 if TYPE_CHECKING:
@@ -169,13 +170,6 @@ def test_sums_at_the_edge(spark: SparkSession) -> None:
 
 
 def test_sums_are_made_in_part_before_the_shuffle(spark: SparkSession) -> None:
-    plan = (
-        groups(spark)
-        .groupBy("number")
-        .agg(*columns(["SUM", "AVG", "COUNT"]))
-        ._jdf.queryExecution()
-        .executedPlan()
-        .toString()
-    )
+    plan = executed(groups(spark).groupBy("number").agg(*columns(["SUM", "AVG", "COUNT"])))
     assert "partial_sum" in plan or "partial_try_sum" in plan
     assert "collect" not in plan

@@ -12,10 +12,11 @@ import pytest
 from construct_messages.spark import expressions
 from construct_messages.spark.algebra import Call, Constant, Var
 from construct_messages.terms import Term, iri, literal, number
+from tests.spark_frames import executed
 from tests.spark_terms import BLANK, BOOLEANS, DATES, TERMS, by_pyoxigraph, by_spark, date, typed
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 X, Y = Var("x"), Var("y")
 OPERATORS = ("=", "<", "<=")
@@ -129,14 +130,8 @@ def test_filters_with_a_number_are_compiled(
 def test_equality_with_a_constant_is_left_to_the_source(spark: SparkSession, constant: Term) -> None:
     condition = expressions.condition(Call("=", (X, Constant(constant))))
     frame = spark.createDataFrame([(constant,), (BLANK,)], "v_x STRING").filter(condition)
-    assert f"Filter (isnotnull(v_x#0) AND (v_x#0 = {constant}))" in executed(frame)
+    assert f"Filter (isnotnull(v_x#0) AND (v_x#0 = {constant}))" in re.sub(r"#\d+", "#0", executed(frame))
     assert [row.v_x for row in frame.collect()] == [constant]
-
-
-def executed(frame: DataFrame) -> str:
-    """The plan that is executed, with the numbers of columns made 0."""
-    text = frame._jdf.queryExecution().executedPlan().toString()  # no public way leads to the text
-    return re.sub(r"#\d+", "#0", text)
 
 
 # --- order ----------------------------------------------------------------------------------------------------------

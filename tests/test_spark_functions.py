@@ -18,6 +18,7 @@ from construct_messages.spark.plan import plan
 from construct_messages.spark.session import translated
 from construct_messages.spark.values import Scalar, Type, as_term
 from construct_messages.terms import RDF, UNBOUND, XSD, Term, from_pyoxigraph, iri, is_literal, literal
+from tests.spark_frames import OTHER, UNCOMPILED, new_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -137,32 +138,11 @@ def on_oxigraph(solutions: list[tuple[Term, ...]], expressions: list[str]) -> li
     return [tuple(None if value is None else from_pyoxigraph(value) for value in answer)[1:] for answer in answers]
 
 
-def others(spark: SparkSession) -> SparkSession:
-    """A session whose settings all differ from the defaults that could matter; its queries are not compiled."""
-    session = spark.newSession()
-    for name, value in {
-        "spark.sql.ansi.enabled": "false",
-        "spark.sql.parser.escapedStringLiterals": "true",
-        "spark.sql.session.timeZone": "Pacific/Apia",
-        "spark.sql.caseSensitive": "true",
-        "spark.sql.decimalOperations.allowPrecisionLoss": "false",
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    }.items():
-        session.conf.set(name, value)
-    return session
-
-
 @pytest.fixture(scope="module", params=["defaults", "other settings"])
 def session(request: pytest.FixtureRequest, spark: SparkSession) -> SparkSession:
-    if request.param == "other settings":
-        return others(spark)
-    session = spark.newSession()
-    session.conf.set("spark.sql.ansi.enforceReservedKeywords", "true")
     # one projection of all functions is too large to be compiled
-    session.conf.set("spark.sql.codegen.wholeStage", "false")
-    session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-    return session
+    defaults = {**UNCOMPILED, "spark.sql.ansi.enforceReservedKeywords": "true"}
+    return new_session(spark, OTHER if request.param == "other settings" else defaults)
 
 
 def test_functions_of_one_term(session: SparkSession) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +11,7 @@ from construct_messages.spark.plan import plan
 from construct_messages.spark.statistics import PredicateStatistics, Statistics
 from construct_messages.terms import iri
 from tests.algebra_text import NOW
+from tests.spark_frames import executed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -104,8 +104,7 @@ def test_the_quads_are_read_and_shuffled_once(table: QuadTable, query: str) -> N
 
     frame = evaluate(optimize(plan(query, now=NOW), Statistics()), table)
     frame.collect()
-    executed = str(frame._jdf.queryExecution().executedPlan()).partition("Initial Plan")[0]  # type: ignore[operator]  # py4j
-    assert len(re.findall(r"Scan ExistingRDD", executed)) == 1
+    assert executed(frame).partition("Initial Plan")[0].count("Scan ExistingRDD") == 1
 
 
 def test_patterns_that_are_not_gathered_match_in_the_table(table: QuadTable) -> None:

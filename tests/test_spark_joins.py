@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 
 from construct_messages.spark.algebra import Var, Vars, column
 from construct_messages.spark.values import literal
+from tests.spark_frames import UNBROADCAST, UNCOMPILED, executed, new_session, optimized
 
 pytest.importorskip("pyspark")
 from construct_messages.spark.joins import half_join, is_direct, join, left_join, mark, minus, union
 from construct_messages.spark.solutions import Solutions, names
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 Bound = dict[Var, str]
 ALL = tuple(map(Var, "uvwxyz"))
@@ -31,13 +32,7 @@ EVERY_PAIR = ("BroadcastNestedLoopJoin", "CartesianProduct")
 @pytest.fixture(scope="module")
 def session(spark: SparkSession) -> SparkSession:
     """A session that plans joins as it would for relations too large to broadcast."""
-    session = spark.newSession()
-    session.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
-    session.conf.set("spark.sql.shuffle.partitions", "1")
-    # small jobs, each of another shape: compiling them takes longer than running them
-    session.conf.set("spark.sql.codegen.wholeStage", "false")
-    session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-    return session
+    return new_session(spark, {**UNCOMPILED, **UNBROADCAST, "spark.sql.shuffle.partitions": "1"})
 
 
 def relation(session: SparkSession, bound: Sequence[Bound], possible: Sequence[Var]) -> Solutions:
@@ -57,11 +52,6 @@ def found(solutions: Solutions) -> Counter[tuple[tuple[Var, str], ...]]:
 
 def counted(bound: Sequence[Bound]) -> Counter[tuple[tuple[Var, str], ...]]:
     return Counter(tuple(sorted(one.items())) for one in bound)
-
-
-def plan(frame: DataFrame) -> str:
-    """What was executed, after an action."""
-    return str(frame._jdf.queryExecution().executedPlan().toString())
 
 
 def compatible(left: Bound, right: Bound) -> bool:
@@ -154,16 +144,16 @@ def test_no_join_compares_every_pair(session: SparkSession, left: list[Bound], r
         solutions["semi"] = half_join(one, other, keep=True)
     for name, result in solutions.items():
         assert result.frame.collect() is not None
-        executed = plan(result.frame)
-        assert "Join" in executed, name
-        assert not any(bad in executed for bad in EVERY_PAIR), executed
+        plan = executed(result.frame)
+        assert "Join" in plan, name
+        assert not any(bad in plan for bad in EVERY_PAIR), plan
 
 
 def test_sides_are_read_once(session: SparkSession) -> None:
     pairs = join(relation(session, UNSURE, (X, Y)), relation(session, UNSURE, (X, Y)))
     pairs.frame.collect()
-    assert plan(pairs.frame).count("Scan ExistingRDD") % 2 == 0
-    assert pairs.frame._jdf.queryExecution().optimizedPlan().toString().count("LogicalRDD") == 2
+    assert executed(pairs.frame).count("Scan ExistingRDD") % 2 == 0
+    assert optimized(pairs.frame).count("LogicalRDD") == 2
 
 
 def test_many_unsure_variables(session: SparkSession) -> None:
@@ -172,14 +162,14 @@ def test_many_unsure_variables(session: SparkSession) -> None:
     right = [{variable: "b" if variable == odd else "a" for variable in ALL} for odd in ALL] + [{U: "a"}, {}]
     pairs = join(relation(session, left, ALL), relation(session, right, ALL))
     assert found(pairs) == counted(joined(left, right))
-    assert not any(bad in plan(pairs.frame) for bad in EVERY_PAIR)
+    assert not any(bad in executed(pairs.frame) for bad in EVERY_PAIR)
 
 
 def test_nothing_shared_is_a_cross_product(session: SparkSession) -> None:
     left, right = [{X: "a"}, {X: "b"}], [{Y: "c"}, {Y: "d"}]
     pairs = join(relation(session, left, (X,)), relation(session, right, (Y,)))
     assert found(pairs) == counted(joined(left, right))
-    assert any(every in plan(pairs.frame) for every in EVERY_PAIR)
+    assert any(every in executed(pairs.frame) for every in EVERY_PAIR)
 
 
 def test_a_relation_joins_with_itself(session: SparkSession) -> None:

@@ -17,6 +17,7 @@ from construct_messages.solutions import Solutions
 from construct_messages.spark.algebra import Var, column
 from construct_messages.template import Blank, Constant, Pattern, Template, Variable
 from construct_messages.terms import Term
+from tests.spark_frames import executed
 from tests.strategies import SOLUTIONS, VARIABLES, templates
 
 room = pytest.importorskip("construct_messages.spark.messages")
@@ -149,4 +150,4 @@ def test_blank_nodes_are_fresh_in_every_partition(spark: SparkSession) -> None:
 
 def test_a_template_that_needs_no_number_counts_nothing(spark: SparkSession) -> None:
     frame = room.messages(over_partitions(spark, 12), OF_X, room.Shape(), ordered=True)
-    assert "monotonically_increasing_id" not in frame._jdf.queryExecution().executedPlan().toString()
+    assert "monotonically_increasing_id" not in executed(frame)

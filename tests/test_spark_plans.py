@@ -36,6 +36,7 @@ from construct_messages.spark.plan import plan
 from construct_messages.terms import iri, literal
 from tests.conftest import shared_path
 from tests.construct_cases import CASES, DECLARED
+from tests.spark_frames import QUICK, UNBROADCAST, executed, new_session
 from tests.spark_w3c import NOW, REFUSED
 from tests.test_engines import SPARK
 from tests.w3c_queries import Case, cases
@@ -56,10 +57,8 @@ P, Q = iri("http://example.org/p"), iri("http://example.org/q")
 
 
 @pytest.fixture(scope="module")
-def session(quick: SparkSession) -> SparkSession:
-    """Plans as for much data: nothing is known to be small."""
-    quick.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
-    return quick
+def session(spark: SparkSession) -> SparkSession:
+    return new_session(spark, {**QUICK, **UNBROADCAST})
 
 
 @pytest.fixture(scope="module")
@@ -169,10 +168,6 @@ def test_what_asks_for_a_product(text: str, product: bool) -> None:
 def operators(executed: str) -> set[str]:
     """The names of the operators in the text of a plan."""
     return set(re.findall(r"^[\s:+|*()\d-]*([A-Z]\w+)", executed, re.MULTILINE))
-
-
-def executed(frame: DataFrame) -> str:
-    return str(frame._jdf.queryExecution().executedPlan().toString())  # type: ignore[operator]  # Java's
 
 
 class Actions:

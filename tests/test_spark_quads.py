@@ -19,6 +19,7 @@ from construct_messages.errors import QuadsError, UsageError
 from construct_messages.spark.statistics import PredicateStatistics, Statistics
 from construct_messages.terms import Term, from_pyoxigraph, parse_term
 from tests.conftest import shared_path
+from tests.spark_frames import executed
 
 pytest.importorskip("pyspark")
 from construct_messages.spark.quads import load_quads, read_quads, write_quads
@@ -221,7 +222,7 @@ def test_a_format_may_be_given(spark: SparkSession, tmp_path: Path) -> None:
 def test_lines_start_no_python_and_are_matched_once(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "a.nq").write_text(LINE.format("a"))
     frame = load_quads(spark, tmp_path).filter("predicate = '<urn:p>'").select("object")
-    plan = frame._jdf.queryExecution().executedPlan().toString()
+    plan = executed(frame)
     assert "MapInArrow" not in plan
     assert "Python" not in plan
     # whether it is canonical, as most lines are or otherwise, and whether it is nothing

@@ -40,6 +40,7 @@ from construct_messages.spark.plan import plan
 from construct_messages.terms import XSD, Term, from_pyoxigraph, iri, literal
 from tests import algebra_reference
 from tests.algebra_trees import QUADS, TERMS, VARIABLES, P, Q, trees, written
+from tests.spark_frames import UNCOMPILED, new_session, optimized
 
 pytest.importorskip("pyspark")
 from pyspark.sql import functions as F
@@ -58,11 +59,7 @@ Bag = Counter[tuple[Term | None, ...]]
 
 @pytest.fixture(scope="module")
 def table(spark: SparkSession) -> QuadTable:
-    session = spark.newSession()
-    # small jobs, each of another shape: compiling them takes longer than running them
-    session.conf.set("spark.sql.codegen.wholeStage", "false")
-    session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-    session.conf.set("spark.sql.shuffle.partitions", "1")
+    session = new_session(spark, {**UNCOMPILED, "spark.sql.shuffle.partitions": "1"})
     # each quad twice: a graph is a set
     return QuadTable.of(session.createDataFrame([tuple(quad) for quad in QUADS * 2], SCHEMA))
 
@@ -221,10 +218,6 @@ N, R = Var(".n0"), Var("r")
 MANY = Values((X,), tuple((literal(str(n)),) for n in range(64)))
 ODD = Values((X, Y), tuple((literal(str(n)) if n % 4 == 1 else None, literal("y")) for n in range(1, 64, 2)))
 LOW = Call("<", (R, Constant(literal("0.5", datatype=XSD + "double"))))
-
-
-def optimized(frame: DataFrame) -> str:
-    return str(frame._jdf.queryExecution().optimizedPlan().toString())
 
 
 def numbers(frame: DataFrame) -> list[tuple[str | None, ...]]:

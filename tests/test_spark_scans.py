@@ -12,6 +12,7 @@ from construct_messages.errors import QuadsError
 from construct_messages.spark.algebra import Dataset, Triple, Var, column
 from construct_messages.spark.statistics import Statistics
 from construct_messages.terms import Term
+from tests.spark_frames import executed, optimized
 
 pytest.importorskip("pyspark")
 from construct_messages.spark.scans import named_graphs, scan
@@ -93,7 +94,7 @@ def test_a_table_of_distinct_quads_is_not_made_distinct_again(
 ) -> None:
     distinct = QuadTable(table.frame.distinct().localCheckpoint(), Statistics(distinct=True))
     frame = scan(pattern, distinct, dataset)
-    assert ("Aggregate" in frame._jdf.queryExecution().optimizedPlan().toString()) is removes
+    assert ("Aggregate" in optimized(frame)) is removes
     variables = tuple(sorted({place for place in pattern.positions if isinstance(place, Var)}))
     assert bag(frame, *variables) == bag(scan(pattern, table, dataset), *variables)
 
@@ -106,7 +107,7 @@ def test_constants_reach_the_files(table: QuadTable, spark: SparkSession, tmp_pa
         (Triple(A, P, O), f"EqualTo(subject,{A})"),
     ]:
         frame = scan(pattern, stored, EVERYTHING)
-        plan = frame._jdf.queryExecution().executedPlan().toString()
+        plan = executed(frame)
         pushed = plan[plan.index("PushedFilters") :].splitlines()[0]
         assert "IsNull(graph)" in pushed
         assert condition in pushed

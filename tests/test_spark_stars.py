@@ -15,6 +15,7 @@ from construct_messages.spark.algebra import Dataset, Demand, Plan, Position, St
 from construct_messages.spark.statistics import Statistics
 from construct_messages.terms import Term, iri
 from tests.algebra_reference import solutions
+from tests.spark_frames import executed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -144,7 +145,7 @@ def test_hubs_are_merged_and_nothing_else(
     quads = gather(map(Demand, (*node.patterns, *node.optional)), _table(spark, _DATA, distinct=False), Dataset())
     frame = stars.star(node, quads, Dataset())
     frame.collect()
-    plan = str(frame._jdf.queryExecution().executedPlan()).partition("Initial Plan")[0]  # type: ignore[operator]  # py4j
+    plan = executed(frame).partition("Initial Plan")[0]
     assert plan.count("SortMergeJoin") == merges
     assert plan.count("Scan ExistingRDD") == 1, "the quads are read and shuffled once"
 

@@ -33,7 +33,7 @@ HOSTILE = (
     "${env:HOME}",
     "\0",
     "\x7f",
-    "é😀\uffff",
+    "é😀\ufffe\uffff",
     "\r\n",
     "--",
     "/*",

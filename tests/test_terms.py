@@ -24,6 +24,7 @@ CASES = [
     (r'"\u0041\U00000042\t\'"', r'''"AB\t'"'''),
     ('"tab\there"', r'"tab\there"'),
     ('"\x01\x7f"', r'"\u0001\u007F"'),
+    ('"\ufffd\ufffe\uffff\U0001fffe"', '"\ufffd\\uFFFE\\uFFFF\U0001fffe"'),
     ('"x"@EN-Gb', '"x"@en-gb'),
     ('"x"@en--ltr', '"x"@en--ltr'),
     (f'"x"^^<{XSD}string>', '"x"'),
@@ -108,7 +109,7 @@ def test_rdflib_has_no_triple_terms() -> None:
 @given(TEXT)
 def test_escape_and_back(text: str) -> None:
     assert terms.unescape(terms.escape(text)) == text
-    assert not set(terms.escape(text)) & set("\n\r\t\x00\x7f")
+    assert not set(terms.escape(text)) & set("\n\r\t\x00\x7f\ufffe\uffff")
 
 
 @given(st.text(min_size=1), st.text(min_size=1))

@@ -30,7 +30,7 @@ from construct_messages.terms import RDF, XSD, Term, escape, nesting, unescape
 # To be quick these run to the next `>` or blank; what they take is a term only once _CANONICAL says so.
 _IRI: Final = "<[^>]*+>"
 _NODE: Final = f"{_IRI}|_:[^ ]*+"
-_TEXT: Final = r'[^"\\\x00-\x1f\x7f]*+'
+_TEXT: Final = r'[^"\\\x00-\x1f\x7f\ufffe\uffff]*+'
 _STRING: Final = rf'"{_TEXT}(?:\\[tbnrf"\\]{_TEXT})*+"'
 
 

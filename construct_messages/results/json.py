@@ -18,7 +18,7 @@ import msgspec
 from construct_messages.errors import IncompleteResult, TermError
 from construct_messages.results import excerpt
 from construct_messages.solutions import Solutions
-from construct_messages.terms import UNBOUND, Term, blank, iri, literal, triple
+from construct_messages.terms import NEEDS_ESCAPE, UNBOUND, Term, blank, iri, literal, triple
 
 _AROUND_LIMIT: Final = 1 << 20  # bytes before the solutions, and behind them
 
@@ -57,7 +57,6 @@ _Value: TypeAlias = _Iri | _Blank | _Literal | _TypedLiteral | _Triple
 _value = attrgetter("value")
 _literal_kind = attrgetter("datatype", "language", "direction")
 _WEB_IRIS: Final = re.compile(r"""(?:https?://[^\x00-\x20<>"{}|^`\\]*+(?:\n|\Z))*+""")
-_NEEDS_ESCAPE: Final = re.compile(r'[\x00-\x1f\x7f"\\]')
 
 # --- where the solutions are ----------------------------------------------------------------------------------------
 
@@ -247,7 +246,7 @@ class JsonDecoder:
                 return [Term(f"<{text}>") for text in texts]
         elif kinds <= {_Literal, _TypedLiteral}:
             texts = list(map(_value, values))
-            if not _NEEDS_ESCAPE.search("".join(texts)):
+            if not NEEDS_ESCAPE.search("".join(texts)):
                 try:
                     suffixes = list(map(self._suffixes.__getitem__, map(_literal_kind, values)))
                 except TermError:

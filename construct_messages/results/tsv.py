@@ -104,7 +104,7 @@ class TsvDecoder:
         text = b"\n" + b"\n".join(column)
         if _is_web_iris(text, len(column)):
             return column
-        if _CANONICAL.fullmatch(text) and (text.isascii() or _is_utf8(text)):
+        if _CANONICAL.fullmatch(text) and (text.isascii() or _is_characters(text)):
             return column
         if _BLANK.fullmatch(text):
             return text.replace(b"_:", b"_:" + self._scope.encode())[1:].split(b"\n")
@@ -157,7 +157,10 @@ def _is_web_iris(text: bytes, count: int) -> bool:
     )
 
 
-def _is_utf8(text: bytes) -> bool:
+def _is_characters(text: bytes) -> bool:
+    """Whether text is UTF-8, without U+FFFE and U+FFFF, which canonical N-Triples escapes."""
+    if b"\xef\xbf\xbe" in text or b"\xef\xbf\xbf" in text:
+        return False
     try:
         text.decode()
     except UnicodeDecodeError:

@@ -81,7 +81,7 @@ _LANGUAGE: Final = (
 _NO_DATATYPE: Final = (f"<{XSD}string>", f"<{RDF}langString>", f"<{RDF}dirLangString>")
 _PLAIN_TEXT: Final = _set("".join(chr(code) for code in range(0x20, 0x7F) if chr(code) not in '"\\'))
 # U+FFFD is what bytes that are no UTF-8 become: lines that hold it are looked at again
-_TEXT: Final = f'"{_PLAIN_TEXT}*(?:(?:\\\\[tbnrf"\\\\]|[\\u0080-\\ufffc\\ufffe-\\x{{10ffff}}]+){_PLAIN_TEXT}*)*+"'
+_TEXT: Final = f'"{_PLAIN_TEXT}*(?:(?:\\\\[tbnrf"\\\\]|[\\u0080-\\ufffc\\x{{10000}}-\\x{{10ffff}}]+){_PLAIN_TEXT}*)*+"'
 _LOWER: Final = _set(string.ascii_lowercase)
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from pyspark.sql.functions import expr
 
 from construct_messages.spark.algebra import Var, column
-from construct_messages.spark.values import literal
+from construct_messages.spark.values import case, literal
 from construct_messages.template import (
     FORBIDDEN,
     Blank,
@@ -215,8 +215,8 @@ class _Slots:
 
     def _skolem(self, name: str, prefix: str) -> str:
         replacement = f"$1<{prefix.replace('$', chr(92) + '$')}$2>"
-        return (
-            f"CASE WHEN startswith({name}, '_:') THEN concat({literal('<' + prefix)}, substring({name}, 3), '>') "
-            f"WHEN startswith({name}, '<<(') THEN regexp_replace({name}, {_BLANKS}, {literal(replacement)}) "
-            f"ELSE {name} END"
+        return case(
+            (f"startswith({name}, '_:')", f"concat({literal('<' + prefix)}, substring({name}, 3), '>')"),
+            (f"startswith({name}, '<<(')", f"regexp_replace({name}, {_BLANKS}, {literal(replacement)})"),
+            otherwise=name,
         )

@@ -284,14 +284,14 @@ _BACKSLASH: Final = literal("\\")
 _TWO_BACKSLASHES: Final = literal(r"\\")
 _UNICODE: Final = literal(r"\u00")
 _SHORT: Final = {'"': '"', "n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
-# what canonical N-Triples writes as \uXXXX may stand there as it is, too
+# the others of which canonical N-Triples writes \uXXXX
 _NO_CHARACTERS: Final = {"uFFFE": "\ufffe", "uFFFF": "\uffff"}
 # what canonical N-Triples writes as \u00XX: the control characters without a short escape
 _LONG: Final = sorted({*range(0x20), 0x7F} - {ord(char) for char in _SHORT.values()})
 _BACKSLASH_HERE: Final = literal("\x01")
 _UNICODE_HERE: Final = literal("\x02")
 # a pattern of a regular expression
-_TO_ESCAPE: Final = literal(r'[\x00-\x1f\x7f"\\]')
+_TO_ESCAPE: Final = literal(r'[\x00-\x1f\x7f"\\\ufffe\uffff]')
 
 
 def unescape(escaped: str) -> str:
@@ -313,7 +313,7 @@ def escape(text: str) -> str:
 
     def encoded(t: str) -> str:
         t = f"replace({t}, {_BACKSLASH}, {_TWO_BACKSLASHES})"
-        for letter, char in _SHORT.items():
+        for letter, char in (_SHORT | _NO_CHARACTERS).items():
             t = f"replace({t}, {literal(char)}, {literal(chr(92) + letter)})"
         codes = f"array({', '.join(map(str, _LONG))})"
         return f"aggregate({codes}, {t}, (s, c) -> replace(s, chr(c), concat({_UNICODE}, lpad(hex(c), 2, '0'))))"

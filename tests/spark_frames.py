@@ -1,0 +1,51 @@
+"""Sessions and plans of Spark, for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+UNCOMPILED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+"""For short queries: compiling them takes longer than running them."""
+
+QUICK = {**UNCOMPILED, "spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "1"}
+"""For data of a few quads: nothing compiled, nothing adapted, one partition."""
+
+UNBROADCAST = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
+"""Plans as for much data: nothing is known to be small."""
+
+OTHER = {
+    **UNCOMPILED,
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.parser.escapedStringLiterals": "true",
+    "spark.sql.session.timeZone": "Pacific/Apia",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.decimalOperations.allowPrecisionLoss": "false",
+    "spark.sql.legacy.literal.pickMinimumPrecision": "false",
+}
+"""Other than the defaults wherever SQL could come to mean something else."""
+
+
+def new_session(spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:
+    """A session beside another, with settings of its own."""
+    session = spark.newSession()
+    for name, value in settings.items():
+        session.conf.set(name, value)
+    return session
+
+
+def executed(frame: DataFrame) -> str:
+    """The text of the plan that is executed; after an action of an adaptive one the last and the first."""
+    return str(_execution(frame).executedPlan().toString())
+
+
+def optimized(frame: DataFrame) -> str:
+    """The text of the logical plan, after the optimizer."""
+    return str(_execution(frame).optimizedPlan().toString())
+
+
+def _execution(frame: DataFrame) -> Any:
+    return frame._jdf.queryExecution()  # type: ignore[operator]  # Java's, to which no public way leads
