@@ -109,7 +109,7 @@ def spark_tables(spark: Any, quick: Any) -> dict[tuple[str, str], Any]:
     tables = {}
     for name, text in TEXTS.items():
         quads = [
-            [None if isinstance(term, ox.DefaultGraph) else from_pyoxigraph(term, "d") for term in quad]
+            [None if isinstance(term, ox.DefaultGraph) else from_pyoxigraph(term) for term in quad]
             for quad in ox.parse(text, ox.RdfFormat.TRIG)
         ]
         for way, session, copies in (("spark", quick, 1), ("spark doubled", spark, 2)):

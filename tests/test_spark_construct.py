@@ -47,11 +47,24 @@ def quads(spark: SparkSession) -> DataFrame:
     schema = "subject STRING, predicate STRING, object STRING, graph STRING"
     return spark.createDataFrame(
         [
-            [None if isinstance(term, ox.DefaultGraph) else from_pyoxigraph(term, "d") for term in quad]
+            [None if isinstance(term, ox.DefaultGraph) else from_pyoxigraph(term) for term in quad]
             for quad in ox.parse(DATA, ox.RdfFormat.TRIG)
         ],
         schema,
     ).cache()
+
+
+def test_labels_of_the_data_are_none_that_a_template_makes(spark: SparkSession) -> None:
+    """As in a table of the quads of earlier messages."""
+    nested = '<<( _:t0b0 <urn:p> <<( <urn:s> <urn:p> "_:t0b0" )>> )>>'
+    table = spark.createDataFrame(
+        [("_:t0b0", "<urn:p>", nested, None)], "subject STRING, predicate STRING, object STRING, graph STRING"
+    )
+    asked = room.construct_messages("CONSTRUCT { ?s ?p ?o . [] ?p ?s } WHERE { ?s ?p ?o }", table)
+    assert [row.message for row in asked.frame.collect()] == [
+        f"_:dt0b0 <urn:p> {nested.replace(' _:', ' _:d')} .\n_:t0b0 <urn:p> _:dt0b0 ."
+    ]
+    assert [row.s for row in asked.solutions().collect()] == ["_:t0b0"]
 
 
 def messages_of(found: Any) -> list[Message]:

@@ -94,7 +94,7 @@ def ask(share: int, question: Callable[[Random, list[ox.Quad], Query, Coverage],
 
 
 def term(value: ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple | ox.DefaultGraph | None) -> Term | None:
-    return None if value is None or isinstance(value, ox.DefaultGraph) else from_pyoxigraph(value, "d")
+    return None if value is None or isinstance(value, ox.DefaultGraph) else from_pyoxigraph(value)
 
 
 def store_of(quads: Iterable[ox.Quad]) -> ox.Store:

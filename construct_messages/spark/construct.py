@@ -22,7 +22,7 @@ from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.spark.algebra import Plan, Var, column
 from construct_messages.spark.checks import check
 from construct_messages.spark.explanation import explanation
-from construct_messages.spark.messages import Shape, messages
+from construct_messages.spark.messages import Shape, messages, scoped
 from construct_messages.spark.optimize import Hints, optimize
 from construct_messages.spark.plan import plan
 from construct_messages.spark.relations import Options, evaluate
@@ -168,7 +168,7 @@ class Messages:
 
         A query's ORDER BY is the order of the frame.
         """
-        return messages(self._solutions, self.query.template, self.shape, ordered=self.plan.ordered)
+        return messages(scoped(self._solutions), self.query.template, self.shape, ordered=self.plan.ordered)
 
     def solutions(self) -> DataFrame:
         """The solutions behind the messages: a column for each variable of the template, NULL where it is unbound."""

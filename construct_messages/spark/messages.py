@@ -43,6 +43,7 @@ _DIGITS: Final = f"CAST({_NUMBER} AS STRING)"
 _NONE: Final = "'0'"  # instead of a number: blank nodes of the template compare by their slot
 _FIRST: Final = f"min({_NUMBER}) AS {_NUMBER}"
 _IDENTITY: Final = "identity"
+_SCOPE: Final = "d"  # as from every other source
 _HERE: Final = "\0"  # where the number stands in a label
 _BREAK: Final = literal("\n")
 # a blank node in a triple term: its only literal, if it has one, ends it
@@ -69,6 +70,18 @@ class Shape:
 
 
 # --- solutions to messages --------------------------------------------------------------------------------------------
+
+
+def scoped(solutions: DataFrame) -> DataFrame:
+    """The same solutions with a letter in front of all labels of blank nodes, so that a template makes none of them.
+
+    See `template.blank_label`: a table may hold labels of any kind, those of a log of messages, too.
+    """
+
+    def renamed(name: str) -> str:
+        return _relabelled(name, f"_:{_SCOPE}", "")
+
+    return solutions.selectExpr(*(f"{renamed(name)} AS {name}" for name in solutions.columns))
 
 
 def messages(solutions: DataFrame, template: Template, shape: Shape, *, ordered: bool) -> DataFrame:
@@ -209,14 +222,16 @@ class _Slots:
                 yield _Piece(True, ")>>")
 
     def _value(self, name: str, position: str) -> str:
-        value = name if self._skolemize is None else self._skolem(name, self._skolemize)
+        value = name if self._skolemize is None else _relabelled(name, f"<{self._skolemize}", ">")
         illegal = " OR ".join(f"startswith({name}, {literal(start)})" for start in FORBIDDEN[position])
         return f"if({illegal}, NULL, {value})" if illegal else value
 
-    def _skolem(self, name: str, prefix: str) -> str:
-        replacement = f"$1<{prefix.replace('$', chr(92) + '$')}$2>"
-        return case(
-            (f"startswith({name}, '_:')", f"concat({literal('<' + prefix)}, substring({name}, 3), '>')"),
-            (f"startswith({name}, '<<(')", f"regexp_replace({name}, {_BLANKS}, {literal(replacement)})"),
-            otherwise=name,
-        )
+
+def _relabelled(name: str, before: str, after: str) -> str:
+    """SQL of a column of terms, with what stands before the labels of blank nodes instead of `_:`, and behind them."""
+    replacement = f"$1{before.replace('$', chr(92) + '$')}$2{after}"
+    return case(
+        (f"startswith({name}, '_:')", f"concat({literal(before)}, substring({name}, 3), {literal(after)})"),
+        (f"startswith({name}, '<<(')", f"regexp_replace({name}, {_BLANKS}, {literal(replacement)})"),
+        otherwise=name,
+    )
