@@ -17,7 +17,7 @@ from construct_messages.solutions import Solutions
 from construct_messages.spark.algebra import Var, column
 from construct_messages.template import Blank, Constant, Pattern, Template, Variable
 from construct_messages.terms import Term
-from tests.spark_frames import executed
+from tests.spark_frames import executed, new_session
 from tests.strategies import SOLUTIONS, VARIABLES, templates
 
 room = pytest.importorskip("construct_messages.spark.messages")
@@ -95,9 +95,7 @@ HOSTILE = [r'"a\\b"', r'"a\nb"', '"it\'s"', '"${system:user.name}"', r'"\\"', r'
 @pytest.mark.parametrize("setting", ["spark.sql.parser.escapedStringLiterals", "spark.sql.ansi.enabled"])
 @pytest.mark.parametrize("value", ["true", "false"])
 def test_means_the_same_in_every_session(spark: SparkSession, setting: str, value: str) -> None:
-    session = spark.newSession()
-    session.conf.set(setting, value)
-    session.conf.set("spark.sql.ansi.doubleQuotedIdentifiers", value)
+    session = new_session(spark, {setting: value, "spark.sql.ansi.doubleQuotedIdentifiers": value})
     template = Template(("x",), (Pattern(X, P, Blank(0)), *(Pattern(X, P, Constant(Term(t))) for t in HOSTILE)))
     solutions = [(Term("<urn:x>"),)]
     assert by_spark(frame_of(session, solutions, "x"), template) == [

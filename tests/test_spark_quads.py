@@ -19,7 +19,7 @@ from construct_messages.errors import QuadsError, UsageError
 from construct_messages.spark.statistics import PredicateStatistics, Statistics
 from construct_messages.terms import Term, from_pyoxigraph, parse_term
 from tests.conftest import shared_path
-from tests.spark_frames import executed
+from tests.spark_frames import executed, new_session
 
 pytest.importorskip("pyspark")
 from construct_messages.spark.quads import load_quads, read_quads, write_quads
@@ -89,8 +89,7 @@ def test_blank_nodes_stay_apart_between_files_and_together_between_partitions(
     (tmp_path / "a.nq").write_text(many)
     (tmp_path / "b.nq").write_text("_:x <urn:p> <<( _:x <urn:q> _:x )>> .\n")
     (tmp_path / "c.ttl").write_text("_:x <urn:p> [] .")
-    small = spark.newSession()
-    small.conf.set("spark.sql.files.maxPartitionBytes", "10000")
+    small = new_session(spark, {"spark.sql.files.maxPartitionBytes": "10000"})
     frame = load_quads(small, tmp_path)
     found = frame.collect()
     subjects = Counter(row.subject for row in found)
@@ -232,15 +231,14 @@ def test_lines_start_no_python_and_are_matched_once(spark: SparkSession, tmp_pat
 @pytest.mark.parametrize("ansi", ["true", "false"])
 def test_settings_of_the_session_change_nothing(spark: SparkSession, tmp_path: Path, ansi: str) -> None:
     (tmp_path / "a.nq").write_text("_:a <urn:p> \"\\u0041\\t\\\\ '${x}'\"@EN <urn:g> .\n")
-    other = spark.newSession()
-    for name, value in {
+    settings = {
         "spark.sql.ansi.enabled": ansi,
         "spark.sql.parser.escapedStringLiterals": "true",
         "spark.sql.caseSensitive": "true",
         "spark.sql.files.ignoreMissingFiles": "true",
         "spark.sql.files.ignoreCorruptFiles": "true",
-    }.items():
-        other.conf.set(name, value)
+    }
+    other = new_session(spark, settings)
     assert [row[2:] for row in rows(load_quads(other, tmp_path))] == [("\"A\\t\\\\ '${x}'\"@en", "<urn:g>")]
     (tmp_path / "b.nq.gz").write_bytes(gzip.compress(LINE.format("b").encode() * 1000)[:-20])
     with pytest.raises(QuadsError, match="cannot be read"):

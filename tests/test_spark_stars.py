@@ -152,7 +152,7 @@ def test_hubs_are_merged_and_nothing_else(
 
 _HUB = """
 from pyspark.sql import functions as F
-from construct_messages.spark.algebra import Dataset, Demand, Star, Triple, Var
+from construct_messages.spark.algebra import Dataset, Star, Triple, Var
 from construct_messages.spark.session import local_session
 from construct_messages.spark.stars import star
 from construct_messages.spark.table import QuadTable

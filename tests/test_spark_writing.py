@@ -18,6 +18,7 @@ from construct_messages.reading import read_log
 from construct_messages.spark.values import literal
 from construct_messages.terms import Term
 from construct_messages.writing import write_log
+from tests.spark_frames import new_session
 
 room = pytest.importorskip("construct_messages.spark.writing")
 
@@ -105,8 +106,7 @@ def test_no_messages(spark: SparkSession, tmp_path: Path, kind: tuple[Format, Sy
 
 
 def test_every_part_is_announced_whatever_the_session_says(spark: SparkSession, tmp_path: Path) -> None:
-    session = spark.newSession()
-    session.conf.set("spark.sql.files.maxRecordsPerFile", 2)
+    session = new_session(spark, {"spark.sql.files.maxRecordsPerFile": "2"})
     room.write_folder(frame_of(session, TRIPLES, 1), tmp_path / "logs", N_QUADS, LABELLED[0])
     (part,) = visible(tmp_path / "logs")
     assert part.read_bytes() == log_of(TRIPLES, N_QUADS, LABELLED[0])

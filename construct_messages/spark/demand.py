@@ -30,7 +30,9 @@ def demands(node: Node) -> tuple[Demand, ...]:
     for pattern, conditions in _placed(node, ()):
         known = found.get(pattern, conditions)
         found[pattern] = tuple(condition for condition in known if condition in conditions)
-    return tuple(Demand(*item) for item in found.items() if not isinstance(item[0].predicate, Var))
+    return tuple(
+        Demand(pattern, conditions) for pattern, conditions in found.items() if not isinstance(pattern.predicate, Var)
+    )
 
 
 def _placed(value: object, conditions: tuple[Expression, ...]) -> Iterator[tuple[Triple, tuple[Expression, ...]]]:

@@ -13,41 +13,22 @@ from uuid import uuid4
 
 from pyspark.sql import functions as F
 
-from construct_messages.spark import expressions
-from construct_messages.spark.algebra import Dataset, Demand, column
-from construct_messages.spark.correlation import mentions
-from construct_messages.spark.scans import condition, places
+from construct_messages.spark.algebra import Dataset, Demand
+from construct_messages.spark.scans import wanted
 from construct_messages.spark.table import COLUMNS, QuadTable
-from construct_messages.spark.values import may_fail
 
 
 def gather(demands: Iterable[Demand], table: QuadTable, dataset: Dataset) -> QuadTable:
     """The quads that any of the patterns can use, those of one subject in one partition.
 
     Args:
-        demands: what is going to be matched in them. Conditions narrow what is shuffled, and no more: what meets
-            one may be asked by another pattern, and those whose SQL may fail are not asked here.
+        demands: what is going to be matched in them.
         table: all quads.
         dataset: what FROM and FROM NAMED say.
     """
-    conditions = dict.fromkeys(f"({_condition(demand, dataset)})" for demand in demands)
-    quads = table.frame.filter(" OR ".join(conditions)).repartition("subject")
+    quads = wanted(demands, table, dataset).frame.repartition("subject")
     # Spark would push what each pattern filters and selects below the shuffle, and so read and shuffle the quads once
     # for each pattern, if that did not change a figure that was asked for: this is all that the figure is for.
     # It is of all columns, as each pattern may need others; and no two figures of a query may have one name.
     size = sum((F.coalesce(F.octet_length(name), F.lit(0)) for name in COLUMNS), start=F.lit(0))
     return replace(table, frame=quads.observe(f"gathered {uuid4()}", F.sum(size).alias("bytes")))
-
-
-def _condition(demand: Demand, dataset: Dataset) -> str:
-    """SQL over a table's columns: whether a pattern can use a quad."""
-    conditions = [condition(demand.pattern, dataset)]
-    read = places(demand.pattern)
-    for one in demand.conditions:
-        (variable,) = mentions(one)
-        sql = expressions.condition(one)
-        # A lambda, as Spark does not compile it to code: that of some comparisons is so large that Java would never
-        # compile the method in which lines are read.
-        if not may_fail(sql):
-            conditions.append(f"exists(array({read[variable]}), {column(variable)} -> {sql})")
-    return " AND ".join(conditions)

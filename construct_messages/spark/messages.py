@@ -43,7 +43,6 @@ _DIGITS: Final = f"CAST({_NUMBER} AS STRING)"
 _NONE: Final = "'0'"  # instead of a number: blank nodes of the template compare by their slot
 _FIRST: Final = f"min({_NUMBER}) AS {_NUMBER}"
 _IDENTITY: Final = "identity"
-_SCOPE: Final = "d"  # as from every other source
 _HERE: Final = "\0"  # where the number stands in a label
 _BREAK: Final = literal("\n")
 # a blank node in a triple term: its only literal, if it has one, ends it
@@ -73,15 +72,11 @@ class Shape:
 
 
 def scoped(solutions: DataFrame) -> DataFrame:
-    """The same solutions with a letter in front of all labels of blank nodes, so that a template makes none of them.
+    """The same solutions with a `d` in front of all labels of blank nodes, as they come from every other source.
 
-    See `template.blank_label`: a table may hold labels of any kind, those of a log of messages, too.
+    A template makes no such label (`template.blank_label`), while a table may hold any, those of a log, too.
     """
-
-    def renamed(name: str) -> str:
-        return _relabelled(name, f"_:{_SCOPE}", "")
-
-    return solutions.selectExpr(*(f"{renamed(name)} AS {name}" for name in solutions.columns))
+    return solutions.selectExpr(*(f"{_relabelled(name, '_:d', '')} AS {name}" for name in solutions.columns))
 
 
 def messages(solutions: DataFrame, template: Template, shape: Shape, *, ordered: bool) -> DataFrame:

@@ -1,4 +1,4 @@
-"""One triple pattern over a table of quads: constants are filtered, variables become columns, duplicates go.
+"""Triple patterns over a table of quads: constants are filtered, variables become columns, duplicates go.
 
 SPARQL 1.1 Query, sections 18.3.1 (a basic graph pattern of one triple pattern) and 13 (what FROM, FROM NAMED and
 GRAPH make of the dataset). Joining patterns is not done here. RDF graphs are sets and a DataFrame is a bag: a quad
@@ -13,9 +13,11 @@ from dataclasses import replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from construct_messages.spark.algebra import Dataset, Position, Triple, Var, column
+from construct_messages.spark import expressions
+from construct_messages.spark.algebra import Dataset, Demand, Position, Triple, Var, column
+from construct_messages.spark.correlation import mentions
 from construct_messages.spark.table import COLUMNS, QuadTable
-from construct_messages.spark.values import any_of, literal
+from construct_messages.spark.values import any_of, literal, may_fail
 from construct_messages.terms import Term
 
 
@@ -35,17 +37,35 @@ def scan(pattern: Triple, table: QuadTable, dataset: Dataset) -> DataFrame:
 
 def matches(pattern: Triple, table: QuadTable, dataset: Dataset) -> DataFrame:
     """What `scan` gives, but a solution may stand there more than once, as the quads do."""
-    quads = table.frame.filter(condition(pattern, dataset))
-    return quads.select(*(F.col(place).alias(column(variable)) for variable, place in places(pattern).items()))
+    quads = table.frame.filter(_condition(pattern, dataset))
+    return quads.select(*(F.col(place).alias(column(variable)) for variable, place in _places(pattern).items()))
 
 
-def wanted(patterns: Iterable[Triple], table: QuadTable, dataset: Dataset) -> QuadTable:
-    """The quads of a table that some of the patterns match."""
-    conditions = dict.fromkeys(f"({condition(pattern, dataset)})" for pattern in patterns)
+def wanted(demands: Iterable[Demand], table: QuadTable, dataset: Dataset) -> QuadTable:
+    """The quads of a table that some of the patterns can use.
+
+    Their conditions narrow what is read, and no more: a quad that misses those of one pattern may be here for another,
+    and those whose SQL may fail are not asked.
+    """
+    conditions = dict.fromkeys(f"({_use(demand, dataset)})" for demand in demands)
     return replace(table, frame=table.frame.filter(" OR ".join(conditions)))
 
 
-def places(pattern: Triple) -> dict[Var, str]:
+def _use(demand: Demand, dataset: Dataset) -> str:
+    """SQL over a table's columns: whether a pattern can use a quad."""
+    conditions = [_condition(demand.pattern, dataset)]
+    read = _places(demand.pattern)
+    for one in demand.conditions:
+        (variable,) = mentions(one)
+        sql = expressions.condition(one)
+        # A lambda, as Spark does not compile it to code: that of some comparisons is so large that Java would never
+        # compile the method in which lines are read.
+        if not may_fail(sql):
+            conditions.append(f"exists(array({read[variable]}), {column(variable)} -> {sql})")
+    return " AND ".join(conditions)
+
+
+def _places(pattern: Triple) -> dict[Var, str]:
     """The column that each variable of a pattern is read from, the first where it stands in several."""
     places: dict[Var, str] = {}
     for name, position in zip(COLUMNS, pattern.positions, strict=True):
@@ -54,16 +74,16 @@ def places(pattern: Triple) -> dict[Var, str]:
     return places
 
 
-def condition(pattern: Triple, dataset: Dataset) -> str:
+def _condition(pattern: Triple, dataset: Dataset) -> str:
     """SQL over a table's columns: whether a quad matches a pattern.
 
     >>> s, o, p, q = Var("s"), Var("o"), Term("<urn:p>"), Term("<urn:q>")
-    >>> print(condition(Triple(s, p, o), Dataset()))
+    >>> print(_condition(Triple(s, p, o), Dataset()))
     graph IS NULL AND predicate = '<urn:p>'
-    >>> print(condition(Triple(s, p, s, q), Dataset()))
+    >>> print(_condition(Triple(s, p, s, q), Dataset()))
     graph = '<urn:q>' AND predicate = '<urn:p>' AND object = subject
     """
-    read = places(pattern)
+    read = _places(pattern)
     conditions = [in_graph(pattern.graph, dataset)]
     for name, position in zip(COLUMNS, pattern.positions, strict=True):
         if isinstance(position, Var):

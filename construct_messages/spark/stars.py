@@ -15,7 +15,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from construct_messages.spark.algebra import Dataset, Position, Star, Triple, Var, column
+from construct_messages.spark.algebra import Dataset, Demand, Position, Star, Triple, Var, column
 from construct_messages.spark.scans import matches, once_each, wanted
 from construct_messages.spark.table import QuadTable
 
@@ -37,7 +37,7 @@ def star(node: Star, table: QuadTable, dataset: Dataset) -> DataFrame:
     keys = [column(node.subject)]
     if isinstance(graph, Var) and graph != node.subject:
         keys.append(column(graph))
-    rays = wanted((*node.patterns, *node.optional), table, dataset)
+    rays = wanted(map(Demand, (*node.patterns, *node.optional)), table, dataset)
     quads = matches(Triple(node.subject, _PREDICATE, _OBJECT, graph), rays, dataset)
     # they are few, and where there are none, Spark leaves the branch of theirs out before it runs
     hubs = quads.groupBy(*keys).agg(F.sum(F.octet_length(column(_OBJECT))).alias("bytes"))

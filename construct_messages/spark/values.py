@@ -16,7 +16,7 @@ from enum import Enum
 from typing import Final
 
 from construct_messages.errors import ConstructMessagesError
-from construct_messages.terms import RDF, XSD, Term, literal_parts
+from construct_messages.terms import NEEDS_ESCAPE, RDF, XSD, Term, literal_parts
 
 
 class Type(Enum):
@@ -291,7 +291,7 @@ _LONG: Final = sorted({*range(0x20), 0x7F} - {ord(char) for char in _SHORT.value
 _BACKSLASH_HERE: Final = literal("\x01")
 _UNICODE_HERE: Final = literal("\x02")
 # a pattern of a regular expression
-_TO_ESCAPE: Final = literal(r'[\x00-\x1f\x7f"\\\ufffe\uffff]')
+_TO_ESCAPE: Final = literal(NEEDS_ESCAPE.pattern)
 
 
 def unescape(escaped: str) -> str:
