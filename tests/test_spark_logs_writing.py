@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,16 @@ def write(job: LogJob, *tasks: Sequence[str]) -> None:
 def names(folder: Path) -> list[str]:
     """All there is, hidden files among it."""
     return sorted(path.name for path in folder.iterdir())
+
+
+def visible(folder: Path) -> list[str]:
+    return [name for name in names(folder) if not name.startswith(".")]
+
+
+def hidden_folder(job: LogJob) -> Path:
+    """Where the tasks of a job write."""
+    target = Path(job.options.path.removeprefix("file:"))
+    return (target.parent if job.options.single else target) / f".{job.stamp}"
 
 
 def read_all(path: Path) -> list[list[Message]]:
@@ -118,7 +129,7 @@ def test_graphs_of_jelly(tmp_path: Path) -> None:
     assert texts_of(list(reader)) == [A]
     assert reader.format is JELLY
     with pytest.raises(CannotCarry):
-        begin(tmp_path / "logs", format="jelly", graphs="false").write(batches([GRAPH]), 0, 0)
+        begin(tmp_path / "others", format="jelly", graphs="false").write(batches([GRAPH]), 0, 0)
 
 
 @pytest.mark.parametrize("tasks", [[], [[]], [[], []]], ids=["no task", "one", "two"])
@@ -141,7 +152,7 @@ def test_overwriting(tmp_path: Path) -> None:
     write(begin(tmp_path / "logs"), [A], [B])
     (tmp_path / "logs" / ".kept").touch()
     job = begin(tmp_path / "logs", overwrite=True)
-    assert len(names(tmp_path / "logs")) == 3, "nothing goes before the end"
+    assert len(visible(tmp_path / "logs")) == 2, "nothing goes before the end"
     write(job, [C])
     assert names(tmp_path / "logs")[0] == ".kept"
     (tmp_path / "logs" / ".kept").unlink()
@@ -165,7 +176,7 @@ def test_what_stands_in_the_way(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is a file"):
         begin(tmp_path / "file")
     with pytest.raises(UsageError, match="cannot write to"):
-        begin(tmp_path / "file" / "logs").write(batches([A]), 0, 0)
+        begin(tmp_path / "file" / "logs")
 
 
 def test_tasks_in_other_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,7 +220,8 @@ def test_errors_say_where(text: str, error: type[Exception], word: str, case: st
     assert f"in {place}" in str(caught.value)
     assert word in str(caught.value)
     assert "message 3: " in str(caught.value), "they are counted over all batches"
-    assert names(tmp_path / "logs") == []
+    assert visible(tmp_path / "logs") == []
+    assert names(hidden_folder(job)) == ["opening"]
 
 
 @pytest.mark.parametrize("single", ["true", "false"], ids=["single", "folder"])
@@ -246,12 +258,49 @@ def test_an_aborted_job_leaves_others_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("single", ["true", "false"], ids=["single", "folder"])
+@pytest.mark.parametrize("failed", [True, False], ids=["failed", "complete"])
+def test_tasks_that_outlive_their_job_leave_nothing(failed: bool, single: str, tmp_path: Path) -> None:
+    job = begin(tmp_path / "logs", single=single)
+    part = job.write(batches([A]), 0, 0)
+    assert part is not None
+
+    def end() -> None:
+        if failed:
+            job.abort()
+        else:
+            job.commit([part])
+
+    def ended_meanwhile() -> Iterator[pa.RecordBatch]:
+        yield from batches([B, B, B])
+        end()
+        yield from batches([B, B])
+
+    for late in (ended_meanwhile(), batches([C])):
+        with pytest.raises(UsageError, match="the job has ended"):
+            job.write(late, 0, 1)
+    assert names(tmp_path) == ([] if failed else ["logs"])
+    if not failed:
+        assert [texts_of(log) for log in read_all(tmp_path / "logs")] == [[A]]
+
+
+def test_a_disk_that_is_full(tmp_path: Path) -> None:
+    def full(_batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from _batches
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    job = begin(tmp_path / "logs")
+    with pytest.raises(UsageError, match="No space left"):
+        job.write(full(batches([A])), 0, 0)
+    assert names(hidden_folder(job)) == ["opening"]
+
+
+@pytest.mark.parametrize("single", ["true", "false"], ids=["single", "folder"])
 def test_only_the_attempts_that_count_are_kept(single: str, tmp_path: Path) -> None:
     job = begin(tmp_path / "logs", single=single)
     # a task that was slow, one in its place, and one whose process was lost
     job.write(batches([A]), 0, 0)
     part = job.write(batches([A]), 0, 1)
-    (tmp_path / "logs" if single == "false" else tmp_path).joinpath(f".{job.stamp}-00001-2").write_bytes(b"ha")
+    hidden_folder(job).joinpath("00001-2").write_bytes(b"ha")
     assert part is not None
     job.commit([part])
     assert [texts_of(log) for log in read_all(tmp_path / "logs")] == [[A]]

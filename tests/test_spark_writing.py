@@ -160,6 +160,10 @@ def test_a_job_that_fails_leaves_nothing(spark: SparkSession, tmp_path: Path, ki
         room.write_folder(frame, tmp_path / "logs", *kind, graphs=kind[0].graphs)
     assert not (tmp_path / "logs" / "_SUCCESS").exists()
     assert visible(tmp_path / "logs") == []
+    # before a task of writing has begun
+    with pytest.raises(ValueOutOfRange, match="too large"):
+        room.write_file(frame.repartition(2), tmp_path / "log", *kind, graphs=kind[0].graphs)
+    assert [path for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
 @pytest.mark.parametrize("kind", [(N_TRIPLES, RDFM), (N_QUADS, LABELLED[1])], ids=name_of)

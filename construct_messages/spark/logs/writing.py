@@ -1,6 +1,7 @@
-"""Writing logs from many tasks: each writes a hidden file, and the driver gives them their names, or removes them.
+"""Writing logs from many tasks: each writes to a hidden folder, and the driver names what is there, or removes it.
 
-So a task that fails or runs twice leaves nothing, and a job that fails leaves what was there before. No Spark here: a
+So a task that fails or runs twice leaves nothing, and a job that fails leaves what was there before. Spark ends a job
+while others of its tasks still run: those find the folder gone, and remove what they have written. No Spark here: a
 task is known by the numbers of its partition and its attempt, and messages come as Arrow batches.
 """
 
@@ -8,11 +9,11 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from posixpath import dirname
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 from pyarrow import fs
@@ -25,6 +26,7 @@ from construct_messages.spark.logs.options import WriteOptions
 from construct_messages.spark.logs.texts import to_messages
 
 _CHUNK_BYTES: Final = 1 << 20
+_ATTEMPTS: Final = 5
 _KEYS: Final = ("file", "block", "index", "sequence")
 """The columns that say of a message which it is."""
 
@@ -47,7 +49,8 @@ class LogJob:
 
     Args:
         options: where and how.
-        stamp: what the names of its files begin with: those of a later job come later.
+        stamp: the name of its hidden folder, behind a dot, and what the names of its logs begin with: those of a later
+            job come later.
         overwrite: whether the logs that are there go.
         fresh: whether there was no folder.
     """
@@ -59,10 +62,10 @@ class LogJob:
 
     @classmethod
     def begin(cls, options: WriteOptions, *, overwrite: bool) -> LogJob:
-        """A new job.
+        """A new job, with its hidden folder; `commit` or `abort` removes that.
 
         Raises:
-            UsageError: what is at the path stands in its way, or it cannot be reached.
+            UsageError: what is at the path stands in its way, or it cannot be reached or written.
         """
         place = place_of(options.path)
         try:
@@ -77,7 +80,19 @@ class LogJob:
             raise UsageError(f"{options.path} is a file", hint="name a folder, or write a single log")
         stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}-{secrets.token_hex(2)}"
         # tasks may run in other folders, where a relative path would mean another place
-        return cls(replace(options, path=place.uri), stamp, overwrite, there == fs.FileType.NotFound)
+        job = cls(replace(options, path=place.uri), stamp, overwrite, there == fs.FileType.NotFound)
+        try:
+            job._open()
+        except OSError as error:
+            raise job._unwritable(error) from error
+        return job
+
+    def _open(self) -> None:
+        """Makes the hidden folder and in it a log of no messages: as long as that is there, tasks may write."""
+        encoder = self._encoder()
+        self._place.files.create_dir(self._hidden, recursive=True)
+        with self._packed(self._opening) as write:
+            write(encoder.start() + encoder.finish())
 
     # --- in tasks -----------------------------------------------------------------------------------------------------
 
@@ -91,12 +106,13 @@ class LogJob:
         Raises:
             CannotCarry: naming the partition and the message; see `Encoder.encode`.
             LogError: likewise; see `to_messages`.
+            UsageError: the job has ended, or its folder cannot be reached from here.
         """
         encoder = self._encoder()
         opening = encoder.start()
         with ExitStack() as stack:
             write: Callable[[bytes], object] | None = None
-            part = Part(partition, self._beside(f"{partition:05d}-{attempt}"))
+            part = Part(partition, f"{self._hidden}/{partition:05d}-{attempt}")
             first = 1
             for batch in batches:
                 if not batch.num_rows:
@@ -130,7 +146,7 @@ class LogJob:
             if self.options.single:
                 self._join(parts)
             else:
-                self._move(parts or [self._opening()])
+                self._move(parts or [Part(-1, self._opening)])
         except OSError as error:
             raise UsageError(
                 f"cannot put logs at {self.options.path}: {error}",
@@ -157,36 +173,39 @@ class LogJob:
 
     def _join(self, parts: Sequence[Part]) -> None:
         """The parts as one log: what each format writes is a log when it is joined, and so are packed ones."""
-        files, whole = self._place.files, self._beside("whole")
+        files, whole = self._place.files, f"{self._hidden}/whole"
         with files.open_output_stream(whole, compression=None) as target:
-            for part in (self._opening(), *parts):
-                with files.open_input_stream(part.path, compression=None) as source:
+            for path in (self._opening, *(part.path for part in parts)):
+                with files.open_input_stream(path, compression=None) as source:
                     while chunk := source.read(_CHUNK_BYTES):
                         target.write(chunk)
         files.move(whole, self._place.path)
 
-    def _opening(self) -> Part:
-        """A log of no messages."""
-        encoder = self._encoder()
-        part = Part(-1, self._beside("opening"))
-        with self._file(part.path) as write:
-            write(encoder.start() + encoder.finish())
-        return part
-
     def abort(self) -> None:
-        """Removes what tasks have left, and the folder if it is new."""
+        """Removes what tasks have left, and the folder of the logs if it is new."""
         self._clean()
         files, folder = self._place.files, self._folder
         if self.options.single or not self.fresh or files.get_file_info(folder).type == fs.FileType.NotFound:
             return
-        if not files.get_file_info(_selector(folder)):
+        if not files.get_file_info(fs.FileSelector(folder)):
             files.delete_dir(folder)
 
     def _clean(self) -> None:
+        """Removes the hidden folder: first what says that the job runs, so that no task can write unseen."""
         files = self._place.files
-        for info in files.get_file_info(_selector(self._folder)):
-            if info.base_name.startswith(f".{self.stamp}"):
-                files.delete_file(info.path)
+        if self._runs():
+            files.delete_file(self._opening)
+        for attempt in range(_ATTEMPTS):
+            try:
+                files.delete_dir(self._hidden)
+            except FileNotFoundError:
+                return
+            except OSError:
+                # a task has made a file in a folder that was just emptied
+                if attempt == _ATTEMPTS - 1:
+                    raise
+            else:
+                return
 
     # --- places -------------------------------------------------------------------------------------------------------
 
@@ -196,35 +215,56 @@ class LogJob:
 
     @property
     def _folder(self) -> str:
+        """Where logs are to be."""
         return dirname(self._place.path) if self.options.single else self._place.path
 
-    def _beside(self, name: str) -> str:
-        """A hidden file of this job."""
-        return f"{self._folder}/.{self.stamp}-{name}"
+    @property
+    def _hidden(self) -> str:
+        return f"{self._folder}/.{self.stamp}"
+
+    @property
+    def _opening(self) -> str:
+        return f"{self._hidden}/opening"
+
+    def _runs(self) -> bool:
+        return bool(self._place.files.get_file_info(self._opening).type == fs.FileType.File)
 
     @contextmanager
     def _file(self, path: str) -> Iterator[Callable[[bytes], object]]:
-        """What writes to a new file, packed as the options say; it is removed if the block raises."""
+        """What writes to a task's file; it is removed if the block raises, or the job has ended by then."""
         files = self._place.files
+        if not self._runs():
+            raise self._ended()
         try:
-            files.create_dir(self._folder, recursive=True)
-            raw = files.open_output_stream(path, compression=None)
-        except OSError as error:
-            raise UsageError(f"cannot write to {self.options.path}: {error}", hint="choose another place") from error
-        try:
-            with raw:
-                if self.options.packing:
-                    with COMPRESSIONS[self.options.packing](raw, "wb") as packed:
-                        yield packed.write
-                else:
-                    yield raw.write
-        except BaseException:
-            files.delete_file(path)
+            with self._packed(path) as write:
+                yield write
+            if not self._runs():
+                raise self._ended()
+        except BaseException as error:
+            with suppress(FileNotFoundError):  # it was not made, or went with the folder
+                files.delete_file(path)
+            if isinstance(error, OSError):
+                raise self._unwritable(error) from error
             raise
 
+    @contextmanager
+    def _packed(self, path: str) -> Iterator[Callable[[bytes], object]]:
+        """What writes to a new file, packed as the options say."""
+        with self._place.files.open_output_stream(path, compression=None) as raw:
+            if self.options.packing:
+                with COMPRESSIONS[self.options.packing](raw, "wb") as packed:
+                    yield packed.write
+            else:
+                yield raw.write
 
-def _selector(folder: str) -> Any:
-    return fs.FileSelector(folder, allow_not_found=True)
+    def _unwritable(self, error: OSError) -> UsageError:
+        return UsageError(f"cannot write to {self.options.path}: {error}", hint="choose another place")
+
+    def _ended(self) -> UsageError:
+        return UsageError(
+            f"cannot write to {self.options.path}: the job has ended, or its folder is not seen from here",
+            hint="write to a place that the driver and all executors share",
+        )
 
 
 def _encoded(batch: pa.RecordBatch, first: int, encoder: Encoder, task: str) -> Iterator[bytes]:
