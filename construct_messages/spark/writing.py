@@ -13,8 +13,9 @@ import os
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -41,6 +42,8 @@ _FIGURES: Final = ("count(1) AS messages", f"sum({_QUADS}) AS quads")
 # Spark's names of what its text writer packs without a library of the system
 _CODECS: Final = {None: "none", "gzip": "gzip", "bzip2": "bzip2"}
 _CHUNK_BYTES: Final = 1 << 20
+_ATTEMPTS: Final = 5
+_PAUSE_SECONDS: Final = 0.2
 _URL: Final = re.compile(r"(?!file:)[A-Za-z][A-Za-z0-9+.\-]+:")
 
 
@@ -203,7 +206,17 @@ def _parts(messages: DataFrame, syntax: Syntax, target: Path) -> Iterator[tuple[
             )
         yield parts, written
     finally:
-        shutil.rmtree(place)
+        _remove(place)
+
+
+def _remove(folder: Path) -> None:
+    """Removes a folder, though tasks of a job that has failed may still run and make files in it."""
+    for _ in range(_ATTEMPTS):
+        with suppress(OSError):  # what was emptied is no longer empty
+            shutil.rmtree(folder)
+            return
+        time.sleep(_PAUSE_SECONDS)
+    shutil.rmtree(folder)
 
 
 def _partition(part: Path) -> int:
