@@ -37,6 +37,7 @@ bench:
 	$(PYTHON) -m benchmarks.memory
 	$(PYTHON) -m benchmarks.proxy
 	$(PYTHON) -m benchmarks.spark
+	$(PYTHON) -m benchmarks.spark_floor
 	$(PYTHON) -m benchmarks.spark_logs
 	$(PYTHON) -m benchmarks.turtle
 	$(PYTHON) -m benchmarks.virtuoso
