@@ -3,7 +3,7 @@
 The same messages by a program that is written for this query and this dump: a cold process with the session's start,
 which reads each line once, checks that it is canonical or does not, groups by subject and joins the places. It removes
 no duplicates, knows no hubs, believes every number, and refuses all lines but canonical ones. What `spark run` takes
-above that is for any query over any dump; what this takes, no plan of ours can go below by much.
+above that is for any query over any dump. It is no proof of a bound: a better program may exist.
 """
 
 from __future__ import annotations
