@@ -23,6 +23,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from pyspark.sql import SparkSession
+
 from benchmarks.measure import Figure, report
 from benchmarks.spark_data import QUERY, write_dump
 from construct_messages.spark.construct import construct_messages
@@ -32,7 +34,8 @@ from construct_messages.spark.session import local_session
 SIZES = (2_000_000, 5_000_000, 10_000_000, 20_000_000)
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _TIMES = 3
-_SPARK = ("--master", "local[2]", "--conf", "spark.driver.memory=1200m")
+_MASTER, _MEMORY = "local[2]", "1200m"
+_SPARK = ("--master", _MASTER, "--conf", f"spark.driver.memory={_MEMORY}")
 
 
 class Run(NamedTuple):
@@ -166,9 +169,14 @@ def _contents(log: Path) -> tuple[int, int]:
     return messages, quads
 
 
+def two_cores() -> SparkSession:
+    """A session as the command line is told to start one."""
+    return local_session(_MASTER, {"spark.driver.memory": _MEMORY})
+
+
 def _session(dump: Path, table: Path, query: Path) -> dict[str, list[float]]:
     """The seconds that one session takes each time: parsing a dump, and the query from text and from Parquet."""
-    spark = local_session("local[2]", {"spark.driver.memory": "1200m"})
+    spark = two_cores()
     text, log = query.read_text(), query.with_name("again")
 
     def from_dump() -> None:

@@ -15,14 +15,14 @@ from pathlib import Path
 from pyspark.sql import functions as F
 
 from benchmarks.measure import Figure, report
-from benchmarks.spark import _contents, _run
+from benchmarks.spark import _contents, _run, two_cores
 from benchmarks.spark_data import write_dump
 from construct_messages.spark import lines
-from construct_messages.spark.session import local_session
 from construct_messages.spark.values import literal
+from construct_messages.terms import RDF
 
 _LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
-_TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
+_TYPE = f"<{RDF}type>"
 _COMPANY, _PLACE, _STAFF, _FOUNDED = (
     f"<http://dbpedia.org/ontology/{name}>" for name in ("Company", "location", "numberOfEmployees", "foundingDate")
 )
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def _query(dump: str, log: str, *, checked: bool) -> None:
-    spark = local_session("local[2]", {"spark.driver.memory": "1200m"})
+    spark = two_cores()
     text = spark.read.text(dump)
     if checked:
         pattern = literal(lines._canonical(False, lines._COMMON_IRI))

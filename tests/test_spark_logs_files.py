@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import errno
 import gzip
 import io
 import tarfile
@@ -17,7 +18,7 @@ from construct_messages.logs import MESSAGE_BYTES
 from construct_messages.message import Message, Quad
 from construct_messages.reading import read_log
 from construct_messages.spark.logs.blocks import Block, partitions, texts_of
-from construct_messages.spark.logs.files import File, find, place_of, read_from
+from construct_messages.spark.logs.files import File, find, place_of, read_from, remove_folder
 from construct_messages.spark.logs.options import ReadOptions, WriteOptions
 from construct_messages.spark.logs.texts import Labels, to_messages, to_text
 from construct_messages.terms import Term, iri, triple
@@ -346,3 +347,26 @@ def test_malformed_whole_logs(name: str, data: bytes, tmp_path: Path) -> None:
         list(read_log(tmp_path / name))
     with pytest.raises(type(expected.value), match=f"in file://{tmp_path}/{name}: "):
         read_all(tmp_path)
+
+
+def test_a_folder_that_a_task_still_writes_to_is_removed(tmp_path: Path) -> None:
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    place, late = place_of(str(folder)), iter(["a", "b"])
+
+    class Files:
+        def delete_dir(self, path: str) -> None:
+            if name := next(late, None):
+                (folder / name).touch()
+                raise OSError(errno.ENOTEMPTY, "Directory not empty")
+            place.files.delete_dir(path)
+
+    remove_folder(place._replace(files=Files()))
+    assert not folder.exists()
+    remove_folder(place)
+
+
+def test_a_folder_that_cannot_be_removed_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError, match="not a directory"):
+        remove_folder(place_of(f"{tmp_path}/file"))

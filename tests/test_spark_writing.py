@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import gzip
 import re
-import shutil
 from collections.abc import Iterable, Sequence
 from io import BytesIO
 from pathlib import Path
@@ -174,22 +172,6 @@ def test_what_a_format_cannot_carry(spark: SparkSession, tmp_path: Path, kind: t
     with pytest.raises(CannotCarry, match=r"has no (named graphs|triple terms)"):
         room.write_file(frame_of(spark, messages, 2), tmp_path / "log", *kind)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_task_that_still_writes_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "parts"
-    folder.mkdir()
-    remove, late = shutil.rmtree, iter(["a", "b"])
-
-    def rmtree(path: Path) -> None:
-        if name := next(late, None):
-            (path / name).touch()
-            raise OSError(errno.ENOTEMPTY, "Directory not empty")
-        remove(path)
-
-    monkeypatch.setattr(shutil, "rmtree", rmtree)
-    room._remove(folder)
-    assert not folder.exists()
 
 
 @pytest.mark.parametrize("target", ["s3a://bucket/log.nq", "hdfs:///log.nq"])

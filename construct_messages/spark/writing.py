@@ -11,11 +11,9 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -27,7 +25,7 @@ from construct_messages.errors import IncompleteResult, UsageError
 from construct_messages.formats import N_QUADS, N_TRIPLES, Format, Syntax, content_type
 from construct_messages.output import atomic_file
 from construct_messages.spark.logs import register
-from construct_messages.spark.logs.files import place_of
+from construct_messages.spark.logs.files import place_of, remove_folder
 from construct_messages.spark.messages import MESSAGE
 from construct_messages.spark.session import translated
 from construct_messages.spark.values import literal
@@ -42,8 +40,6 @@ _FIGURES: Final = ("count(1) AS messages", f"sum({_QUADS}) AS quads")
 # Spark's names of what its text writer packs without a library of the system
 _CODECS: Final = {None: "none", "gzip": "gzip", "bzip2": "bzip2"}
 _CHUNK_BYTES: Final = 1 << 20
-_ATTEMPTS: Final = 5
-_PAUSE_SECONDS: Final = 0.2
 _URL: Final = re.compile(r"(?!file:)[A-Za-z][A-Za-z0-9+.\-]+:")
 
 
@@ -206,17 +202,7 @@ def _parts(messages: DataFrame, syntax: Syntax, target: Path) -> Iterator[tuple[
             )
         yield parts, written
     finally:
-        _remove(place)
-
-
-def _remove(folder: Path) -> None:
-    """Removes a folder, though tasks of a job that has failed may still run and make files in it."""
-    for _ in range(_ATTEMPTS):
-        with suppress(OSError):  # what was emptied is no longer empty
-            shutil.rmtree(folder)
-            return
-        time.sleep(_PAUSE_SECONDS)
-    shutil.rmtree(folder)
+        remove_folder(place_of(str(place)))
 
 
 def _partition(part: Path) -> int:

@@ -1,4 +1,4 @@
-"""Files by their URIs, wherever pyarrow reaches: found by globs and folders, and opened. Nothing about logs.
+"""Files by their URIs, wherever pyarrow reaches: found by globs and folders, opened, removed. Nothing about logs.
 
 Spark has readers for many places, yet none that a Python data source could call on an executor, so that files are
 reached by `pyarrow.fs` there: the local one, S3, Google Cloud Storage, Azure and HDFS. URIs are read as Hadoop does:
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -22,6 +23,8 @@ _URI: Final = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.\-]*):(?://(?P<authori
 # what Hadoop calls them, and pyarrow
 _SCHEMES: Final = {"s3a": "s3", "s3n": "s3"}
 _CHUNK_BYTES: Final = 1 << 20
+_ATTEMPTS: Final = 5
+_PAUSE_SECONDS: Final = 0.2
 _HINT: Final = "use file:, s3a:, gs:, abfss: or hdfs:, or copy the files to such a place"
 
 
@@ -149,6 +152,25 @@ def visible_below(place: Place, folder: str) -> Iterator[Any]:
 
 def _is_hidden(name: str) -> bool:
     return name.startswith((".", "_"))
+
+
+def remove_folder(place: Place) -> None:
+    """Removes a folder, if there is one, although tasks of a job that has ended may still make files in it.
+
+    Raises:
+        OSError: it cannot be removed.
+    """
+    for attempt in range(_ATTEMPTS):
+        try:
+            place.files.delete_dir(place.path)
+        except FileNotFoundError:
+            return
+        except OSError:  # what was emptied is no longer empty
+            if attempt == _ATTEMPTS - 1:
+                raise
+            time.sleep(_PAUSE_SECONDS)
+        else:
+            return
 
 
 def read_from(uri: str, start: int = 0) -> Iterator[bytes]:

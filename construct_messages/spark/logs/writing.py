@@ -21,12 +21,11 @@ from pyarrow import fs
 from construct_messages.compression import COMPRESSIONS
 from construct_messages.errors import CannotCarry, LogError, UsageError
 from construct_messages.logs import Encoder, encoder_for
-from construct_messages.spark.logs.files import Place, place_of, visible_below
+from construct_messages.spark.logs.files import Place, place_of, remove_folder, visible_below
 from construct_messages.spark.logs.options import WriteOptions
 from construct_messages.spark.logs.texts import to_messages
 
 _CHUNK_BYTES: Final = 1 << 20
-_ATTEMPTS: Final = 5
 _KEYS: Final = ("file", "block", "index", "sequence")
 """The columns that say of a message which it is."""
 
@@ -195,17 +194,7 @@ class LogJob:
         files = self._place.files
         if self._runs():
             files.delete_file(self._opening)
-        for attempt in range(_ATTEMPTS):
-            try:
-                files.delete_dir(self._hidden)
-            except FileNotFoundError:
-                return
-            except OSError:
-                # a task has made a file in a folder that was just emptied
-                if attempt == _ATTEMPTS - 1:
-                    raise
-            else:
-                return
+        remove_folder(self._place.at(self._hidden))
 
     # --- places -------------------------------------------------------------------------------------------------------
 
