@@ -17,7 +17,7 @@ FLOORS = [
     for floor in (
         "errors / compression / unpacking",
         "terms",
-        "isomorphism",
+        "isomorphism / labels",
         "message / solutions / formats",
         "template / negotiation / once",
         "query",
@@ -76,7 +76,7 @@ PURE = {
     "grouping",
     "comparison",
     "inspection",
-    "isomorphism",
+    "isomorphism / labels",
     "spaces",
 }
 IO_MODULES = {

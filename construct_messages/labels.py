@@ -1,0 +1,132 @@
+"""Blank node labels: every one that this package makes is made here, and none of them can ever meet another.
+
+Each stream (a query's messages, a log that is read, a log that is folded, a job of Spark) makes labels of its own: a
+prefix that no other stream has, `_`, and a letter that tells what kind of node it is, so that the kinds never meet in
+the stream itself. A random prefix is recognised wherever it is read again, so that such labels stay as they are, and
+do not grow, however often a log is read and written. No serialization here, and nothing about where nodes come from.
+
+RDF 1.2 Concepts, section 3.4: labels have meaning in one document only. docs/decisions/027-labels-with-a-prefix.md.
+"""
+
+from __future__ import annotations
+
+import re
+from random import SystemRandom
+from typing import Final
+
+from construct_messages.errors import UsageError
+from construct_messages.terms import Term, has_blank
+
+# without vowels: a prefix is no word, and no number, as labels of other programs may be
+_LETTERS: Final = "bcdfghjkmnpqrstvwxz"
+_CHARACTERS: Final = "0123456789" + _LETTERS
+_LENGTH: Final = 12  # 57 bits
+_RANDOM: Final = SystemRandom()
+
+_PREFIX: Final = re.compile(r"[a-z][a-z0-9]{0,31}")
+_UNIQUE: Final = re.compile(
+    "|".join(
+        f"_:[{letters}][{characters}]{{{_LENGTH - 1}}}_[{kinds}]"
+        for letters, characters, kinds in (
+            (_LETTERS, _CHARACTERS, "a-z"),
+            (_LETTERS.upper(), _CHARACTERS.upper(), "A-Z"),  # see `terms.blank`
+        )
+    )
+)
+
+
+class Labels:
+    """What one stream calls its blank nodes.
+
+    Args:
+        prefix: what the labels begin with; None: a random one, which no other stream has. A prefix of your own makes
+            the same labels each time, so give it to one stream only of those that are to be joined.
+        keep: whether labels that hold for a whole log stay as they are (see `in_log`).
+
+    Attributes:
+        prefix: what the labels begin with.
+
+    Raises:
+        UsageError: a prefix that is more than a lower-case letter and up to 31 more, or digits.
+
+    >>> from construct_messages.terms import blank
+    >>> labels = Labels("x")
+    >>> labels.of_template(7, 0), blank("b0", labels.of_data), blank("b0", labels.of_response(3))
+    ('_:x_t7b0', '_:x_db0', '_:x_p3_b0')
+    >>> Labels().prefix == Labels().prefix
+    False
+    """
+
+    __slots__ = ("_keep", "of_data", "prefix")
+
+    def __init__(self, prefix: str | None = None, *, keep: bool = False) -> None:
+        if prefix is None:
+            prefix = _RANDOM.choice(_LETTERS) + "".join(_RANDOM.choices(_CHARACTERS, k=_LENGTH - 1))
+        elif not _PREFIX.fullmatch(prefix):
+            raise UsageError(
+                f"the prefix {prefix!r} of labels is no lower-case letter with lower-case letters and digits behind it",
+                hint='give a short one, such as "x"',
+            )
+        self.prefix, self._keep = prefix, keep
+        self.of_data = f"{prefix}_d"
+        """The scope (see `terms.blank`) of labels of the data that mean the same in every response of a source."""
+
+    def __repr__(self) -> str:
+        return f"Labels({self.prefix!r})"
+
+    # --- a query's messages -----------------------------------------------------------------------------------------
+
+    def of_template(self, number: int | str, index: int) -> Term:
+        """Blank node `index` of the template in solution `number` (or what stands in for the number)."""
+        return Term(f"_:{self.prefix}_t{number}b{index}")
+
+    def in_template(self, term: Term) -> bool:
+        """Whether a term is, or holds, a blank node of the template."""
+        return has_blank(term, f"{self.prefix}_t")
+
+    def of_response(self, number: int) -> str:
+        """The scope (see `terms.blank`) of labels of the data that mean something in response `number` only."""
+        return f"{self.prefix}_p{number}_"
+
+    # --- logs -------------------------------------------------------------------------------------------------------
+
+    def in_message(self, number: int) -> MessageLabels:
+        """The labels of nodes that message `number` of a log, from 1, has to itself."""
+        return MessageLabels(f"_:{self.prefix}_m{number}b")
+
+    def in_log(self, node: Term) -> Term:
+        """The label of a node that a whole log knows by one label; the same for the same.
+
+        Labels that were made unique before stay as they are.
+
+        >>> labels = Labels("x")
+        >>> labels.in_log(Term("_:b0")), Labels("x", keep=True).in_log(Term("_:b0"))
+        ('_:x_db0', '_:b0')
+        >>> unique = Labels().in_log(Term("_:b0"))
+        >>> labels.in_log(unique) == unique
+        True
+        """
+        if self._keep or _UNIQUE.match(node):
+            return node
+        return Term(f"_:{self.of_data}{node[2:]}")
+
+    def of_fold(self, number: int) -> str:
+        """What labels of the nodes begin with that folding makes in message `number`, from 1."""
+        return f"{self.prefix}_f{number}b"
+
+
+class MessageLabels(dict[Term, Term]):
+    """The labels of the nodes of one message, in order of first appearance: by what each was called before.
+
+    >>> labels = Labels("x").in_message(7)
+    >>> labels[Term("_:a")], labels[Term("_:b")], labels[Term("_:a")]
+    ('_:x_m7b0', '_:x_m7b1', '_:x_m7b0')
+    """
+
+    def __init__(self, stem: str) -> None:
+        super().__init__()
+        self._stem = stem
+
+    def __missing__(self, label: Term) -> Term:
+        renamed = self[label] = Term(f"{self._stem}{len(self)}")
+        return renamed
