@@ -16,6 +16,7 @@ import pytest
 import rdflib
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
+from rdflib.plugins.stores.sparqlstore import SPARQLStore
 
 from construct_messages import (
     CannotCarry,
@@ -128,6 +129,29 @@ CASES: list[tuple[str, str, dict[str, object], list[list[str]]]] = [
         [quads("x y z")] * 4,
     ),
     (
+        "duplicates of one variable",
+        "CONSTRUCT { ex:x ex:at ?l } WHERE { ?c ex:location ?l FILTER isIRI(?l) } ORDER BY ?l",
+        {},
+        [quads("x at be"), quads("x at be"), quads("x at nl")],
+    ),
+    (
+        "13.1: solutions without a binding",
+        "CONSTRUCT { ex:log ex:entry [ ex:name ?n ] } WHERE "
+        '{ ?c a ex:Company OPTIONAL { ?c ex:name ?n FILTER (LANG(?n) = "fr") } } ORDER BY ?c',
+        {},
+        [
+            quads("log entry _:t0b0"),
+            quads('_:t1b0 name "Boulon"@fr', "log entry _:t1b0"),
+            quads("log entry _:t2b0"),
+        ],
+    ),
+    (
+        "13.1: a variable that is never bound",
+        "CONSTRUCT { ex:x ex:y ?never ; ex:z ex:w } WHERE { ?c a ex:Company }",
+        {},
+        [quads("x z w")] * 3,
+    ),
+    (
         "template blank nodes are fresh in each solution",
         f"CONSTRUCT {{ [] ex:at ?l }} {EACH} LIMIT 2",
         {},
@@ -214,12 +238,15 @@ def sources(
     with_data.load(path=data_file)
     with_data.flush()
     del with_data
+    oxigraph = oxigraph_server(data_file)
     return {
         "store": store,
         "file": data_file,
         "directory": str(directory),
         "rdflib": rdflib.Graph().parse(data_file),
-        "oxigraph": oxigraph_server(data_file),
+        "dataset": rdflib.Dataset(default_union=True).parse(data_file, format="turtle"),
+        "rdflib's client": rdflib.Graph(SPARQLStore(oxigraph, method="POST_FORM")),
+        "oxigraph": oxigraph,
         "rdflib-endpoint": rdflib_server(data_file),
     }
 
@@ -230,6 +257,9 @@ PATHS: list[tuple[str, dict[str, object]]] = [
     ("file", {}),
     ("directory", {}),
     ("rdflib", {}),
+    ("rdflib", {"timeout": 60}),
+    ("dataset", {}),
+    ("rdflib's client", {}),
     ("oxigraph", {}),
     ("oxigraph", {"results": "xml"}),
     ("oxigraph", {"results": "tsv", "profile": "oxigraph"}),

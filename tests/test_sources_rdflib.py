@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import threading
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import rdflib
+from rdflib.plugins.stores.memory import Memory
 
 from construct_messages.errors import QueryError, SourceError, SourceTimeout, UsageError
 from construct_messages.sources import Request
@@ -98,3 +103,80 @@ def test_stopping_early_in_asyncio() -> None:
         return 0
 
     assert asyncio.run(first()) == 1
+
+
+class Held(Memory):
+    """A store that finds nothing more until it may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked, self.go_on, self.ended = threading.Event(), threading.Event(), threading.Event()
+
+    def triples(self, *pattern: Any, **options: Any) -> Iterator[Any]:
+        try:
+            for triple in super().triples(*pattern, **options):
+                yield triple
+                self.asked.set()
+                self.go_on.wait(10)
+        finally:
+            self.ended.set()
+
+
+@pytest.fixture
+def held() -> Iterator[rdflib.Graph]:
+    graph = rdflib.Graph(Held())
+    for name in "ab":
+        graph.add((EX[name], EX.p, EX.o))
+    yield graph
+    graph.store.go_on.set()
+
+
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
+def test_a_time_limit_does_not_wait_for_the_next_solution(held: rdflib.Graph, asynchronous: bool) -> None:
+    """Issue 13, 14."""
+    with pytest.raises(SourceTimeout, match="time allowed"):
+        collect(held, request("s", "{ ?s ?p ?o }", timeout=0.2), asynchronous)
+    assert not held.store.ended.is_set(), "it was not waited for"
+    held.store.go_on.set()
+    assert held.store.ended.wait(10), "and it ends at its next solution"
+
+
+def test_a_task_that_is_cancelled_lets_the_evaluation_go(held: rdflib.Graph) -> None:
+    """Issue 13, 14: nothing is printed, and nothing is waited for or left behind."""
+    complaints: list[dict[str, Any]] = []
+
+    async def leave() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
+        batches = RdflibSource(held).asolutions(request("s", "{ ?s ?p ?o }"))
+        assert len(await anext(batches)) == 1
+        task = asyncio.create_task(anext(batches))  # type: ignore[arg-type] # any awaitable will do
+        assert await asyncio.to_thread(held.store.asked.wait, 10)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(leave())
+    assert not held.store.ended.is_set(), "it was not waited for"
+    held.store.go_on.set()
+    assert held.store.ended.wait(10)
+    gc.collect()
+    for thread in threading.enumerate():
+        if thread.name == "construct-messages evaluation":
+            thread.join(10)
+            assert not thread.is_alive()
+    assert complaints == []
+
+
+def test_without_a_time_limit_the_store_is_asked_in_the_caller_s_thread() -> None:
+    """Stores over SQLite answer no other."""
+
+    class Own(Memory):
+        def triples(self, *pattern: Any, **options: Any) -> Iterator[Any]:
+            assert threading.current_thread() is threading.main_thread()
+            return super().triples(*pattern, **options)
+
+    graph = rdflib.Graph(Own())
+    graph.add((EX.a, EX.p, EX.o))
+    assert collect(graph, request("s", "{ ?s ?p ?o }")) == [(f"<{EX.a}>",)]
+    with pytest.raises(SourceError, match="evaluation failed"):
+        collect(graph, request("s", "{ ?s ?p ?o }"), asynchronous=True)

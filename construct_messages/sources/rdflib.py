@@ -6,24 +6,29 @@ rdflib's SPARQL is slow and knows no SPARQL 1.2; where that matters, hand the da
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Generator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Generator, Iterable, Mapping
+from contextlib import aclosing
+from typing import Any, TypeAlias
 
 import rdflib
 from pyparsing import ParseException
-from rdflib.query import ResultRow
+from rdflib.plugins.sparql.processor import SPARQLProcessor
+from rdflib.query import Result
+from rdflib.term import Identifier, Variable
 
 from construct_messages.errors import (
     ConstructMessagesError,
     Position,
     QueryError,
     SourceError,
-    SourceTimeout,
     UsageError,
 )
 from construct_messages.solutions import Solutions
 from construct_messages.sources import REWRITTEN, UNION, Request
-from construct_messages.sources.threads import in_threads
+from construct_messages.sources.threads import ain_thread, in_thread
 from construct_messages.terms import UNBOUND, from_rdflib
+
+_Binding: TypeAlias = Mapping[Variable, Identifier]
 
 
 class RdflibSource:
@@ -44,20 +49,25 @@ class RdflibSource:
         return {prefix: str(namespace) for prefix, namespace in self._graph.namespaces()}
 
     def solutions(self, request: Request) -> Generator[Solutions]:
-        """See `Source.solutions`. The time limit is looked at between solutions."""
-        deadline = None if request.timeout is None else time.monotonic() + request.timeout
-        graph, names = self._dataset(request), request.select.variables
-        for solution in _evaluate(graph, str(request.select)):
-            if deadline is not None and time.monotonic() > deadline:
-                raise SourceTimeout("rdflib's evaluation did not end within the time allowed", hint="raise timeout")
-            values = solution.asdict()
-            # one at a time: rdflib takes longer for a solution than a batch would save
-            yield Solutions.of([[from_rdflib(values[name], "d") if name in values else UNBOUND for name in names]])
+        """See `Source.solutions`. With a time limit it runs in a thread, which is let go when the time is over."""
+        if request.timeout is None:
+            # in the caller's thread: there are stores that answer no other
+            return self._solutions(request)
+        return in_thread(self._solutions(request), time.monotonic() + request.timeout)
 
     async def asolutions(self, request: Request) -> AsyncGenerator[Solutions]:
-        """See `Source.asolutions`; each solution is evaluated in a thread."""
-        async for batch in in_threads(self.solutions(request)):
-            yield batch
+        """See `Source.asolutions`; runs in a thread, which is let go when the reader leaves."""
+        deadline = None if request.timeout is None else time.monotonic() + request.timeout
+        async with aclosing(ain_thread(self._solutions(request), deadline)) as batches:
+            async for batch in batches:
+                yield batch
+
+    def _solutions(self, request: Request) -> Generator[Solutions]:
+        variables = [Variable(name) for name in request.select.variables]
+        for binding in _evaluate(self._dataset(request), str(request.select)):
+            terms = [binding.get(variable) for variable in variables]
+            # one at a time: rdflib takes longer for a solution than a batch would save
+            yield Solutions.of([[UNBOUND if term is None else from_rdflib(term, "d") for term in terms]])
 
     def close(self) -> None:
         """Nothing to do: the graph is the caller's."""
@@ -83,11 +93,26 @@ class RdflibSource:
         return chosen
 
 
-def _evaluate(graph: rdflib.Graph, query: str) -> Iterator[ResultRow]:
+class _Lazy(SPARQLProcessor):
+    """rdflib's evaluation, with its bindings as they are found: `Result` leaves out empty ones, or makes a list."""
+
+    found: Iterable[_Binding] | None = None
+
+    def query(self, *arguments: Any, **options: Any) -> Mapping[str, Any]:
+        """See `Processor.query`."""
+        result = super().query(*arguments, **options)
+        self.found = result["bindings"]
+        return result
+
+
+def _evaluate(graph: rdflib.Graph, query: str) -> Generator[_Binding]:
     try:
-        for solution in graph.query(query):
-            assert isinstance(solution, ResultRow)
-            yield solution
+        lazy = _Lazy(graph)  # type: ignore[no-untyped-call] # rdflib's
+        result = graph.query(query, processor=lazy)
+        if not isinstance(result, Result):  # what rdflib's own client gives for a refusal
+            raise SourceError(f"rdflib's evaluation failed: {result}")
+        # a store may have an evaluation of its own, which gives its result whole
+        yield from result.bindings if lazy.found is None else lazy.found
     except ParseException as error:
         raise QueryError(
             f"rdflib refuses the query: {error.msg}",

@@ -1,40 +1,132 @@
-"""A blocking source's batches for asyncio, each fetched in a thread."""
+"""A blocking source's items from a thread of their own, for readers that cannot wait without end: asyncio, deadlines.
+
+The thread is a daemon, and is at most a few items ahead. Whoever stops reading lets go of it: it ends behind its next
+item or, where none comes, with the program, and holds up neither. Nothing here knows what the items are.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Generator
-from functools import partial
-from typing import TypeVar
+import threading
+import time
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import closing, suppress
+from queue import Empty, SimpleQueue
+from typing import Final, Generic, NamedTuple, TypeVar
+
+from construct_messages.errors import SourceTimeout
 
 T = TypeVar("T")
 
+_AHEAD: Final = 16
 
-async def in_threads(blocking: Generator[T]) -> AsyncGenerator[T]:
-    """The items of a blocking generator; closing this closes that, once the item under way is there.
+
+def in_thread(blocking: Generator[T], deadline: float) -> Generator[T]:
+    """The items of a blocking generator until a deadline.
+
+    Args:
+        blocking: runs in the thread, and is closed there.
+        deadline: by `time.monotonic()`.
+
+    Raises:
+        SourceTimeout: the deadline passed.
+
+    >>> list(in_thread((n * n for n in range(4)), time.monotonic() + 60))
+    [0, 1, 4, 9]
+    """
+    with closing(_Thread(blocking, lambda: None)) as thread:
+        while not isinstance(found := thread.get(_left(deadline)), _End):
+            yield found
+        found.tell()
+
+
+async def ain_thread(blocking: Generator[T], deadline: float | None) -> AsyncGenerator[T]:
+    """`in_thread` for asyncio; `deadline` may be None for none.
 
     >>> async def squares():
-    ...     return [item async for item in in_threads(n * n for n in range(4))]
+    ...     return [item async for item in ain_thread((n * n for n in range(4)), None)]
     >>> asyncio.run(squares())
     [0, 1, 4, 9]
     """
-    end = object()
-    running: asyncio.Future[object] | None = None
-    try:
-        while True:
-            running = asyncio.ensure_future(asyncio.to_thread(next, blocking, end))
-            item = await asyncio.shield(running)
-            if item is end:
-                return
-            yield item  # type: ignore[misc] # it is no end, so it is a T
-    finally:
-        if running is not None and not running.done():
-            # a generator cannot be closed while its thread is in it
-            running.add_done_callback(partial(_close, blocking))
-        else:
-            blocking.close()
+    loop, there = asyncio.get_running_loop(), asyncio.Semaphore(0)
+
+    def notify() -> None:
+        with suppress(RuntimeError):  # the loop is closed, so nobody reads any more
+            loop.call_soon_threadsafe(there.release)
+
+    async def get() -> T | _End:
+        try:
+            async with asyncio.timeout(_left(deadline)):
+                await there.acquire()
+        except TimeoutError:
+            raise _late() from None
+        return thread.get(0)
+
+    with closing(_Thread(blocking, notify)) as thread:
+        while not isinstance(found := await get(), _End):
+            yield found
+        found.tell()
 
 
-def _close(blocking: Generator[T], future: asyncio.Future[object]) -> None:
-    future.exception()  # nobody waits for it any more
-    blocking.close()
+class _End(NamedTuple):
+    """Behind the last item: what ended the generator, if it was no clean end."""
+
+    error: BaseException | None
+
+    def tell(self) -> None:
+        if self.error is not None:
+            raise self.error
+
+
+class _Thread(Generic[T]):
+    """The thread, and what it has found; `notify` is called in it for each item and at the end."""
+
+    def __init__(self, blocking: Generator[T], notify: Callable[[], None]) -> None:
+        self._queue: SimpleQueue[T | _End] = SimpleQueue()
+        self._blocking, self._notify = blocking, notify
+        self._room = threading.Semaphore(_AHEAD)
+        self._left = False
+        threading.Thread(target=self._run, name="construct-messages evaluation", daemon=True).start()
+
+    def get(self, seconds: float | None) -> T | _End:
+        """The next item, which makes room for another."""
+        try:
+            found = self._queue.get(timeout=seconds)
+        except Empty:
+            raise _late() from None
+        self._room.release()
+        return found
+
+    def close(self) -> None:
+        """Lets the thread go; does not wait for it."""
+        self._left = True
+        self._room.release()
+
+    def _run(self) -> None:
+        error: BaseException | None = None
+        try:
+            with closing(self._blocking) as items:
+                for item in items:
+                    self._room.acquire()
+                    if self._left:
+                        return
+                    self._queue.put(item)
+                    self._notify()
+        except BaseException as raised:  # noqa: BLE001 - carried to the reader, who raises it
+            error = raised
+        finally:
+            self._queue.put(_End(error))
+            self._notify()
+
+
+def _left(deadline: float | None) -> float | None:
+    if deadline is None:
+        return None
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise _late()
+    return left
+
+
+def _late() -> SourceTimeout:
+    return SourceTimeout("the evaluation did not end within the time allowed", hint="raise timeout, or add a LIMIT")
