@@ -7,6 +7,7 @@ from construct_messages.construct import MessageStream, construct_messages
 from construct_messages.errors import (
     CannotCarry,
     CannotFold,
+    CannotWrite,
     ConstructMessagesError,
     GroupError,
     IncompleteResult,
@@ -34,6 +35,7 @@ from construct_messages.writing import awrite_log, write_log
 __all__ = [
     "CannotCarry",
     "CannotFold",
+    "CannotWrite",
     "ConstructMessagesError",
     "ConstructQuery",
     "GroupError",

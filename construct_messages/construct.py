@@ -243,8 +243,14 @@ class MessageStream(Once):
         Args:
             target: a path, written beside and renamed at the end, so that no half log has its name (`.gz`, `.bz2`,
                 `.xz` and `.zst` are packed); or a binary file object, which stays open.
-            format: see `serialize`; None: what the path's extension says, else N-Quads.
+            format: see `serialize`; None: what the extension of the path says, which must be known, or that of the
+                file's name; N-Quads where it has none.
             messages: see `serialize`.
+
+        Raises:
+            UsageError: an unknown format, extension or syntax.
+            CannotWrite: a place that cannot be written.
+            CannotCarry, SourceError: see `serialize`; there is no file then.
         """
         with log_file(target) as write:
             for chunk in self.serialize(format_of_target(target, format), messages):

@@ -75,6 +75,12 @@ class UsageError(ConstructMessagesError, ValueError):
     default_status = 400
 
 
+class CannotWrite(UsageError):
+    """A place where no file can be written."""
+
+    default_status = 500
+
+
 class ProtocolError(ConstructMessagesError):
     """An HTTP request that is no operation of the SPARQL Protocol."""
 

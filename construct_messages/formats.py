@@ -338,21 +338,50 @@ def format_of_file(name: str) -> Format | None:
     >>> format_of_file("log.trig.zst").name, format_of_file("log.jsonl").name, format_of_file("log.txt")
     ('TriG', 'NDJSON-LD', None)
     """
+    extension = _extension(name)
+    return next((format for format in FORMATS if extension in format.extensions), None)
+
+
+def default_format(name: str | None, otherwise: Format = N_QUADS) -> str:
+    """The format that a log is written in where none is named.
+
+    Args:
+        name: of the file; its extension says the format.
+        otherwise: for a name without an extension, and where there is no name; N-Quads carries everything.
+
+    Raises:
+        UsageError: the extension is that of no format.
+
+    >>> default_format("log.ttl.gz"), default_format("log"), default_format("log.gz"), default_format(None, TRIG)
+    ('ttl', 'nq', 'nq', 'trig')
+    >>> default_format("data.rdf")
+    Traceback (most recent call last):
+    ...
+    construct_messages.errors.UsageError: data.rdf: .rdf is the extension of no log
+      hint: end the name in .nt, .nq, .ttl, .trig, .ndjsonld, .ndjson, .jsonl, .yamlld, .yaml, .yml, .rdfxml or .jelly \
+(behind it .gz, .bz2, .xz or .zst), or give the format
+    """
+    extension = "" if name is None else _extension(name)
+    if not extension:
+        return otherwise.extension
+    found = next((format for format in FORMATS if extension in format.extensions), None)
+    if found is None:
+        *most, last = (f".{each}" for format in FORMATS for each in format.extensions)
+        *packings, packing = COMPRESSIONS
+        raise UsageError(
+            f"{name}: .{extension} is the extension of no log",
+            hint=f"end the name in {', '.join(most)} or {last} (behind it {', '.join(packings)} or {packing}), "
+            "or give the format",
+        )
+    return found.extension
+
+
+def _extension(name: str) -> str:
+    """The last extension of a file's name that is not one of compression, in lower case and without the dot."""
     path = PurePath(name)
     if path.suffix.lower() in COMPRESSIONS:
         path = path.with_suffix("")
-    suffix = path.suffix.lower()[1:]
-    return next((format for format in FORMATS if suffix in format.extensions), None)
-
-
-def default_format(name: str | None) -> str:
-    """The format of a log where none is named: what the file's extension says, else N-Quads, which carries everything.
-
-    >>> default_format("log.ttl.gz"), default_format("log.txt"), default_format(None)
-    ('ttl', 'nq', 'nq')
-    """
-    found = None if name is None else format_of_file(name)
-    return found.extension if found else "nq"
+    return path.suffix.lower()[1:]
 
 
 def _syntax_of(format: Format, parameters: str, text: str) -> Syntax | None:

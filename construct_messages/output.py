@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from construct_messages.compression import COMPRESSIONS
-from construct_messages.errors import UsageError
+from construct_messages.errors import CannotWrite
 
 
 @contextmanager
@@ -24,20 +24,23 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     is no regular file (`/dev/stdout`, a FIFO) is written directly.
 
     Raises:
-        UsageError: the place cannot be written.
+        CannotWrite: the place cannot be written.
     """
     target = Path(path)
-    if target.exists() and not target.is_file():
+    try:
         if target.is_dir():
-            raise UsageError(f"{target} is a directory", hint="name a file in it")
-        with target.open("wb") as direct:
+            raise CannotWrite(f"{target} is a directory", hint="name a file in it")
+        direct = target.open("wb") if target.exists() and not target.is_file() else None
+        if direct is None:
+            real = target.resolve()  # a link keeps pointing where it points
+            descriptor, beside = tempfile.mkstemp(prefix=f".{real.name}.", suffix=".part", dir=real.parent)
+    except (OSError, RuntimeError) as error:  # before Python 3.13, of links in a circle
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise CannotWrite(f"cannot write {target}: {reason}", hint="choose another place") from error
+    if direct is not None:
+        with direct:
             yield direct
         return
-    real = target.resolve()  # a link keeps pointing where it points
-    try:
-        descriptor, beside = tempfile.mkstemp(prefix=f".{real.name}.", suffix=".part", dir=real.parent)
-    except OSError as error:
-        raise UsageError(f"cannot write {target}: {error.strerror}", hint="choose another place") from error
     try:
         packer = COMPRESSIONS.get(target.suffix.lower())
         with open(descriptor, "wb") as raw:

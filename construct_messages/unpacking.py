@@ -11,6 +11,7 @@ import bz2
 import io
 import lzma
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Mapping
 from typing import IO, Any, Final, Protocol
 
@@ -199,6 +200,40 @@ class UnpackedFile(io.RawIOBase):
         part, self._piece = self._piece[: len(buffer)], self._piece[len(buffer) :]
         buffer[: len(part)] = part
         return len(part)
+
+
+class UnmarkedFile:
+    """A binary file without the byte order mark that UTF-8 may begin with, for parsers that take it for text.
+
+    Args:
+        file: stays open.
+
+    >>> UnmarkedFile(io.BytesIO(BOM_UTF8 + b"content")).read()
+    b'content'
+    """
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self._head: bytes | None = None  # what was read to look for the mark, and is not given yet
+
+    def read(self, size: int = -1) -> bytes:
+        """See `io.RawIOBase.read`; the first time it may give fewer bytes than there are."""
+        if self._head is None:
+            self._head = self._begin()
+        if self._head and size >= 0:
+            data, self._head = self._head[:size], self._head[size:]
+            return data
+        data, self._head = self._head, b""
+        data += self._file.read(size)
+        return data
+
+    def _begin(self) -> bytes:
+        head = b""
+        while head != BOM_UTF8 and BOM_UTF8.startswith(head):
+            if not (piece := self._file.read(len(BOM_UTF8) - len(head))):
+                break
+            head += piece
+        return head.removeprefix(BOM_UTF8)
 
 
 def _pieces(file: IO[bytes], unpacker: Unpacker) -> Iterator[bytes]:

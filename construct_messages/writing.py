@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import IO, Any, Final, TypeAlias
 
 from construct_messages.errors import UsageError
-from construct_messages.formats import default_format, find_log
+from construct_messages.formats import N_QUADS, Format, default_format, find_log, format_of_file
 from construct_messages.logs import Encoder, encoder_for
 from construct_messages.message import Message
 from construct_messages.output import atomic_file
@@ -38,8 +38,8 @@ def write_log(
         stream: the messages; that it fails or holds what the format cannot carry leaves no file.
         target: a path, written beside and renamed at the end, so that no half log has its name (`.gz`, `.bz2`, `.xz`
             and `.zst` are packed); or a binary file, which stays open.
-        format: a name, extension or media type, whose parameters say the syntax; None: what the path's extension says,
-            else N-Quads.
+        format: a name, extension or media type, whose parameters say the syntax; None: what the extension of the
+            path says, which must be known, or that of the file's name; N-Quads where it has none.
         messages: the syntax: `"rdfm"`, `"1.2-messages"`, `"1.2-basic-messages"` or `"1.1-messages"`; None: `rdfm`, or
             what the format delimits messages with by itself.
         prefixes: for the formats that have them; None: where `stream` is a log that is read, those that it has declared
@@ -48,7 +48,8 @@ def write_log(
             is a log that is read, in a format without them.
 
     Raises:
-        UsageError: an unknown format or syntax, or a place that cannot be written.
+        UsageError: an unknown format, extension or syntax.
+        CannotWrite: a place that cannot be written.
         CannotCarry: a quad that the format has no syntax for.
 
     >>> import io
@@ -94,19 +95,29 @@ async def awrite_log(
     return log.messages
 
 
-def format_of_target(target: LogTarget, format: str | None = None) -> str:
-    """The format of a log that goes to a target: as given, else as the name says, else N-Quads.
+def format_of_target(target: LogTarget, format: str | None = None, otherwise: Format = N_QUADS) -> str:
+    """The format of a log that goes to a target.
+
+    Args:
+        target: a path, or an open file.
+        format: as given; None: what the target's name says.
+        otherwise: what is written where it says nothing.
 
     Raises:
-        UsageError: the name is that of an archive.
+        UsageError: a path is named as an archive, or has an extension that is unknown.
 
-    >>> format_of_target("log.trig.gz"), format_of_target("log.trig.gz", "nt")
-    ('trig', 'nt')
+    >>> format_of_target("log.trig.gz"), format_of_target("log.rdf", "rdfxml")
+    ('trig', 'rdfxml')
     """
-    name = os.fspath(target) if isinstance(target, (str, os.PathLike)) else None
-    if name is not None and is_archive_name(name):
+    if not isinstance(target, (str, os.PathLike)):
+        # whoever opened a file may have called it anything, and its name may be a descriptor
+        name = getattr(target, "name", None)
+        found = format_of_file(name) if isinstance(name, str) else None
+        return format or (found or otherwise).extension
+    name = os.fspath(target)
+    if is_archive_name(name):
         raise UsageError(f"{name}: archives are read, not written", hint="name it .nq.gz, .trig.zst or the like")
-    return default_format(name) if format is None else format
+    return default_format(name, otherwise) if format is None else format
 
 
 @contextmanager
@@ -114,7 +125,8 @@ def log_file(target: LogTarget) -> Iterator[Callable[[bytes], object]]:
     """What writes all it is called with to a path, which appears when the block ends, or to a binary file.
 
     Raises:
-        UsageError: a place that cannot be written, or a file that is open for text.
+        CannotWrite: a place that cannot be written.
+        UsageError: a file that is open for text.
     """
     if isinstance(target, (str, os.PathLike)):
         with atomic_file(target) as file:

@@ -8,6 +8,7 @@ from construct_messages.formats import (
     JELLY,
     LOGS,
     RDFM,
+    TRIG,
     content_type,
     default_format,
     find_format,
@@ -162,4 +163,16 @@ def test_format_of_file(name: str, extension: str | None) -> None:
 
 
 def test_default_format() -> None:
-    assert [default_format(name) for name in ("a.jelly", "a.rdf", None)] == ["jelly", "nq", "nq"]
+    assert [default_format(name) for name in ("a.jelly", "a.b/c", None)] == ["jelly", "nq", "nq"]
+    assert [default_format(name, TRIG) for name in ("a.jelly", "a", "a.gz", None)] == ["jelly", "trig", "trig", "trig"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a.rdf", "a.jsonld", "a.n3", "a.xml", "a.nq.zip", "a.turtle", "a.nq.lz4", "a.rdf.gz", "a.nq.gz.gz", "a.nq.part"],
+)
+def test_an_extension_that_is_unknown(name: str) -> None:
+    """Issue 13, 12: nothing is written under a name that says something else."""
+    with pytest.raises(UsageError, match="is the extension of no log") as error:
+        default_format(name)
+    assert all(f".{extension}" in str(error.value.hint) for format in FORMATS for extension in format.extensions)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from construct_messages.errors import UsageError
+from construct_messages.errors import CannotWrite
 from construct_messages.output import atomic_file
 
 UNPACKERS: dict[str, Callable[[bytes], bytes]] = {
@@ -67,10 +67,12 @@ def test_mode_and_links(tmp_path: Path) -> None:
 
 
 def test_what_is_no_file(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="is a directory"), atomic_file(tmp_path):
+    with pytest.raises(CannotWrite, match="is a directory"), atomic_file(tmp_path):
         pass
-    with pytest.raises(UsageError, match="cannot write"), atomic_file(tmp_path / "absent" / "log"):
-        pass
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for name in ("absent/log", "loop", "x" * 300, "x" * 250):
+        with pytest.raises(CannotWrite, match="cannot write"), atomic_file(tmp_path / name):
+            pass
     with atomic_file("/dev/null") as file:
         file.write(b"gone")
     assert not Path("/dev/null").is_file()

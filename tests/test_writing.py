@@ -158,6 +158,8 @@ def test_a_log_that_fails_leaves_the_old_file(write: Write, tmp_path: Path) -> N
 TARGETS: dict[str, tuple[Callable[[Path], Any], dict[str, Any], str]] = {
     "an archive": (lambda path: path / "log.tar.gz", {}, "archives are read, not written"),
     "another archive": (lambda path: str(path / "log.tgz"), {"format": "ttl"}, "archives are read, not written"),
+    "13.12-an unknown extension": (lambda path: path / "log.rdf", {}, r"\.rdf is the extension of no log"),
+    "13.12-an unknown packing": (lambda path: path / "log.nq.zip", {}, r"\.zip is the extension of no log"),
     "a folder": (lambda path: path, {}, "is a directory"),
     "no folder": (lambda path: path / "absent" / "log.nq", {}, "cannot write"),
     "a text file": (lambda _: io.StringIO(), {}, "open for text"),
@@ -173,6 +175,18 @@ def test_what_is_no_target(case: str, write: Write, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=text):
         write(MESSAGES, target(tmp_path), **options)
     assert os.listdir(tmp_path) == []
+
+
+def test_an_unknown_extension_with_a_format(write: Write, tmp_path: Path) -> None:
+    assert write(MESSAGES, tmp_path / "log.rdf", "rdfxml") == 100
+    assert list(read_log(tmp_path / "log.rdf", "rdfxml")) == MESSAGES
+
+
+@pytest.mark.parametrize(("name", "format"), [("log.ttl", "Turtle"), ("log.rdf", "N-Quads"), ("log", "N-Quads")])
+def test_the_name_of_an_open_file(name: str, format: str, write: Write, tmp_path: Path) -> None:
+    with (tmp_path / name).open("wb") as file:
+        write([Message([Quad(SUBJECT, PREDICATE, SUBJECT)])] * 2, file, prefixes={"e": "http://example.org/"})
+    assert ((tmp_path / name).read_bytes().count(b"e:s e:p") == 2) is (format == "Turtle")
 
 
 class Slow(io.RawIOBase):

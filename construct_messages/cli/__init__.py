@@ -18,9 +18,11 @@ from typing import Final
 from construct_messages.cli import convert, examine, run, serve, spark
 from construct_messages.cli.arguments import Parser
 from construct_messages.cli.report import report
+from construct_messages.cli.standard import occupy_closed
 from construct_messages.errors import (
     CannotCarry,
     CannotFold,
+    CannotWrite,
     ConstructMessagesError,
     IncompleteResult,
     LogError,
@@ -32,8 +34,10 @@ from construct_messages.errors import (
     UsageError,
 )
 
+_CANNOT_WRITE: Final = 1
 # The first class that fits; any other error of the package means that the log ended before the result did.
 _EXIT_STATUS: Final[tuple[tuple[type[ConstructMessagesError], int], ...]] = (
+    (CannotWrite, _CANNOT_WRITE),
     (UsageError, 2),
     (QueryError, 2),
     (TermError, 2),
@@ -46,7 +50,6 @@ _EXIT_STATUS: Final[tuple[tuple[type[ConstructMessagesError], int], ...]] = (
     (SourceError, 3),
     (ConstructMessagesError, 4),
 )
-_CANNOT_WRITE: Final = 1
 _INTERRUPTED: Final = 130  # as shells report a program that SIGINT ended
 _TERMINATED: Final = 143  # and SIGTERM
 
@@ -57,27 +60,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Args:
         arguments: without the program's name; None: those of the process.
     """
-    options = build_parser().parse_args(arguments)
     if arguments is None:
-        # a service manager's stop must not leave a hidden half log behind: let it unwind like Ctrl-C
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # a file's name, or a quad, may be what it cannot encode
-    trouble: int = options.trouble
+        occupy_closed()
+    debug, trouble = False, 0
     try:
+        options = _parse(arguments)
+        debug, trouble = options.debug, options.trouble
+        if arguments is None:
+            # a service manager's stop must not leave a hidden half log behind: let it unwind like Ctrl-C
+            signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")  # a file's name, or a quad, may be what it cannot encode
         return int(options.command(options))
     except ConstructMessagesError as error:
-        report(error, debug=options.debug)
+        report(error, debug=debug)
         return trouble or next(status for kind, status in _EXIT_STATUS if isinstance(error, kind))
     except OSError as error:
         # what is still buffered for standard output would fail again at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             return trouble  # 0: the reader has seen enough
-        report(error, debug=options.debug)
+        report(error, debug=debug)
         return trouble or _CANNOT_WRITE
     except KeyboardInterrupt:
         return _INTERRUPTED
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    try:
+        return build_parser().parse_args(arguments)
+    except SystemExit:
+        sys.stdout.flush()  # of --help and --version
+        raise
 
 
 def build_parser() -> argparse.ArgumentParser:

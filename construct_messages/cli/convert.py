@@ -9,13 +9,14 @@ from itertools import chain, islice
 from typing import Final
 
 from construct_messages.cli.arguments import Commands
-from construct_messages.cli.logs import STANDARD, add_input, add_output, add_reports, open_log, watched
+from construct_messages.cli.logs import add_input, add_output, add_reports, open_log, watched
+from construct_messages.cli.standard import STANDARD, target
 from construct_messages.errors import CannotFold, UsageError
-from construct_messages.formats import find_format, format_of_file
+from construct_messages.formats import N_QUADS, find_format
 from construct_messages.message import Message
 from construct_messages.reading import LogReader
 from construct_messages.spaces import fold, unfold
-from construct_messages.writing import write_log
+from construct_messages.writing import format_of_target, write_log
 
 _STATUSES: Final = (
     "Exit status: 0 complete, 1 log not written, 2 bad usage or a message that cannot be written so, "
@@ -78,12 +79,13 @@ def add(commands: Commands) -> None:
 
 
 def _convert(options: argparse.Namespace) -> int:
+    format = format_of_target(target(options.output), options.format)
     with open_log(options.log, options) as reader:
         messages = _begun(reader)
         if options.fold or options.unfold:
             messages = _refolded(messages, unfolded=options.unfold)
         graphs = options.unfold or (reader.names_graphs and not options.fold)
-        _write(reader, messages, options, options.format, options.messages, graphs=graphs)
+        _write(reader, messages, options, format, options.messages, graphs=graphs)
     return 0
 
 
@@ -92,13 +94,15 @@ def _slice(options: argparse.Namespace) -> int:
         raise UsageError(f"--from {options.first} is less than 1", hint="messages are counted from 1")
     if options.count is not None and options.count < 0:
         raise UsageError(f"--count {options.count} is less than 0")
+    format_of_target(
+        target(options.output), options.format
+    )  # an extension that is unknown is an error before all others
     with open_log(options.log, options) as reader:
-        end = None if options.count is None else options.first - 1 + options.count
-        messages = _begun(islice(reader, options.first - 1, end))
-        format, label = options.format, options.messages
-        if format is None and (named := format_of_file(options.output) or reader.format):
-            format = named.extension
-        if label is None and format is not None and reader.syntax is not None and find_format(format)[1] is None:
+        # one that is not asked for still tells what the log is
+        messages = islice(_begun(islice(reader, options.first - 1, None)), options.count)
+        format = format_of_target(target(options.output), options.format, reader.format or N_QUADS)
+        label = options.messages
+        if label is None and reader.syntax is not None and find_format(format)[1] is None:
             label = reader.syntax.label or None
         _write(reader, messages, options, format, label, graphs=reader.names_graphs)
     return 0
@@ -123,16 +127,15 @@ def _write(
     reader: LogReader,
     messages: Iterable[Message],
     options: argparse.Namespace,
-    format: str | None,
+    format: str,
     label: str | None,
     *,
     graphs: bool,
 ) -> None:
-    standard = options.output == STANDARD
-    target = sys.stdout.buffer if standard else options.output
+    standard, place = options.output == STANDARD, target(options.output)
     with watched(reader, options, in_the_way=standard and sys.stdout.isatty()) as step:
         write_log(
-            _stepping(messages, step), target, format, messages=label, prefixes=dict(reader.prefixes), graphs=graphs
+            _stepping(messages, step), place, format, messages=label, prefixes=dict(reader.prefixes), graphs=graphs
         )
     if standard:
         sys.stdout.buffer.flush()

@@ -10,8 +10,9 @@ from itertools import chain, repeat
 from typing import Any, Final
 
 from construct_messages.cli.arguments import Commands
-from construct_messages.cli.logs import STANDARD, add_input, add_reports, open_log, watched
+from construct_messages.cli.logs import add_input, add_reports, open_log, watched
 from construct_messages.cli.report import report
+from construct_messages.cli.standard import STANDARD
 from construct_messages.comparison import Surplus, compare
 from construct_messages.errors import ConstructMessagesError, LimitExceeded, LogError, UsageError
 from construct_messages.inspection import Inspection

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final
 
 from construct_messages.cli.progress import progress
+from construct_messages.cli.standard import STANDARD, standard_input
 from construct_messages.errors import UsageError
 from construct_messages.formats import FORMATS, SYNTAXES
 from construct_messages.logs import MESSAGE_BYTES
 from construct_messages.reading import LogReader, read_log
 
-STANDARD: Final = "-"
-"""What names standard input, and standard output."""
-
-_CHUNK_BYTES: Final = 1 << 16
 _FORMATS: Final = "|".join([*(format.extension for format in FORMATS), "MEDIA-TYPE"])
 _LABELS: Final = [syntax.label for syntax in SYNTAXES]
 
@@ -71,7 +66,7 @@ def open_log(name: str, options: argparse.Namespace) -> LogReader:
         UsageError: an option that makes no sense.
     """
     return read_log(
-        _standard_input() if name == STANDARD else name,
+        standard_input() if name == STANDARD else name,
         options.input_format,
         messages=options.input_messages,
         base=options.base,
@@ -100,9 +95,3 @@ def _contexts(values: Sequence[str]) -> dict[str, Any]:
         except (ValueError, RecursionError) as error:
             raise UsageError(f"the context {name} is not JSON: {error}") from error
     return contexts
-
-
-def _standard_input() -> Iterator[bytes]:
-    while chunk := os.read(sys.stdin.fileno(), _CHUNK_BYTES):
-        yield chunk
-        sys.stdout.buffer.flush()  # whoever reads what is written gets it before this waits for more

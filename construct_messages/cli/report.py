@@ -11,7 +11,8 @@ def report(error: Exception, *, debug: bool) -> None:
     if debug:
         traceback.print_exception(error)
         return
-    text, _, hint = str(error).partition("\n  hint: ")
+    said = f"cannot write: {error.strerror}" if isinstance(error, OSError) and error.strerror else str(error)
+    text, _, hint = said.partition("\n  hint: ")
     places = getattr(error, "__notes__", ())
     # an engine's own words may run over several lines
     print("error:", " ".join(": ".join((*places, text)).split()), file=sys.stderr)

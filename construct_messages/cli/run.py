@@ -11,6 +11,7 @@ from construct_messages.assembly import DISTINCT_LIMIT, GROUP_LIMIT
 from construct_messages.cli.arguments import Commands, pairs
 from construct_messages.cli.progress import progress
 from construct_messages.cli.queries import add_dataset, add_messages, add_query, arguments, query_text
+from construct_messages.cli.standard import STANDARD, target
 from construct_messages.construct import MessageStream, construct_messages
 from construct_messages.formats import FORMATS, SYNTAXES
 from construct_messages.sources.open import VARIABLE
@@ -39,7 +40,7 @@ def add(commands: Commands) -> None:
         help=f"RDF files, a store directory or an endpoint URL; default: the environment variable {VARIABLE}",
     )
     add_dataset(query, default_graph="union|IRI", help="all graphs, or one")
-    query.add_argument("--select", action="store_true", help="print the rewritten query and stop")
+    query.add_argument("--select", action="store_true", help="write the rewritten query instead of a log")
 
     messages = run.add_argument_group("messages")
     add_messages(messages)
@@ -70,7 +71,12 @@ def add(commands: Commands) -> None:
         choices=[syntax.label for syntax in SYNTAXES],
         help="how messages are delimited, where the format does not; default: rdfm",
     )
-    log.add_argument("--output", metavar="FILE", help="write FILE when the log is whole; .gz .bz2 .xz .zst are packed")
+    log.add_argument(
+        "--output",
+        metavar="FILE",
+        default=STANDARD,
+        help="write FILE when the log is whole; .gz .bz2 .xz .zst are packed; - for standard output",
+    )
     log.add_argument("--quiet", action="store_true", help="no progress on a terminal")
     log.add_argument("--debug", action="store_true", help="show where in the program an error arose")
 
@@ -110,23 +116,25 @@ def _run(options: argparse.Namespace) -> int:
         if stamina := sys.modules.get("stamina"):
             stamina.instrumentation.set_on_retry_hooks(())  # its own report of a retry may go into the log
         if options.select:
-            print(stream.select.rstrip("\r\n"), flush=True)
+            with log_file(target(options.output)) as write:
+                write(stream.select.rstrip("\r\n").encode() + b"\n")
         else:
             _write(stream, options)
+    sys.stdout.buffer.flush()
     return 0
 
 
 def _write(stream: MessageStream, options: argparse.Namespace) -> None:
-    target = options.output or sys.stdout.buffer
-    chunks, size = stream.serialize(format_of_target(target, options.format), options.messages), 0
-    in_the_way = not options.output and sys.stdout.isatty()
+    place, standard = target(options.output), options.output == STANDARD
+    chunks, size = stream.serialize(format_of_target(place, options.format), options.messages), 0
+    in_the_way = standard and sys.stdout.isatty()
     with (
-        log_file(target) as write,
+        log_file(place) as write,
         progress(lambda: (stream.messages, size), quiet=options.quiet, in_the_way=in_the_way) as step,
     ):
         for chunk in chunks:
             write(chunk)
-            if not options.output:
+            if standard:
                 sys.stdout.buffer.flush()  # a reader gets each message as soon as there is one
             size += len(chunk)
             step()

@@ -245,7 +245,7 @@ def _log(options: argparse.Namespace) -> tuple[str, str, str | None]:
             f"--compression and --mode are for folders, and {options.output} is one log",
             hint="give the name an extension such as .nq.gz to pack it; what is there is replaced",
         )
-    format = default_format(options.output) if options.format is None else options.format
+    format = options.format or default_format(options.output if _is_file(options) else None)
     find_log(format, options.messages)
     return options.output, format, options.messages
 

@@ -7,6 +7,7 @@ not decided here.
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -61,7 +62,10 @@ class Contexts:
             "contextResolver": ContextResolver(self._processed, self._load),
         }
         try:
-            expanded: list[Any] = jsonld.expand(document, options)
+            # of terms that are reserved PyLD warns, and drops them, as JSON-LD 1.1 (section 9.15.1) has it
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", SyntaxWarning)
+                expanded: list[Any] = jsonld.expand(document, options)
         # PyLD raises the latter ones where it meets a value of a kind that it does not expect
         except (jsonld.JsonLdError, AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
             raise _reason(error) from error

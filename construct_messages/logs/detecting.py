@@ -24,8 +24,8 @@ class Known:
 
     Args:
         packing: the extension of files packed like it; empty: it is not packed; None: its bytes tell.
-        archive: whether it is a tar archive; where it is not, and the format is not known, its bytes tell.
-        format: None: its bytes tell.
+        archive: whether it is a tar archive; where that is not known, its bytes tell.
+        format: of the log, or of an archive's files; None: its bytes tell.
         syntax: what is announced for the format.
         label: that of a syntax that is announced, where the format is not known.
     """
@@ -161,7 +161,7 @@ class DetectingDecoder:
 
     def _open(self, head: bytes, whole: bool) -> Decoder | ArchiveDecoder | None:
         """The decoder for what begins with `head`; None: it takes more bytes to tell."""
-        if self.format is None and not self.archive and not self._tell(head, whole):
+        if not self.archive and not self._tell(head, whole):
             return None
         if self.archive:
             if self._known.label is not None:
@@ -183,17 +183,20 @@ class DetectingDecoder:
 
     def _tell(self, head: bytes, whole: bool) -> bool:
         """Whether `head` says what the log is."""
+        archive = is_archive(head)
+        if archive is None and not whole:
+            return False
+        if archive:
+            self.archive = True
+        if self.archive or self.format is not None:
+            return True
         # to look at a long beginning anew for each byte would take a time that grows with its square
         if not whole and SNIFF_BYTES < len(head) < 2 * self._tried:
             return False
         self._tried = len(head)
-        archive = is_archive(head)
-        if archive is None and not whole:
-            return False
-        self.archive = bool(archive)
-        self.format = None if archive else sniff(head, whole=whole)
+        self.format = sniff(head, whole=whole)
         self._sniffed = self.format is not None
-        return self.archive or self._sniffed
+        return self._sniffed
 
     def _syntax(self, format: Format) -> Syntax | None:
         if self._known.syntax is None and self._known.label is not None:

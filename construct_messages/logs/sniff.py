@@ -28,7 +28,7 @@ _BEGINNINGS: Final[tuple[tuple[Format, re.Pattern[bytes]], ...]] = (
     (RDF_XML, re.compile(rb"<(?:\?xml|!--|!DOCTYPE|[A-Za-z_][\w.\-]*+(?::[\w.\-]++)?)\s")),
     (TRIG, re.compile(rb"@?(?:prefix|base)\s|@version\s|@message\s", re.IGNORECASE)),
 )
-_MEMBER_NAME: Final = re.compile(rb"[^\0-\x20<>\"{}|^`]*+(?:\0.*+)?", re.DOTALL)
+_MEMBER_NAME: Final = re.compile(rb"[^\0-\x20<>\"{}|^`]++(?:\0.*+)?", re.DOTALL)
 _STATEMENT: Final = re.compile(rb"[ \t\r]*+[^\s#]")
 # a line that is no N-Quads, but may stand between its statements
 _DELIMITER: Final = re.compile(rb"[ \t]*+(?:MESSAGE|VERSION[ \t]*+[\"'][^\"'\r\n]*+[\"'])[ \t]*+(?:#.*+)?\r?\n?\Z")
@@ -92,7 +92,7 @@ def is_archive(head: bytes) -> bool | None:
     (True, False, None)
     """
     # a member's name with zeros or the next field behind; a log has a blank or a bracket in its first statement
-    if not _MEMBER_NAME.fullmatch(head):
+    if head and not _MEMBER_NAME.fullmatch(head[:512]):
         return False
     return head[257:262] == b"ustar" if len(head) >= 262 else None
 

@@ -96,7 +96,7 @@ def shown(config: Config) -> str:
 
 def _from_file(path: Path) -> Iterator[tuple[Key, Given]]:
     try:
-        document = tomllib.loads(path.read_bytes().decode())
+        document = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:
         raise UsageError(f"cannot read the settings {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -18,7 +18,7 @@ import pyoxigraph as ox
 
 from construct_messages.compression import COMPRESSIONS
 from construct_messages.errors import SourceError, UsageError
-from construct_messages.unpacking import UNPACK_ERRORS, UnpackedFile
+from construct_messages.unpacking import UNPACK_ERRORS, UnmarkedFile, UnpackedFile
 
 
 def load_files(paths: Sequence[Path]) -> ox.Store:
@@ -49,7 +49,7 @@ def load_into(store: ox.Store, paths: Sequence[Path], progress: Callable[[int], 
         try:
             with path.open("rb") as raw:
                 read: Any = raw if progress is None else _Counted(raw, progress)
-                file: Any = UnpackedFile(read, packing) if packing else read
+                file: Any = UnmarkedFile(UnpackedFile(read, packing) if packing else read)
                 _off_this_thread(partial(store.bulk_load, file, format, base_iri=path.absolute().as_uri()))
         except (*UNPACK_ERRORS, SyntaxError, ValueError) as error:
             raise SourceError(f"{path}: {error}", hint="mend the file, or check that its extension is right") from error

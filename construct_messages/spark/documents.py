@@ -21,7 +21,7 @@ import pyoxigraph as ox
 from construct_messages.compression import COMPRESSIONS
 from construct_messages.errors import QuadsError, UsageError
 from construct_messages.terms import Term, from_pyoxigraph, map_blanks
-from construct_messages.unpacking import UNPACK_ERRORS, UnpackedFile
+from construct_messages.unpacking import UNPACK_ERRORS, UnmarkedFile, UnpackedFile
 
 SCOPE_DIGITS: Final = 16
 """How many hexadecimal digits of the SHA-256 of a file's path make the scope of its blank nodes (`f`, digits, `_`)."""
@@ -168,7 +168,8 @@ def _quads(file: str, content: bytes, format: str | None) -> Iterator[tuple[Term
         return map_blanks(from_pyoxigraph(term), relabelled)
 
     try:
-        for quad in ox.parse(unpacked, kind.format, base_iri=file):
+        unmarked: Any = UnmarkedFile(unpacked)
+        for quad in ox.parse(unmarked, kind.format, base_iri=file):
             graph = None if isinstance(quad.graph_name, ox.DefaultGraph) else read(quad.graph_name)
             yield read(quad.subject), read(quad.predicate), read(quad.object), graph
     except (*UNPACK_ERRORS, SyntaxError, ValueError) as error:

@@ -21,7 +21,7 @@ from pyarrow import fs
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql.functions import expr
 
-from construct_messages.errors import IncompleteResult, UsageError
+from construct_messages.errors import CannotWrite, IncompleteResult, UsageError
 from construct_messages.formats import N_QUADS, N_TRIPLES, Format, Syntax, content_type
 from construct_messages.output import atomic_file
 from construct_messages.spark.logs import register
@@ -108,7 +108,7 @@ def write_file(
         format, syntax, graphs, prefixes: as for `write_folder`.
 
     Raises:
-        UsageError: a place that cannot be written.
+        CannotWrite: a place that cannot be written.
         IncompleteResult: the executors write to another filesystem.
         CannotCarry: as for `write_folder`.
     """
@@ -187,7 +187,7 @@ def _parts(messages: DataFrame, syntax: Syntax, target: Path) -> Iterator[tuple[
     try:
         place = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".parts", dir=target.absolute().parent))
     except OSError as error:
-        raise UsageError(f"cannot write {target}: {error.strerror}", hint="choose another place") from error
+        raise CannotWrite(f"cannot write {target}: {error.strerror}", hint="choose another place") from error
     try:
         with translated():
             folder = values.write.option("maxRecordsPerFile", 0)

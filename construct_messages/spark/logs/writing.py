@@ -19,7 +19,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from construct_messages.compression import COMPRESSIONS
-from construct_messages.errors import CannotCarry, LogError, UsageError
+from construct_messages.errors import CannotCarry, CannotWrite, LogError, UsageError
 from construct_messages.logs import Encoder, encoder_for
 from construct_messages.spark.logs.files import Place, place_of, remove_folder, visible_below
 from construct_messages.spark.logs.options import WriteOptions
@@ -246,8 +246,8 @@ class LogJob:
             else:
                 yield raw.write
 
-    def _unwritable(self, error: OSError) -> UsageError:
-        return UsageError(f"cannot write to {self.options.path}: {error}", hint="choose another place")
+    def _unwritable(self, error: OSError) -> CannotWrite:
+        return CannotWrite(f"cannot write to {self.options.path}: {error}", hint="choose another place")
 
     def _ended(self) -> UsageError:
         return UsageError(

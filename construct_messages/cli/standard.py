@@ -1,0 +1,57 @@
+"""Standard input, output and error: what names them, reading the first, and what becomes of one that is closed.
+
+A process may be started without any of them (`<&-`, `>&-`; a service manager does so). Python then has None for it, the
+next file that is opened gets its number, and `print(file=None)` writes to standard output: into the log.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from typing import BinaryIO, Final
+
+from construct_messages.errors import IncompleteResult, UsageError
+
+STANDARD: Final = "-"
+"""What names standard input, and standard output."""
+
+_CHUNK_BYTES: Final = 1 << 16
+
+
+def occupy_closed() -> None:
+    """Puts something in the place of what is closed: reading and writing fail as they would, reports get lost."""
+    # of three descriptors, each open takes the lowest that is free
+    for name, flags in (("stdin", os.O_WRONLY), ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
+        if getattr(sys, name) is None:
+            descriptor = os.open(os.devnull, flags)
+            setattr(sys, name, open(descriptor, "r" if name == "stdin" else "w", encoding="utf-8", closefd=False))  # noqa: SIM115 - as long as the process
+
+
+def target(name: str) -> str | BinaryIO:
+    """What a name of the command line is to be written to."""
+    return sys.stdout.buffer if name == STANDARD else name
+
+
+def standard_input() -> Iterator[bytes]:
+    """The bytes of standard input as they come; what is written goes out before this waits for more.
+
+    Raises:
+        UsageError: nothing can be read there.
+        IncompleteResult: reading breaks off.
+    """
+    read = 0
+    while True:
+        try:
+            chunk = os.read(sys.stdin.fileno(), _CHUNK_BYTES)
+        except OSError as error:
+            if read:
+                raise IncompleteResult(f"cannot read on in standard input: {error.strerror}") from error
+            raise UsageError(
+                f"cannot read standard input: {error.strerror}", hint="name a file, or give the log to standard input"
+            ) from error
+        if not chunk:
+            return
+        yield chunk
+        read += len(chunk)
+        sys.stdout.buffer.flush()
