@@ -233,7 +233,7 @@ class UnmarkedFile:
             if not (piece := self._file.read(len(BOM_UTF8) - len(head))):
                 break
             head += piece
-        return head.removeprefix(BOM_UTF8)
+        return bytes(head.removeprefix(BOM_UTF8))
 
 
 def _pieces(file: IO[bytes], unpacker: Unpacker) -> Iterator[bytes]:
