@@ -223,17 +223,16 @@ class UnmarkedFile:
         if self._head and size >= 0:
             data, self._head = self._head[:size], self._head[size:]
             return data
-        data, self._head = self._head, b""
-        data += self._file.read(size)
-        return data
+        head, self._head = self._head, b""
+        return head + bytes(self._file.read(size))
 
     def _begin(self) -> bytes:
-        head = b""
+        head: bytes = b""
         while head != BOM_UTF8 and BOM_UTF8.startswith(head):
             if not (piece := self._file.read(len(BOM_UTF8) - len(head))):
                 break
             head += piece
-        return bytes(head.removeprefix(BOM_UTF8))
+        return head.removeprefix(BOM_UTF8)
 
 
 def _pieces(file: IO[bytes], unpacker: Unpacker) -> Iterator[bytes]:
