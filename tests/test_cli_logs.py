@@ -483,7 +483,7 @@ def test_every_command_is_documented() -> None:
 
 def test_starting_takes_no_longer() -> None:
     """Each command of a shell script starts anew: what only some commands need is loaded by these."""
-    heavy = {"rich", "pyld", "aiohttp", "rdflib", "SPARQLWrapper", "stamina"}
+    heavy = {"rich", "pyld", "aiohttp", "rdflib", "SPARQLWrapper", "tenacity"}
     code = "import sys, construct_messages.cli as cli; cli.build_parser(); print(*sorted(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=ENVIRONMENT, check=True, text=True)
     assert heavy & set(done.stdout.split()) == set()

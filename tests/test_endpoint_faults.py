@@ -14,7 +14,6 @@ from email.utils import format_datetime
 from typing import Any
 
 import pytest
-import stamina
 from SPARQLWrapper import BASIC, DIGEST, POST, SPARQLWrapper
 
 from construct_messages.errors import (
@@ -29,6 +28,7 @@ from construct_messages.sources.endpoint import EndpointSource, WrapperSource
 from construct_messages.terms import Term
 from tests.clients import BODIES, JSON_BODY, SELECT, TABLE, VARIABLES, read
 from tests.fault_server import JSON, PAUSE, RESET, STALL, FaultServer, chunks, response
+from tests.pauses import no_retries
 from tests.results_documents import json_document
 
 
@@ -41,7 +41,7 @@ def server() -> Iterator[FaultServer]:
 @pytest.fixture(autouse=True)
 def once() -> Iterator[None]:
     """No retries: they are tested in `test_retries.py`."""
-    with stamina.set_testing(True, attempts=1):
+    with no_retries():
         yield
 
 

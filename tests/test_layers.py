@@ -147,6 +147,14 @@ def test_no_input_or_output_below_the_sources(path: Path) -> None:
             assert node.func.id not in IO_CALLS, f"{path}:{node.lineno} calls {node.func.id}()"
 
 
+@pytest.mark.parametrize("path", [path for path in MODULES if room_of(path) != "cli"], ids=name_of)
+def test_only_the_command_line_prints(path: Path) -> None:
+    """Issue 13, 13: standard output is the log's; what else there is to say goes to `logging`."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            assert node.func.id != "print", f"{path}:{node.lineno} prints"
+
+
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
 def test_rooms_have_a_job(path: Path) -> None:
     assert path.stem not in {"utils", "util", "helpers", "helper", "common", "misc"}

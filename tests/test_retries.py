@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 
 import pytest
-import stamina
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,6 +25,7 @@ from construct_messages.sources.retries import attempts
 from construct_messages.terms import Term
 from tests.clients import CLIENTS, JSON_BODY, SELECT, TABLE, VARIABLES, read
 from tests.fault_server import JSON, RESET, STALL, TSV, XML, Act, Asked, FaultServer, response
+from tests.pauses import no_pauses, own_pauses
 from tests.results_documents import json_document, tsv_document, xml_document
 
 WHOLE = response(JSON_BODY)
@@ -47,7 +47,7 @@ def client(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(autouse=True)
 def at_once() -> Iterator[None]:
     """Without pauses; how long they are is tested by itself."""
-    with stamina.set_testing(True, attempts=100, cap=True):
+    with no_pauses():
         yield
 
 
@@ -139,7 +139,7 @@ def test_an_endpoint_that_comes_back(client: str) -> None:
         taken.bind(("127.0.0.1", 0))  # bound, and not listening
         source = EndpointSource(f"http://127.0.0.1:{taken.getsockname()[1]}/sparql", retries=50)
         answering = threading.Thread(target=_answer_once, args=(taken,))
-        with stamina.set_testing(False):
+        with own_pauses():
             answering.start()
             came, error = read(client, source)
         answering.join()
@@ -227,7 +227,7 @@ def test_how_long_the_waits_are(monkeypatch: pytest.MonkeyPatch) -> None:
             with attempt:
                 raise next(remaining)
 
-    with stamina.set_testing(False), pytest.raises(SourceError, match="wait"):
+    with own_pauses(), pytest.raises(SourceError, match="wait"):
         fail()
     assert len(waits) == 4
     assert all(low <= wait <= low + 0.5 for wait, low in zip(waits, (0.5, 1, 2), strict=False))
@@ -244,7 +244,7 @@ def test_a_wait_ends_when_the_client_leaves(server: FaultServer) -> None:
                 await anext(batches)
         await batches.aclose()
 
-    with stamina.set_testing(False):
+    with own_pauses():
         asyncio.run(leave())
     assert len(server.asked) == 1
 
@@ -261,6 +261,30 @@ def test_nothing_of_it_shows_on_the_command_line(server: FaultServer) -> None:
     done = subprocess.run([*command, "--retries", "0"], capture_output=True, text=True, timeout=30, check=False)
     assert (done.returncode, done.stdout) == (3, "")
     assert len(server.asked) == 1
+
+
+WRITING = """
+import logging, sys
+from construct_messages import construct_messages
+
+if sys.argv[2:]:
+    logging.basicConfig(level=sys.argv[2])
+for chunk in construct_messages("CONSTRUCT { ?s <urn:q> ?o } WHERE { ?s <urn:p> ?o }", sys.argv[1]).serialize():
+    sys.stdout.buffer.write(chunk)
+"""
+
+
+@pytest.mark.parametrize(("level", "said"), [((), []), (("INFO",), ["attempt 2", "attempt 3"])], ids=["quiet", "info"])
+def test_the_library_logs_and_never_prints(server: FaultServer, level: tuple[str, ...], said: list[str]) -> None:
+    """Issue 13, 13: with structlog installed, as it is here, retries were reported on standard output."""
+    server.play(refusal(503), [RESET], WHOLE)
+    command = [sys.executable, "-c", WRITING, server.url, *level]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout == "".join(f"# @message\n{s} <urn:q> {o} .\n" for s, o in TABLE)
+    assert done.returncode == 0
+    retries = [line for line in done.stderr.splitlines() if "construct_messages.sources.retries" in line]
+    assert [line.partition("seconds, ")[2] for line in retries] == said
+    assert level or not done.stderr
 
 
 def test_a_negative_number_is_refused() -> None:
@@ -344,7 +368,7 @@ def test_whatever_fails_nothing_is_lost_or_doubled(
             return lambda _: refusal(-failure)
         return a_page() if failure == 0 else a_page(cut=failure)
 
-    with stamina.set_testing(True, attempts=100, cap=True):
+    with no_pauses():
         server.play(*map(answering, failures), a_page())
         came, error = read(client, EndpointSource(server.url, retries=3), Request(SELECT, page_size=size, timeout=30))
     assert came == TABLE if error is None else came == TABLE[: len(came)]

@@ -20,7 +20,6 @@ from urllib.parse import urlencode
 
 import pytest
 import pytest_asyncio
-import stamina
 
 from construct_messages.server.config import Endpoint
 from tests.clients import JSON_BODY, TABLE, VARIABLES
@@ -57,6 +56,7 @@ from tests.faults_table import (
     refused,
 )
 from tests.http_clients import SPARQL_CLIENTS, Broken, Client, is_installed
+from tests.pauses import no_pauses
 from tests.results_documents import json_document, tsv_document, xml_document
 from tests.serving import Served, eventually, serving
 
@@ -372,7 +372,7 @@ async def test_a_page_that_fails(
     assert await seen(CLIENTS[client], url_of(served, "paged"), LOG, ERROR) == "broken"
     (outcome,) = await ledger.ended(1)
     assert outcome in ("aborted:incomplete", "aborted:source")
-    with stamina.set_testing(True, attempts=100, cap=True):  # no pauses
+    with no_pauses():  # no pauses
         upstream.play(*pages_with(failure))
         assert await seen(CLIENTS[client], url_of(served, "resuming"), LOG, COMPLETE) == "complete"
 

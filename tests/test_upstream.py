@@ -13,7 +13,6 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
-import stamina
 
 from construct_messages.errors import IncompleteResult, SourceError, SourceTimeout, UsageError
 from construct_messages.sources import UNION, Request
@@ -23,6 +22,7 @@ from construct_messages.terms import Term
 from tests.clients import JSON_BODY, SELECT, TABLE, VARIABLES
 from tests.conftest import Serve
 from tests.fault_server import JSON, RESET, STALL, TSV, XML, Asked, FaultServer, response
+from tests.pauses import no_pauses, own_pauses
 from tests.results_documents import json_document
 
 TEXT = "SELECT ?é { ?é ?p 'a+b & c' }"
@@ -44,7 +44,7 @@ async def upstream(server: FaultServer) -> AsyncIterator[Upstream]:
 @pytest.fixture(autouse=True)
 def at_once() -> Iterator[None]:
     """Without pauses between retries."""
-    with stamina.set_testing(True, attempts=100, cap=True):
+    with no_pauses():
         yield
 
 
@@ -573,7 +573,7 @@ async def test_an_update_that_was_never_sent_is_sent_again() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound, and not listening
         async with aclosing(Upstream(f"http://127.0.0.1:{taken.getsockname()[1]}/", retries=3)) as upstream:
-            with stamina.set_testing(False):
+            with own_pauses():
                 answering = asyncio.create_task(upstream.answer(UPDATE))
                 await asyncio.sleep(0.1)
                 taken.listen()
@@ -663,7 +663,7 @@ async def test_a_task_that_is_cancelled_ends_the_request(
 
 async def test_cancelled_while_it_waits_for_a_busy_endpoint(server: FaultServer, upstream: Upstream) -> None:
     server.play([busy(503, Retry_After="30")[:-3], STALL])
-    with stamina.set_testing(False):
+    with own_pauses():
         task = asyncio.create_task(upstream.answer(Operation(TEXT)))
         await cancel_once_asked(server, task)
 

@@ -113,8 +113,6 @@ def _run(options: argparse.Namespace) -> int:
         allow_stale=options.allow_stale,
         **arguments(options),
     ) as stream:
-        if stamina := sys.modules.get("stamina"):
-            stamina.instrumentation.set_on_retry_hooks(())  # its own report of a retry may go into the log
         if options.select:
             with log_file(target(options.output)) as write:
                 write(stream.select.rstrip("\r\n").encode() + b"\n")

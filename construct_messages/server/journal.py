@@ -19,7 +19,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TextIO
 
 import structlog
-from stamina.instrumentation import RetryDetails
 from structlog.typing import EventDict, Processor
 
 from construct_messages.errors import (
@@ -227,11 +226,6 @@ class Journal:
     def say(self, level: str, event: str, **fields: object) -> None:
         """Writes a line of the server's own, at `debug`, `info`, `warning` or `error`."""
         self._logger.log(logging.getLevelNamesMapping()[level.upper()], event, **fields)
-
-    def retried(self, details: RetryDetails) -> None:
-        """Writes that a source is asked again; not with its own words, which may hold the query."""
-        cause = type(details.caused_by).__name__
-        self.say("info", "retry", attempt=details.retry_num, seconds=round(details.wait_for, 3), cause=cause)
 
     def fault(self, event: str, error: BaseException) -> None:
         """Writes an error nobody foresaw, with its traceback."""

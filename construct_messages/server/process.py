@@ -17,7 +17,6 @@ from typing import Any, Final
 
 import msgspec
 from aiohttp import web
-from stamina.instrumentation import set_on_retry_hooks
 
 from construct_messages.errors import ConstructMessagesError
 from construct_messages.server.app import make_app, runner_of
@@ -87,7 +86,6 @@ async def serve(
     Raises:
         ConstructMessagesError: an endpoint cannot be opened.
     """
-    set_on_retry_hooks([journal.retried])
     app = make_app(config, directories=directories, journal=journal, metrics=Metrics())
     under_way = _UnderWay()
     app.middlewares.insert(0, under_way.middleware)
@@ -184,6 +182,7 @@ def main() -> int:
     job = msgspec.json.decode(sys.stdin.buffer.readline(), type=Job)
     journal = Journal(job.config)
     logging.basicConfig(handlers=[journal.handler()], level=logging.WARNING)
+    logging.getLogger("construct_messages").setLevel(logging.INFO)
     try:
         asyncio.run(_work(job, journal))
     except ConstructMessagesError as error:
