@@ -213,10 +213,11 @@ class _Compiler:
         live = template.live
         slots = [slot for pattern in live for slot in pattern if slot is not None]
         flat = [part for slot in slots for part in _leaves(slot)]
-        self.constants = tuple(dict.fromkeys(slot.term for slot in flat if isinstance(slot, Constant)))
+        terms = dict.fromkeys(slot.term for slot in flat if isinstance(slot, Constant))
+        self._constants = {term: index for index, term in enumerate(terms, len(template.variables))}
+        self.constants = tuple(terms)
         self.blanks = 1 + max((slot.index for slot in flat if isinstance(slot, Blank)), default=-1)
-        self._first_constant = len(template.variables)
-        self._first_blank = self._first_constant + len(self.constants)
+        self._first_blank = len(template.variables) + len(self.constants)
         self._nested: dict[Nested, int] = {}
         self._nested_rows: list[_Row] = []
         self.rows = tuple(self._row(pattern) for pattern in live)
@@ -240,7 +241,7 @@ class _Compiler:
             case Variable(index):
                 return index
             case Constant(term):
-                return self._first_constant + self.constants.index(term)
+                return self._constants[term]
             case Blank(index):
                 return self._first_blank + index
             case Nested():

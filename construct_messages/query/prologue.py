@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
@@ -20,6 +20,8 @@ from construct_messages.terms import Term, iri, unescape
 
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 _LOCAL_ESCAPE: Final = re.compile(r"\\(.)")
+_EXPANDED: Final = 1 << 20  # characters, and so many more for each character of the query
+_EXPANDED_EACH: Final = 256
 
 
 @lru_cache(maxsize=1024)
@@ -46,6 +48,30 @@ def resolve(reference: str, base: str | None) -> Term:
     return Term(str(triple.subject))
 
 
+class Expansion:
+    """What bounds the characters that short names and relative IRIs stand for: each may stand for as many as all.
+
+    Args:
+        length: of the query.
+    """
+
+    def __init__(self, length: int = 0) -> None:
+        self._left = _EXPANDED + _EXPANDED_EACH * length
+
+    def spend(self, text: str, token: Token, characters: int) -> None:
+        """Counts an IRI that is about to be written in full.
+
+        Raises:
+            QueryError: the IRIs of the query became far longer than the query.
+        """
+        self._left -= characters
+        if self._left < 0:
+            message = (
+                f"the IRIs of the query are more than {_EXPANDED_EACH} times as long as the query, written in full"
+            )
+            raise error(text, token.start, message, "declare prefixes and a base that are shorter")
+
+
 @dataclass(frozen=True)
 class Prologue:
     """What is declared where the template stands.
@@ -55,25 +81,37 @@ class Prologue:
         prefixes: IRI by prefix (without colon), of those whose IRI is known.
         unusable: why, for each prefix whose IRI is not known.
         declared: the prefixes that the text itself declares.
+        expansion: how much longer IRIs may get.
     """
 
     base: str | None
     prefixes: Mapping[str, str]
     unusable: Mapping[str, str]
     declared: frozenset[str]
+    expansion: Expansion = field(default_factory=Expansion, compare=False)
 
     @classmethod
-    def read(cls, text: str, tokens: Sequence[Token], *, base: str | None, prefixes: Mapping[str, str]) -> Prologue:
+    def read(
+        cls,
+        text: str,
+        tokens: Sequence[Token],
+        *,
+        base: str | None,
+        prefixes: Mapping[str, str],
+        expansion: Expansion | None = None,
+    ) -> Prologue:
         """Reads the declarations among the tokens before the query form, on top of what was given from outside.
 
         Raises:
-            QueryError: a malformed prefix.
+            QueryError: a malformed prefix, or IRIs that are much longer than the query.
         """
+        expansion = expansion or Expansion(len(text))
         known, unusable, declared = dict(prefixes), dict[str, str](), set[str]()
         for index, token in enumerate(tokens):
             following = tokens[index + 1 : index + 3]
             match token.keyword, [part.kind for part in following]:
                 case "BASE", ["iri", *_]:
+                    expansion.spend(text, following[0], len(base or ""))
                     try:
                         base = resolve(unescape(following[0].text[1:-1]), base)[1:-1]
                     except TermError:
@@ -81,13 +119,14 @@ class Prologue:
                 case "PREFIX", ["pname", "iri"]:
                     prefix = decoded(text, following[0])[:-1]
                     declared.add(prefix)
+                    expansion.spend(text, following[1], len(base or ""))
                     known.pop(prefix, None)
                     unusable.pop(prefix, None)
                     try:
                         known[prefix] = resolve(unescape(following[1].text[1:-1]), base)[1:-1]
                     except TermError as problem:
                         unusable[prefix] = problem.message
-        return cls(base, known, unusable, frozenset(declared))
+        return cls(base, known, unusable, frozenset(declared), expansion)
 
     def iri(self, text: str, token: Token) -> Term:
         """The IRI that an `iri` or `pname` token means.
@@ -104,10 +143,12 @@ class Prologue:
         """
         try:
             if token.kind == "iri":
+                self.expansion.spend(text, token, len(self.base or ""))
                 return resolve(unescape(token.text[1:-1]), self.base)
             prefix, _, local = decoded(text, token).partition(":")
             if prefix not in self.prefixes:
                 raise self._unknown(text, token, prefix)
+            self.expansion.spend(text, token, len(self.prefixes[prefix]))
             return iri(self.prefixes[prefix] + _LOCAL_ESCAPE.sub(r"\1", local))
         except TermError as problem:
             raise error(text, token.start, problem.message, problem.hint) from None

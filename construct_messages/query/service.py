@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from construct_messages.errors import Forbidden, Position, QueryError, TermError
-from construct_messages.query.prologue import Prologue
+from construct_messages.query.prologue import Expansion, Prologue
 from construct_messages.query.tokens import Token, tokenize
 from construct_messages.terms import iri, unescape
 
@@ -196,7 +196,7 @@ class _Names:
 
     def __init__(self, text: str, tokens: Sequence[Token], base: str | None) -> None:
         self._text, self._tokens = text, tokens
-        self._prologue = Prologue(base, {}, {}, frozenset())
+        self._prologue = Prologue(base, {}, {}, frozenset(), Expansion(len(text)))
         self._depth = 0
         self._unread: list[Token] = []
         self._glued = False
@@ -218,7 +218,9 @@ class _Names:
             return None
         if self._unread:
             before = self._prologue
-            self._prologue = Prologue.read(self._text, self._unread, base=before.base, prefixes=before.prefixes)
+            self._prologue = Prologue.read(
+                self._text, self._unread, base=before.base, prefixes=before.prefixes, expansion=before.expansion
+            )
             self._unread = []
         if self._glued and not _FAR.match(token.text):
             return None
