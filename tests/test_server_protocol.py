@@ -22,6 +22,14 @@ from construct_messages.server.protocol import (
 
 FORM, QUERY, UPDATE = "application/x-www-form-urlencoded", "application/sparql-query", "application/sparql-update"
 ASK, DROP = "ASK {}", "DROP ALL"
+PARTS, END = "multipart/form-data; boundary=B", b"--B--\r\n"
+
+
+def part(name: str, value: str, encoding: str = "utf-8") -> bytes:
+    """A part of a form, with what begins it."""
+    head = f'--B\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n'
+    return head.encode() + value.encode(encoding) + b"\r\n"
+
 
 READ: dict[str, tuple[tuple[str, str, str | None, bytes], ProtocolRequest]] = {
     "GET": (("GET", "query=ASK+%7B%7D", None, b""), ProtocolRequest("query", ASK)),
@@ -69,6 +77,23 @@ READ: dict[str, tuple[tuple[str, str, str | None, bytes], ProtocolRequest]] = {
         ("POST", "b=1&a=2", FORM, b"b=3&query=ASK+{}&Query=4"),
         ProtocolRequest("query", ASK, parameters=(("b", "1"), ("a", "2"), ("b", "3"), ("Query", "4"))),
     ),
+    # what Virtuoso takes, and clients of its send (issue 13, 24)
+    "query in the URL of a POST without a body": (("POST", "query=ASK+{}", None, b""), ProtocolRequest("query", ASK)),
+    "update in the URL of a POST": (("POST", "update=DROP+ALL", None, b""), ProtocolRequest("update", DROP)),
+    "form in parts": (
+        ("POST", "", PARTS, part("query", ASK) + part("named-graph-uri", "urn:a") + part("x", "a\r\n--b\r\n") + END),
+        ProtocolRequest("query", ASK, (), ("urn:a",), (("x", "a\r\n--b\r\n"),)),
+    ),
+    "form in parts, in other words": (
+        (
+            "POST",
+            "a=1",
+            'Multipart/Form-Data; charset=utf-8; boundary="--B c"',
+            b"----B c\r\nContent-Type: text/plain;"
+            b" charset=UTF-8\r\ncontent-disposition: form-data; filename=q.rq; name=query\r\n\r\n\xc3\xa9\r\n----B c--",
+        ),
+        ProtocolRequest("query", "é", parameters=(("a", "1"),)),
+    ),
     "description": (("GET", "", None, b""), ProtocolRequest("description", None)),
     "description by HEAD": (("HEAD", "", None, b""), ProtocolRequest("description", None, head=True)),
     "description in a format": (
@@ -114,10 +139,29 @@ REFUSED: dict[str, tuple[tuple[str, str, str | None, bytes], int, str]] = {
     "graph of an update": (("GET", "query=a&using-graph-uri=urn:a%3E", None, b""), 400, "using-graph-uri"),
     "PUT": (("PUT", "query=a", None, b""), 405, "PUT"),
     "QUERY": (("QUERY", "", QUERY, b"ASK {}"), 405, "QUERY"),
-    "no type": (("POST", "query=a", None, b""), 415, "no Content-Type"),
+    "no type": (("POST", "", None, b"query=a"), 415, "no Content-Type"),
     "empty type": (("POST", "", "", b"query=a"), 415, "no Content-Type"),
+    "nothing": (("POST", "", None, b""), 400, "no query"),
     "another type": (("POST", "", "text/plain", b"ASK {}"), 415, "text/plain"),
-    "multipart": (("POST", "", "multipart/form-data; boundary=x", b""), 415, "multipart/form-data"),
+    "parts without a boundary": (("POST", "", "multipart/form-data", part("query", ASK) + END), 400, "no boundary"),
+    "parts with another boundary": (("POST", "", PARTS, b"--C\r\n\r\nASK {}\r\n--C--"), 400, "multipart/form-data"),
+    "parts, cut": (("POST", "", PARTS, part("query", ASK)), 400, "multipart/form-data"),
+    "parts, none": (("POST", "", PARTS, END), 400, "no query"),
+    "parts, empty": (("POST", "", PARTS, b""), 400, "multipart/form-data"),
+    "parts, two queries": (("POST", "query=a", PARTS, part("query", ASK) + END), 400, "query and query"),
+    "parts, without a name": (("POST", "", PARTS, part("", ASK) + END), 400, "has no name"),
+    "parts, not UTF-8": (("POST", "", PARTS, part("query", "é", "latin-1") + END), 400, "byte 0xE9 at offset 0"),
+    "parts, another charset": (
+        (
+            "POST",
+            "",
+            PARTS,
+            part("query", ASK).replace(b"\r\n\r\n", b"\r\nContent-Type: a/b; charset=utf-16\r\n\r\n") + END,
+        ),
+        415,
+        "charset=utf-16",
+    ),
+    "parts, too many": (("POST", "", PARTS, part("x", "") * 1001 + END), 400, "multipart/form-data"),
     "malformed type": (("POST", "", "form", b"query=a"), 415, "form"),
     "another charset": (("POST", "", f"{FORM}; charset=latin1", b"query=a"), 415, "charset=latin1"),
     "another charset, direct": (("POST", "", f"{QUERY}; charset=UTF-16", b""), 415, "charset=utf-16"),
@@ -224,8 +268,10 @@ def test_three_ways(kind: str, text: str, default: list[str], named: list[str], 
 @given(
     st.sampled_from(["GET", "HEAD", "POST", "PUT", ""]),
     st.text(alphabet="querypdat=&%+4zé\udce9 ") | st.text(st.characters(exclude_categories=())),
-    st.sampled_from([None, "", FORM, QUERY, UPDATE, f"{FORM};charset=utf-8"]) | st.text(),
-    st.binary() | st.builds(bytes.__add__, st.just(b"query="), st.binary()),
+    st.sampled_from([None, "", FORM, PARTS, QUERY, UPDATE, f"{FORM};charset=utf-8"]) | st.text(),
+    st.binary()
+    | st.builds(lambda text: part("query", text) + END, st.text())
+    | st.builds(bytes.__add__, st.just(b"query="), st.binary()),
 )
 def test_any_request(method: str, query_string: str, content_type: str | None, body: bytes) -> None:
     with suppress(ProtocolError, LimitExceeded):

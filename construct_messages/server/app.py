@@ -21,6 +21,7 @@ from construct_messages.server.backends import open_backend
 from construct_messages.server.config import Config
 from construct_messages.server.health import Health
 from construct_messages.server.journal import Journal, Record, client_address, reason_of, request_id
+from construct_messages.server.memory import bounded
 from construct_messages.server.metrics import Metrics
 from construct_messages.server.problems import METHODS, problem, refused
 from construct_messages.server.sending import Aborted, ClientLeft
@@ -68,7 +69,7 @@ def make_app(
     Raises:
         ConstructMessagesError: an endpoint cannot be opened.
     """
-    return _Server(config, directories or {}, journal or Journal(config), metrics or Metrics()).app
+    return _Server(bounded(config), directories or {}, journal or Journal(config), metrics or Metrics()).app
 
 
 class _NotOfClients(logging.Filter):

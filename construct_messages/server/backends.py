@@ -17,7 +17,7 @@ def open_backend(endpoint: Endpoint, directory: Path | None = None) -> Backend:
     """The backend of an endpoint.
 
     Args:
-        endpoint: the settings.
+        endpoint: the settings, `bounded`.
         directory: of the store that holds the content of the source's files; None: the source is a URL or a directory.
 
     Raises:
@@ -28,6 +28,7 @@ def open_backend(endpoint: Endpoint, directory: Path | None = None) -> Backend:
             if len(endpoint.source) != 1 or not Path(endpoint.source[0]).is_dir():
                 raise UsageError(f"{' '.join(endpoint.source)}: files must be loaded into a store before")
             directory = Path(endpoint.source[0])
+        assert endpoint.evaluator_bytes != "auto"  # the whole server knows how many share the memory
         pool = WorkerPool(
             directory,
             size=endpoint.evaluators,

@@ -85,7 +85,8 @@ class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         rate: requests a second to a URL, on average; None: no bound.
         union_default_graph: whether the default graph of files is all their graphs merged, where a request names none.
         evaluators: processes that evaluate over files, one query each.
-        evaluator_bytes: memory that each of them may take for itself; a query that needs more fails. None: no bound.
+        evaluator_bytes: memory that each of them may take for itself; a query that needs more fails. `"auto"`: a share
+            of the machine's, see `memory.py`. None: no bound.
         buffer_bytes: logs up to this size are sent whole, with their length.
         limits: see `Limits`.
     """
@@ -114,7 +115,7 @@ class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     rate: Rate | None = None
     union_default_graph: bool = False
     evaluators: Count = 8
-    evaluator_bytes: Count | None = None
+    evaluator_bytes: Count | Literal["auto"] | None = "auto"
     buffer_bytes: Size = 0
     limits: Limits = Limits()
 

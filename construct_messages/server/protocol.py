@@ -1,24 +1,24 @@
 """An HTTP request as an operation of the SPARQL Protocol, and which of its parameters go on to the source.
 
 SPARQL 1.1 Protocol, section 2 (query and update operations), from the parts of a request: nothing here knows a web
-framework, an endpoint's settings or the text's own grammar. Percent-encoded text is read by the WHATWG URL Standard,
-section 5.1, but strictly: what is no UTF-8 or no escape is refused instead of replaced.
+framework, an endpoint's settings or the text's own grammar. How parameters are written is `forms.py`'s business.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
-from urllib.parse import unquote_to_bytes
 
 from construct_messages.errors import LimitExceeded, ProtocolError, TermError
 from construct_messages.formats import read_media_type
 from construct_messages.server.config import Limits
+from construct_messages.server.forms import decoded, read_form, read_parts, read_query_string
 from construct_messages.terms import iri
 
 _FORM: Final = "application/x-www-form-urlencoded"
+_PARTS: Final = "multipart/form-data"
 _DIRECT: Final[Mapping[str, Literal["query", "update"]]] = {
     "application/sparql-query": "query",
     "application/sparql-update": "update",
@@ -28,7 +28,6 @@ _DATASET: Final = {
     "update": ("using-graph-uri", "using-named-graph-uri"),
 }
 _GRAPHS: Final = frozenset(name for names in _DATASET.values() for name in names)
-_NOT_ESCAPED: Final = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 _VARIABLE: Final = re.compile(r"\?\w+")
 
 NOT_WITH_A_REWRITTEN_QUERY: Final[Mapping[str, str]] = {
@@ -106,7 +105,8 @@ def read_request(
 
     A form's parameters are added to those of its URL, so both may name graphs, but there is one query. A GET without
     parameters (but for `format`) asks for the service description. An empty graph IRI, as browsers send of a form that
-    was not filled in, counts for nothing.
+    was not filled in, counts for nothing. A POST without a body may have its query in the URL, and a form may come in
+    parts, as clients of Virtuoso send them.
 
     Args:
         method: of HTTP.
@@ -127,14 +127,9 @@ def read_request(
     """
     if method not in ("GET", "HEAD", "POST"):
         raise ProtocolError(f"{method} is no method of a SPARQL endpoint", status=405, hint="use GET or POST")
-    parameters = list(_read_form(_encoded(query_string), "the URL"))
-    if method == "POST":
-        direct = _media_type(content_type)
-        if direct == _FORM:
-            parameters += _read_form(body, "the form")
-        else:
-            kind = _DIRECT[direct]
-            parameters.append((kind, _decoded(body, "the body")))
+    parameters = list(read_query_string(query_string))
+    if method == "POST" and (body or content_type):
+        parameters += _read_body(content_type, body)
     texts = [(name, value) for name, value in parameters if name in ("query", "update")]
     if not texts and method != "POST" and all(name == "format" for name, _ in parameters):
         return ProtocolRequest("description", None, parameters=tuple(parameters), head=method == "HEAD")
@@ -144,7 +139,7 @@ def read_request(
             f"the {name} has {len(text)} characters, and {limits.query_characters} are allowed",
             status=413 if method == "POST" else 414,
         )
-    kind = "update" if name == "update" else "query"
+    kind: Literal["query", "update"] = "update" if name == "update" else "query"
     for graph_name, value in parameters:
         # of the other kind of operation, too: sources write them into the text
         if graph_name in _GRAPHS and value:
@@ -192,49 +187,22 @@ def _may_fetch(name: str, value: str) -> bool:
     return folded in ("format", "output") and any(char < " " for char in value)
 
 
-def _media_type(content_type: str | None) -> str:
-    hint = f"send {_FORM}, {' or '.join(_DIRECT)}"
+def _read_body(content_type: str | None, body: bytes) -> Iterable[tuple[str, str]]:
+    """The parameters that a body gives."""
+    hint = f"send {_FORM}, {_PARTS} or {' or '.join(_DIRECT)}"
     if not content_type:
         raise ProtocolError("the request has no Content-Type", status=415, hint=hint)
     media_type, parameters = read_media_type(content_type) or ("", {})
-    if media_type != _FORM and media_type not in _DIRECT:
+    if media_type not in (_FORM, _PARTS, *_DIRECT):
         raise ProtocolError(f"Content-Type: {content_type} is not read here", status=415, hint=hint)
     charset = parameters.get("charset", "utf-8")
     if charset not in ("utf-8", "utf8"):
         raise ProtocolError(f"charset={charset} is not read here", status=415, hint="send UTF-8")
-    return media_type
-
-
-def _read_form(encoded: bytes, where: str) -> Iterator[tuple[str, str]]:
-    for pair in encoded.split(b"&"):
-        if pair:
-            name, _, value = pair.partition(b"=")
-            read = _unescaped(name, f"a name in {where}")
-            yield read, _unescaped(value, f"{read[:40]!r} in {where}")
-
-
-def _encoded(query_string: str) -> bytes:
-    try:
-        return query_string.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError as error:
-        found = query_string[error.start]
-        raise ProtocolError(f"the URL holds {found!a}, which is no character", hint="send UTF-8") from None
-
-
-def _unescaped(text: bytes, what: str) -> str:
-    if wrong := _NOT_ESCAPED.search(text):
-        found = text[wrong.start() : wrong.start() + 3].decode("ascii", "backslashreplace")
-        raise ProtocolError(f"{what}: {found!r} is no escape", hint="write a percent sign as %25")
-    return _decoded(unquote_to_bytes(text.replace(b"+", b" ")), what)
-
-
-def _decoded(text: bytes, what: str) -> str:
-    try:
-        return text.decode()
-    except UnicodeDecodeError as error:
-        raise ProtocolError(
-            f"{what}: byte 0x{text[error.start]:02X} at offset {error.start} is not UTF-8", hint="send UTF-8"
-        ) from None
+    if media_type == _FORM:
+        return read_form(body)
+    if media_type == _PARTS:
+        return read_parts(content_type, body)
+    return [(_DIRECT[media_type], decoded(body, "the body"))]
 
 
 def _only(texts: Sequence[tuple[str, str]], method: str) -> tuple[str, str]:

@@ -25,6 +25,7 @@ from prometheus_client.multiprocess import mark_process_dead
 from construct_messages.server.app import path_of
 from construct_messages.server.config import Config, Endpoint
 from construct_messages.server.journal import Journal
+from construct_messages.server.memory import bounded
 from construct_messages.server.metrics import DIRECTORY
 from construct_messages.server.process import READY, Job, Stop, serve
 from construct_messages.sources.loading import load_directory
@@ -55,6 +56,7 @@ def run(config: Config, loading: Callable[[], AbstractContextManager[Progress | 
         OSError: the address cannot be listened at.
         ConstructMessagesError: an endpoint cannot be opened, or its files not be loaded.
     """
+    config = bounded(config)
     journal = Journal(config)
     logging.basicConfig(handlers=[journal.handler()], level=logging.WARNING)
     with ExitStack() as stack:

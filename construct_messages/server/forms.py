@@ -1,0 +1,123 @@
+"""The parameters of a request: of its URL, of a form, and of a form in parts.
+
+Percent-encoded text is read by the WHATWG URL Standard, section 5.1, but strictly: what is no UTF-8 or no escape is
+refused instead of replaced. `multipart/form-data` (RFC 7578) is read by the library of that name. What the parameters
+mean is `protocol.py`'s business.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+from urllib.parse import unquote_to_bytes
+
+from multipart import MultipartError, MultipartSegment, PushMultipartParser, parse_options_header
+
+from construct_messages.errors import ProtocolError
+
+_NOT_ESCAPED: Final = re.compile(rb"%(?![0-9A-Fa-f]{2})")
+_PARTS: Final = 1000
+_UTF_8: Final = ("", "utf-8", "utf8")
+
+
+def read_query_string(query_string: str) -> Iterator[tuple[str, str]]:
+    """The parameters of a URL.
+
+    Args:
+        query_string: as it was sent, percent-encoded; bytes that are no UTF-8 as surrogates (PEP 383).
+
+    Raises:
+        ProtocolError: what is no UTF-8 or no escape.
+
+    >>> list(read_query_string("query=ASK%7B%7D&timeout=5"))
+    [('query', 'ASK{}'), ('timeout', '5')]
+    """
+    try:
+        encoded = query_string.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        found = query_string[error.start]
+        raise ProtocolError(f"the URL holds {found!a}, which is no character", hint="send UTF-8") from None
+    return _pairs(encoded, "the URL")
+
+
+def read_form(body: bytes) -> Iterator[tuple[str, str]]:
+    """The parameters of a form, `application/x-www-form-urlencoded`.
+
+    Raises:
+        ProtocolError: what is no UTF-8 or no escape.
+    """
+    return _pairs(body, "the form")
+
+
+def read_parts(content_type: str, body: bytes) -> Iterator[tuple[str, str]]:
+    """The parameters of a form in parts, `multipart/form-data`.
+
+    Args:
+        content_type: the header, for the boundary between the parts.
+        body: of the request.
+
+    Raises:
+        ProtocolError: a body without its end, a part without a name or in another charset than UTF-8.
+
+    >>> body = b'--x\\r\\nContent-Disposition: form-data; name="query"\\r\\n\\r\\nASK {}\\r\\n--x--\\r\\n'
+    >>> list(read_parts("multipart/form-data; boundary=x", body))
+    [('query', 'ASK {}')]
+    """
+    boundary = parse_options_header(content_type)[1].get("boundary")
+    if not boundary:
+        raise ProtocolError("Content-Type: multipart/form-data has no boundary", status=400, hint="name it there")
+    name, value = "", bytearray()
+    try:
+        with PushMultipartParser(boundary, content_length=len(body), max_segment_count=_PARTS, strict=True) as parser:
+            for event in parser.parse(body):
+                if isinstance(event, MultipartSegment):
+                    name = _name_of(event)
+                    value.clear()
+                elif event is None:
+                    yield name, decoded(bytes(value), f"{name[:40]!r} in the form")
+                else:
+                    value += event
+    except MultipartError as error:
+        raise ProtocolError(f"the form is no multipart/form-data: {error}", hint="end it with --boundary--") from error
+
+
+def decoded(text: bytes, what: str) -> str:
+    """A text in UTF-8.
+
+    Args:
+        text: the bytes.
+        what: what they are, for the error.
+
+    Raises:
+        ProtocolError: they are not UTF-8; names the first byte that is not.
+    """
+    try:
+        return text.decode()
+    except UnicodeDecodeError as error:
+        raise ProtocolError(
+            f"{what}: byte 0x{text[error.start]:02X} at offset {error.start} is not UTF-8", hint="send UTF-8"
+        ) from None
+
+
+def _name_of(part: MultipartSegment) -> str:
+    if not part.name:
+        raise ProtocolError("a part of the form has no name", hint='name it: form-data; name="query"')
+    if (charset := (part.charset or "").lower()) not in _UTF_8:
+        raise ProtocolError(f"{part.name[:40]!r} in the form has charset={charset}", status=415, hint="send UTF-8")
+    return str(part.name)
+
+
+def _pairs(encoded: bytes, where: str) -> Iterator[tuple[str, str]]:
+    for pair in encoded.split(b"&"):
+        if pair:
+            name, _, value = pair.partition(b"=")
+            read = _unescaped(name, f"a name in {where}")
+            yield read, _unescaped(value, f"{read[:40]!r} in {where}")
+
+
+def _unescaped(text: bytes, what: str) -> str:
+    if wrong := _NOT_ESCAPED.search(text):
+        found = text[wrong.start() : wrong.start() + 3].decode("ascii", "backslashreplace")
+        raise ProtocolError(f"{what}: {found!r} is no escape", hint="write a percent sign as %25")
+    return decoded(unquote_to_bytes(text.replace(b"+", b" ")), what)
