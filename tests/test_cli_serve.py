@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import yaml
 
 from construct_messages.cli import main
+from tests.test_docs import BLOCKS
 
 ROOT = Path(__file__).parents[1]
 DATA = str(ROOT / "queries" / "data" / "companies.ttl")
@@ -66,7 +68,7 @@ def test_the_settings_that_count_are_shown(
         (["--config", "no.toml"], "cannot read the settings no.toml: No such file or directory", None),
         (["--config", "bad.toml"], "bad.toml: wokers: there is no setting 'wokers'", "did you mean workers?"),
         (["--config", "torn.toml"], "line 1, column 8: torn.toml is not TOML", "toml.io"),
-        (["--source", URL, "--workers", "none"], "--workers must be a whole number of at least 1", "workers = 1000"),
+        (["--source", URL, "--workers", "none"], "--workers must be a whole number of at least 1", "workers = 1"),
         (["--source", URL, "--bind", "80"], "--bind: '80' is no address to listen at", "127.0.0.1:8080"),
         (["--source", URL, "--profile", "oracle"], "--profile: there is no endpoint profile 'oracle'", "virtuoso"),
         (["--source", DATA, "--profile", "virtuoso"], "--profile is for URLs only", "leave it out"),
@@ -89,6 +91,16 @@ def test_bad_settings(
     assert error in first
     assert "".join(rest).startswith("hint: ") if hint else not rest
     assert hint is None or hint in rest[0]
+
+
+def test_a_private_address_is_allowed_by_a_flag(serve: Callable[..., Done]) -> None:
+    """Issue 13, 24: what the page about containers shows."""
+    (block,) = (block for block in BLOCKS if block.language == "yaml")
+    command = yaml.safe_load(block.text)["services"]["messages"]["command"].split()
+    shown = tomllib.loads(serve(*command, "--check-config").output)
+    assert shown["endpoint"]["allow_private"] is True
+    command.remove("--allow-private")
+    assert tomllib.loads(serve(*command, "--check-config").output)["endpoint"]["allow_private"] is False
 
 
 def test_without_the_extra() -> None:

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
 # Blocks that other tests run, or that are no code: what a query gives, the syntax of a command, settings.
-SHOWN = {"text", "turtle", "sh", "toml", "nginx", "ini", "dockerfile"}
+SHOWN = {"text", "turtle", "sh", "toml", "nginx", "ini", "dockerfile", "yaml"}
 
 
 class Block(NamedTuple):

@@ -15,7 +15,15 @@ from hypothesis import strategies as st
 
 from construct_messages.errors import Forbidden, Position, QueryError, TermError
 from construct_messages.query.rewrite import ConstructQuery
-from construct_messages.query.service import check_fetches, check_services, redirect_services, services
+from construct_messages.query.service import (
+    check_fetches,
+    check_functions,
+    check_loads,
+    check_services,
+    redirect_services,
+    services,
+)
+from construct_messages.sources.profiles import PROFILES
 
 FOUND: dict[str, tuple[str, list[tuple[str | None, bool]]]] = {
     "none": ("SELECT * { ?s ?p ?o }", []),
@@ -85,6 +93,87 @@ FOUND: dict[str, tuple[str, list[tuple[str | None, bool]]]] = {
 def test_services(case: str) -> None:
     text, expected = FOUND[case]
     assert [(clause.iri, clause.silent) for clause in services(text)] == expected
+
+
+# Issue 13, 21: each of these makes a Virtuoso or a Jena fetch, or may; tests/test_security.py asks a Virtuoso.
+REACHING = {
+    "a name": "SELECT (bif:http_get('http://e/') AS ?x) {}",
+    "an IRI": "SELECT (<bif:http_get>('http://e/') AS ?x) {}",
+    "in capitals": "SELECT (bif:HTTP_GET('http://e/') AS ?x) {}",
+    "a prefix in capitals": "SELECT (BIF:http_get('http://e/') AS ?x) {}",
+    "a prefix of one's own": "PREFIX x: <bif:> SELECT (x:http_get('http://e/') AS ?x) {}",
+    "a prefix with part of the name": "PREFIX x: <bif:http_> SELECT (x:get('http://e/') AS ?x) {}",
+    "a prefix with part of the namespace": "PREFIX x: <bi> SELECT (x:f:http_get('http://e/') AS ?x) {}",
+    "an empty namespace": "PREFIX x: <> SELECT (x:bif:http_get('http://e/') AS ?x) {}",
+    "a base": "BASE <bif:> SELECT (<http_get>('http://e/') AS ?x) {}",
+    "a glued declaration": "PREFIXx:<bif:> SELECT (x:http_get('http://e/') AS ?x) {}",
+    "a procedure": "SELECT (sql:FETCH_IT('http://e/') AS ?x) {}",
+    "a procedure by its bare name": "SELECT (<FETCH_IT> ('http://e/') AS ?x) {}",
+    "a file": "SELECT (bif:file_to_string('/etc/passwd') AS ?x) {}",
+    "in a FILTER": "SELECT * { ?s ?p ?o FILTER(bif:http_get(?o) != 1) }",
+    "in an ORDER BY": "SELECT * { ?s ?p ?o } ORDER BY bif:http_get(?o)",
+    "in a pattern of a CONSTRUCT": "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o BIND(bif:http_get(?o) AS ?x) }",
+    "behind a safe one": "SELECT (bif:lower(bif:http_get(?o)) AS ?x) {}",
+    "behind a comparison": "SELECT * { ?s ?p ?o FILTER(1<bif:http_get('http://e/')>0) }",
+    "behind what looks like an IRI": "SELECT * { ?s ?p ?o FILTER(1<(bif:http_get('http://e/'))>0) }",
+    "an escaped letter": r"SELECT (b\u0069f:http_get('http://e/') AS ?x) {}",
+    "escaped in an IRI": r"SELECT (<b\u0069f:http_get>('http://e/') AS ?x) {}",
+    "behind an unclosed string": "SELECT * { VALUES ?x {'''a' } BIND(bif:http_get('http://e/') AS ?x) }",
+    "a class of Java": "SELECT (<java:java.lang.System.exit>(1) AS ?x) {}",
+}
+KEEPING = {
+    "nothing": "SELECT * { ?s ?p ?o }",
+    "safe ones": "SELECT * { ?s ?p ?o . ?o bif:contains 'a' . FILTER(<bif:st_intersects>(?a, ?b, 1)) }",
+    "in a string": "SELECT * { ?s ?p 'bif:http_get(1)' # sql:x\n }",
+    "functions of others": "SELECT (xsd:integer(?o) AS ?x) (<http://e/bif:f>(?o) AS ?y) {}",
+    "relative IRIs": "SELECT * { <a> <b> <> }",
+    "a relative function over a base": "BASE <http://e/> SELECT (<f>(?o) AS ?x) {}",
+    "a prefix of another namespace": "PREFIX b: <http://e/> SELECT (b:if(?o) AS ?x) { ?bif b:sql ?sql }",
+}
+GENERIC = PROFILES["generic"]
+
+
+@pytest.mark.parametrize("case", REACHING)
+def test_functions_that_reach_out(case: str) -> None:
+    with pytest.raises(Forbidden) as refused:
+        check_functions(REACHING[case], GENERIC.unsafe_functions, GENERIC.safe_functions)
+    assert refused.value.position
+    assert refused.value.hint
+    check_functions(REACHING[case], (), ())  # nothing is known of an engine without such functions
+
+
+@pytest.mark.parametrize("case", KEEPING)
+def test_functions_that_reach_nothing(case: str) -> None:
+    check_functions(KEEPING[case], GENERIC.unsafe_functions, GENERIC.safe_functions)
+
+
+@pytest.mark.parametrize(
+    ("text", "policy", "column"),
+    [
+        ("LOAD <urn:a>", "allow", None),
+        ("LOAD <urn:a>", "deny", 6),
+        ("LOAD <urn:a>", {"urn:a"}, None),
+        ("LOAD SILENT <urn:b> INTO GRAPH <urn:a>", {"urn:a"}, 13),
+        ("PREFIX e: <urn:> LOAD e:a", {"urn:a"}, None),
+        ("LOAD e:a", {"urn:a"}, 6),
+        ("CLEAR ALL;load<urn:a>", "deny", 15),
+        ("LOADSILENT<urn:a>", {"urn:a"}, 11),
+        (r"LO\u0041D <urn:a>", "deny", 6),
+        (r"LOAD <urn:\u0061>", {"urn:a"}, None),
+        ("INSERT DATA { <urn:LOAD> <urn:p> 'LOAD <urn:a>' }", "deny", None),
+        ("DELETE WHERE { ?load ?p ex:load }", "deny", None),
+        ("LOAD", "deny", 5),
+    ],
+    ids=str,
+)
+def test_loads(text: str, policy: str | set[str], column: int | None) -> None:
+    """A sibling of issue 13, 21: LOAD fetches, too."""
+    if column is None:
+        check_loads(text, policy)
+        return
+    with pytest.raises(Forbidden) as refused:
+        check_loads(text, policy)
+    assert refused.value.position == Position(1, column)
 
 
 def test_place() -> None:

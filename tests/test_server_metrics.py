@@ -63,6 +63,21 @@ def test_aborts_by_reason(reason: str) -> None:
     assert of(metrics, "aborts_total", endpoint="/x/sparql", reason=reason) == 1
 
 
+def test_every_reason_is_there_from_the_start() -> None:
+    """Issue 13, 24: a rate over a series that begins with its first abort would miss that."""
+    metrics = Metrics()
+    metrics.begin(["/sparql", "/x/sparql"])
+    for endpoint in ("/sparql", "/x/sparql"):
+        assert [of(metrics, "aborts_total", endpoint=endpoint, reason=reason) for reason in REASONS] == [0] * len(
+            REASONS
+        )
+        assert (
+            of(metrics, "clients_left_total", endpoint=endpoint)
+            == of(metrics, "messages_total", endpoint=endpoint)
+            == 0
+        )
+
+
 def test_an_answer_of_another_kind() -> None:
     metrics = Metrics()
     for form, end, labels in (

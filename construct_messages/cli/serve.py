@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # the flags of `serve` that are settings, by their keys
 _FLAGS: Final = (
     *("bind", "workers", "log_format", "log_level", "log_queries"),
-    *("endpoint.source", "endpoint.profile", "endpoint.page_size"),
+    *("endpoint.source", "endpoint.profile", "endpoint.page_size", "endpoint.allow_private"),
 )
 
 
@@ -48,6 +48,12 @@ def add(commands: Commands) -> None:
     )
     endpoint.add_argument("--profile", metavar="NAME", help="what kind of endpoint the URL is")
     endpoint.add_argument("--page-size", metavar="N", help="ask the URL for N solutions at a time")
+    endpoint.add_argument(
+        "--allow-private",
+        action="store_true",
+        default=None,
+        help="let the URL's host name lead to a private address, as names of containers and of Kubernetes services do",
+    )
 
     server = serve.add_argument_group("server")
     server.add_argument("--bind", metavar="HOST:PORT", help="where to listen; default: 127.0.0.1:8080")

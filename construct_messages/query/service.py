@@ -1,7 +1,7 @@
-"""What a query or update makes the engine fetch: SERVICE clauses, and pragmas of Virtuoso that load from the web.
+"""What a query or update makes the engine fetch: SERVICE, LOAD, functions that reach out, and pragmas of Virtuoso.
 
-SPARQL 1.1 Federated Query, section 2 (SERVICE), by tokens. Who may reach what is the caller's policy; what is checked
-here is the text alone.
+SPARQL 1.1 Federated Query, section 2 (SERVICE), and SPARQL 1.1 Update, section 3.1.4 (LOAD), by tokens. Who may reach
+what is the caller's policy; what is checked here is the text alone.
 
 Not every engine reads a text as the tokens of the recommendation do. Oxigraph has no tokens: it reads
 `SERVICESILENT<urn:a>` and `SERVICEex:a` as SERVICE clauses, `<` as an operator wherever a term has just ended, and an
@@ -24,6 +24,7 @@ from construct_messages.terms import iri, unescape
 
 _ESCAPE: Final = re.compile(r"\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}")
 _SERVICE: Final = re.compile("service", re.IGNORECASE)
+_LOAD: Final = re.compile("load", re.IGNORECASE)
 _PRAGMA: Final = re.compile("define|option", re.IGNORECASE)
 _FETCHING: Final = re.compile(r"get:|input:grab", re.IGNORECASE)
 
@@ -132,6 +133,89 @@ def redirect_services(text: str, targets: Mapping[str, str], *, base: str | None
     return "".join((*pieces, text[end:]))
 
 
+def check_loads(text: str, policy: str | Collection[str], *, base: str | None = None) -> None:
+    """Makes sure that an update loads only what it may.
+
+    Args:
+        text: an update, or several.
+        policy: see `check_services`.
+        base: see `services`.
+
+    Raises:
+        Forbidden: at the first LOAD of something else.
+
+    >>> check_loads("LOAD SILENT <urn:a> INTO GRAPH <urn:g>", {"urn:a"})
+    >>> check_loads("CLEAR ALL; LOAD <urn:a>", "deny")
+    Traceback (most recent call last):
+    construct_messages.errors.Forbidden: line 1, column 17: LOAD <urn:a> is not allowed here
+      hint: leave LOAD out; what the endpoint may fetch is restricted
+    """
+    if policy == "allow":
+        return
+    allowed = () if isinstance(policy, str) else policy
+    # an engine that decodes escapes first may find a keyword, or an IRI, that is none here
+    for version in dict.fromkeys((text, _ESCAPE.sub(_decode, text))):
+        if not _LOAD.search(version):
+            continue
+        tokens = tokenize(version)
+        names = _Names(version, tokens, base)
+        end = Token("mark", "", len(version))
+        for index, token in enumerate(tokens):
+            names.pass_by(index)
+            if "LOAD" not in token.keyword:
+                continue
+            following, second = (*tokens[index + 1 : index + 3], end, end)[:2]
+            source = second if following.keyword == "SILENT" else following
+            if token.keyword != "LOAD" or names.resolve(source) not in allowed:
+                raise Forbidden(
+                    f"LOAD {version[source.start : source.end][:80]} is not allowed here",
+                    position=Position.at(version, source.start),
+                    hint="leave LOAD out; what the endpoint may fetch is restricted",
+                )
+        if _is_ambiguous(tokens):
+            raise Forbidden(
+                "what LOAD reaches cannot be told from the text", hint="close every string, or leave LOAD out"
+            )
+
+
+def check_functions(text: str, unsafe: Collection[str], safe: Collection[str], *, base: str | None = None) -> None:
+    """Makes sure that a query or update names no function that may reach out.
+
+    Args:
+        text: see `services`.
+        unsafe: what the IRIs of such functions begin with, as `bif:`. A prefixed name that is not declared counts as
+            an IRI, since engines know prefixes of their own.
+        safe: IRIs that begin so and may be used, in lower case.
+        base: see `services`.
+
+    Raises:
+        Forbidden: at the first of them; and at what cannot be told from the text.
+
+    >>> check_functions("ASK { FILTER(bif:lower(?x) = 'a') }", ["bif:"], {"bif:lower"})
+    >>> check_functions("PREFIX b: <bif:> ASK { FILTER(b:http_get(?x)) }", ["bif:"], {"bif:lower"})
+    Traceback (most recent call last):
+    construct_messages.errors.Forbidden: line 1, column 11: <bif:> may make the endpoint fetch or read files
+      hint: leave it out; what the endpoint may fetch is restricted
+    """
+    begin = tuple(unsafe)
+    if not begin:
+        return
+    may_name = re.compile("|".join((*map(re.escape, begin), r"<[^<>:\s]*+>")), re.IGNORECASE)
+    for version in dict.fromkeys((text, _ESCAPE.sub(_decode, text))):
+        if not may_name.search(version):
+            continue
+        tokens = tokenize(version)
+        token = _unsafe_function(version, tokens, begin, safe, base)
+        if token is None and _is_ambiguous(tokens) and (found := may_name.search(version)):
+            token = Token("other", found.group(), found.start())
+        if token is not None:
+            raise Forbidden(
+                f"{token.text[:80]} may make the endpoint fetch or read files",
+                position=Position.at(version, token.start),
+                hint="leave it out; what the endpoint may fetch is restricted",
+            )
+
+
 def check_fetches(text: str) -> None:
     """Makes sure that a query or update holds no pragma that makes a Virtuoso load from the web what the text names.
 
@@ -155,6 +239,33 @@ def check_fetches(text: str) -> None:
                 position=Position.at(version, token.start),
                 hint="leave it out; it is switched off",
             )
+
+
+def _unsafe_function(
+    text: str, tokens: Sequence[Token], unsafe: tuple[str, ...], safe: Collection[str], base: str | None
+) -> Token | None:
+    """The first token that may name a function which reaches out, in whichever way an engine puts its IRI together."""
+    names = _Names(text, tokens, base)
+    nothing = Token("mark", "", 0)
+    for index, token in enumerate(tokens):
+        names.pass_by(index)
+        if token.kind not in ("iri", "pname"):
+            continue
+        resolved = names.resolve(token)
+        written = token.text.strip("<>").lower()
+        for name in (written, (resolved or "").lower()):
+            if name.startswith(unsafe) and name not in safe:
+                return token
+        if token.kind == "pname" and written.partition(":")[2].startswith(unsafe):
+            return token  # behind an empty namespace
+        if token.kind == "iri" and resolved is None:
+            before = tokens[index - 1] if index else nothing
+            following = tokens[index + 1] if index + 1 < len(tokens) else nothing
+            if following.is_mark("("):
+                return token  # a procedure by its bare name
+            if before.text.endswith(":") and any(name.startswith(written or "-") for name in unsafe):
+                return token  # the declaration of a part of such a namespace
+    return None
 
 
 def _clauses(text: str, base: str | None) -> Iterator[ServiceClause]:

@@ -103,6 +103,7 @@ class _Server:
     def __init__(self, config: Config, directories: Mapping[str, Path], journal: Journal, metrics: Metrics) -> None:
         self._config, self._journal, self._metrics = config, journal, metrics
         self._stopping = False
+        metrics.begin(map(path_of, config.endpoints))
         self._backends = {
             name: open_backend(endpoint, directories.get(name)) for name, endpoint in config.endpoints.items()
         }
@@ -197,7 +198,8 @@ class _Server:
     async def _add_headers(self, request: web.Request, response: web.StreamResponse) -> None:
         headers = response.headers
         headers["Server"] = "construct-messages"
-        headers.update(_SECURITY)
+        for name, value in _SECURITY.items():
+            headers.setdefault(name, value)
         record: Record | None = request.get(RECORD)
         if record is not None:
             headers["X-Request-ID"] = record.id

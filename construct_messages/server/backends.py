@@ -39,8 +39,13 @@ def open_backend(endpoint: Endpoint, directory: Path | None = None) -> Backend:
         if policy == "deny":
             return pool
         return Gate(pool, policy, contact=endpoint.contact, seconds=endpoint.limits.seconds)
+    updates = None if endpoint.update_source is None else _upstream(endpoint, endpoint.update_source)
+    return _upstream(endpoint, endpoint.source[0], updates)
+
+
+def _upstream(endpoint: Endpoint, url: str, updates: Upstream | None = None) -> Upstream:
     return Upstream(
-        endpoint.source[0],
+        url,
         profile=endpoint.profile,
         results=endpoint.results,
         method=endpoint.method,
@@ -55,6 +60,7 @@ def open_backend(endpoint: Endpoint, directory: Path | None = None) -> Backend:
         rate=endpoint.rate,
         connections=endpoint.concurrency,
         allow_private=endpoint.allow_private,
+        updates=updates,
     )
 
 

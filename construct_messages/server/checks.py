@@ -106,6 +106,10 @@ def _check_endpoint(endpoint: Endpoint, environ: Mapping[str, str], where: Where
         if len(endpoint.source) > 1:
             raise UsageError(f"{where('source')} has more than a URL", hint="name one URL, or RDF files")
         _check_url(where("source"), endpoint.source[0])
+        if endpoint.update_source is not None:
+            _check_url(where("update_source"), endpoint.update_source)
+            if not endpoint.update:
+                raise UsageError(f"{where('update_source')} is set, but not update", hint="set update = true")
     else:
         _check_files(endpoint.source, where("source"))
     _placed(where("profile"), lambda: Profile.named(endpoint.profile))

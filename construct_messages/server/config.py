@@ -32,7 +32,8 @@ Key = tuple[str, ...]
 # settings of an endpoint that say something of one kind of source only
 OF_URLS: Final = (
     *("profile", "results", "method", "page_size", "contact", "user_variable", "password_variable", "token_variable"),
-    *("forward_headers", "allow_private", "update", "sponge", "retries", "connect_seconds", "read_seconds", "rate"),
+    *("forward_headers", "allow_private", "update", "update_source", "sponge"),
+    *("retries", "connect_seconds", "read_seconds", "rate"),
 )
 OF_FILES: Final = ("union_default_graph", "evaluators", "evaluator_bytes")
 
@@ -50,8 +51,8 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         idle_seconds: how long a client may take none of the bytes that wait for it, or may take to send a body.
     """
 
-    request_bytes: Count = 1 << 20
-    query_characters: Count = 100_000
+    request_bytes: Count = 4 << 20
+    query_characters: Count = 1_000_000
     seconds: Seconds | None = 300.0
     solutions: Count | None = None
     messages: Count | None = None
@@ -76,6 +77,7 @@ class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         service: what SERVICE may reach: `"deny"`, `"allow"`, or a list of IRIs. None: denied for files, the
             endpoint's own business for a URL.
         update: whether updates are sent on to a URL.
+        update_source: the URL that updates are sent on to, where it is not the one of queries.
         sponge: whether parameters that make a Virtuoso fetch from the web are sent on.
         retries: how often a request that failed for the moment is sent again.
         connect_seconds, read_seconds: how long to wait for a URL's connection, and between two of its bytes.
@@ -105,6 +107,7 @@ class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     allow_private: bool = False
     service: Literal["deny", "allow"] | tuple[str, ...] | None = None
     update: bool = False
+    update_source: str | None = None
     sponge: bool = False
     retries: Size = 3
     connect_seconds: Seconds = 10.0

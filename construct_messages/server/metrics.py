@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from typing import Final
 
@@ -17,7 +17,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from construct_messages.server.journal import Record
+from construct_messages.server.journal import REASONS, Record
 
 DIRECTORY: Final = "PROMETHEUS_MULTIPROC_DIR"
 """The environment variable that makes prometheus_client share values; read when it is imported."""
@@ -90,6 +90,18 @@ class Metrics:
             registry=registry,
             multiprocess_mode="livesum",
         )
+
+    def begin(self, endpoints: Iterable[str]) -> None:
+        """Begins to count for endpoints, so that a first abort is an increase and not a new series.
+
+        Args:
+            endpoints: their paths.
+        """
+        for endpoint in endpoints:
+            for counter in (*self._delivered.values(), self._left):
+                counter.labels(endpoint)
+            for reason in REASONS:
+                self._aborts.labels(endpoint, reason)
 
     @contextmanager
     def watch(self, record: Record) -> Generator[None]:

@@ -82,6 +82,7 @@ def shown(config: Config) -> str:
         is_remote = config.endpoints[name].is_remote
         if is_remote:
             endpoint["source"] = [re.sub(r"\?.*", "?…", source) for source in endpoint["source"]]
+            endpoint["update_source"] = re.sub(r"\?.*", "?…", endpoint["update_source"])
         for setting in OF_FILES if is_remote else OF_URLS:
             del endpoint[setting]
     if unnamed := endpoints.pop("", None):
@@ -198,11 +199,19 @@ def _types(struct: type[msgspec.Struct]) -> dict[str, Any]:
     return {field.name: field.type for field in msgspec.structs.fields(struct)}
 
 
-def _type_of(key: Key) -> Any:
-    struct: type[msgspec.Struct] = Config
+@cache
+def _defaults(struct: type[msgspec.Struct]) -> dict[str, object]:
+    return {field.name: field.default for field in msgspec.structs.fields(struct)}
+
+
+def _struct_of(key: Key) -> type[msgspec.Struct]:
     if key[0] == "endpoints":
-        struct = Limits if len(key) == 4 else Endpoint
-    return _types(struct)[key[-1]]
+        return Limits if len(key) == 4 else Endpoint
+    return Config
+
+
+def _type_of(key: Key) -> Any:
+    return _types(_struct_of(key))[key[-1]]
 
 
 def _typed(key: Key, value: object, origin: str) -> Given:
@@ -277,6 +286,9 @@ def _described(info: msgspec.inspect.Type) -> str:
 
 
 def _example(key: Key, wanted: Any) -> str:
+    default = _defaults(_struct_of(key)).get(key[-1])
+    if isinstance(default, int | float) and not isinstance(default, bool):
+        return f"write it like {key[-1]} = {default}"
     examples = {bool: "true", int: "1000", float: "2.5", str: '"…"', tuple: '["…", "…"]', dict: '{ name = "…" }'}
     options = [get_origin(option) or option for option in _alternatives(wanted)]
     if Literal in options:

@@ -17,19 +17,27 @@ from aiohttp import web
 
 from construct_messages.assembly import Options
 from construct_messages.construct import MessageStream
-from construct_messages.errors import Forbidden, LimitExceeded, ProtocolError, SourceError, UsageError
-from construct_messages.negotiation import Messages, Plain, negotiate
+from construct_messages.errors import (
+    Forbidden,
+    LimitExceeded,
+    NotAcceptable,
+    ProtocolError,
+    SourceError,
+    UsageError,
+)
+from construct_messages.negotiation import Messages, Plain, negotiate, prefer
 from construct_messages.query.rewrite import ConstructQuery, query_form
-from construct_messages.query.service import check_fetches, check_services
+from construct_messages.query.service import check_fetches, check_functions, check_loads, check_services
 from construct_messages.server.admission import Admission
 from construct_messages.server.coding import negotiate_coding
 from construct_messages.server.config import Endpoint
-from construct_messages.server.description import describe
+from construct_messages.server.description import MEDIA_TYPES, describe
 from construct_messages.server.journal import Journal, Record
 from construct_messages.server.protocol import ProtocolRequest, forwarded, read_request
 from construct_messages.server.sending import send
 from construct_messages.sources import UNION, Request
 from construct_messages.sources.operations import Backend, Operation
+from construct_messages.sources.profiles import Profile
 from construct_messages.sources.serializations import SOLUTIONS, TRIPLES
 
 T = TypeVar("T")
@@ -39,6 +47,10 @@ RECORD: Final = web.RequestKey("record", Record)
 # what a client may say to a remote endpoint through us, beside what the endpoint's settings add
 _SENT_ON: Final = ("Accept-Language", "Cache-Control", "If-Match", "If-Modified-Since", "If-None-Match", "Pragma")
 _RDF: Final = "text/turtle, application/rdf+xml;q=0.9, application/n-triples;q=0.9, application/ld+json;q=0.5"
+# a form may be sent to this server, and nothing be run or loaded
+_FORM_POLICY: Final = (
+    "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; sandbox allow-forms"
+)
 _DESCRIPTION_SECONDS: Final = 10.0
 _DESCRIPTION_BYTES: Final = 1 << 20
 _KNOWN_SECONDS: Final = 3600.0
@@ -77,7 +89,7 @@ class SparqlEndpoint:
         async with self._admission.enter():
             if asked.kind == "description":
                 record.form = "description"
-                return await self._describe(request)
+                return await self._page(request, asked) or await self._describe(request)
             record.query = asked.text
             record.form = form = await _aside(asked, self._admit)
             choice = negotiate(
@@ -116,10 +128,20 @@ class SparqlEndpoint:
                 raise Forbidden("updates are switched off here", hint="send them to the endpoint behind this one")
             if asked.kind == "query":
                 raise UsageError("an update came as a query", hint="send it as update=…")
-        check_services(asked.text, config.service_policy)
-        if not config.sponge:
-            check_fetches(asked.text)
+        self._check_reach(asked.text, form)
         return form
+
+    def _check_reach(self, text: str, form: str) -> None:
+        """What the operation makes the source fetch."""
+        config, policy = self._config, self._config.service_policy
+        check_services(text, policy)
+        if form == "UPDATE":
+            check_loads(text, policy)
+        if config.is_remote and policy != "allow":
+            profile = Profile.named(config.profile)
+            check_functions(text, profile.unsafe_functions, profile.safe_functions)
+        if not config.sponge:
+            check_fetches(text)
 
     # --- a message log ---
 
@@ -203,7 +225,29 @@ class SparqlEndpoint:
             sent=record.sent,
         )
 
-    # --- the service description ---
+    # --- the form for people, and the service description ---
+
+    async def _page(self, request: web.Request, asked: ProtocolRequest) -> web.StreamResponse | None:
+        """The source's own page with a form for queries, where a browser asks and there is one."""
+        accept = ", ".join(request.headers.getall("Accept", []))
+        if not self._config.is_remote or asked.parameters or not _wants_page(accept):
+            return None
+        operation = Operation(None, headers=self._sent_on(request) | {"Accept": accept}, timeout=_DESCRIPTION_SECONDS)
+        try:
+            answer = await self._backend.answer(operation)
+        except SourceError as error:
+            self._journal.say("warning", "no page", reason=error.message)
+            return None
+        headers = dict(answer.headers)
+        async with aclosing(answer.body):
+            if answer.status != 200 or "html" not in headers.get("Content-Type", "").lower():
+                return None
+            headers["Content-Security-Policy"] = _FORM_POLICY
+            request[RECORD].format = headers["Content-Type"]
+            if request.method == "HEAD":
+                return web.StreamResponse(status=answer.status, headers=headers)
+            idle_seconds = self._config.limits.idle_seconds
+            return await send(request, answer.body, headers, idle_seconds=idle_seconds, sent=request[RECORD].sent)
 
     async def _describe(self, request: web.Request) -> web.Response:
         config = self._config
@@ -258,6 +302,14 @@ async def _aside(asked: ProtocolRequest, read: Callable[[ProtocolRequest], T]) -
     if len(asked.text or "") > _LONG_CHARACTERS:
         return await asyncio.to_thread(read, asked)
     return read(asked)
+
+
+def _wants_page(accept: str) -> bool:
+    """Whether a page is wanted rather than any description in RDF; a header that only refuses wants none."""
+    try:
+        return bool(accept) and prefer(accept, (*MEDIA_TYPES, "text/html")) == "text/html"
+    except NotAcceptable:
+        return False
 
 
 def _url_of(request: web.Request) -> str:

@@ -24,6 +24,9 @@ class Profile:
         sort_window: ORDER BY is refused where OFFSET and LIMIT add up to more, unless the order is in a sub-select;
             None: it never is.
         timeouts: what the engine's refusals hold where a query took too long for it.
+        unsafe_functions: what the IRIs of functions begin with by which a query makes the engine fetch from the web,
+            read files or run code; see `check_functions`.
+        safe_functions: those that begin so and do nothing of the kind, in lower case.
     """
 
     results: tuple[str, ...] = ("json", "xml")
@@ -31,6 +34,8 @@ class Profile:
     stable_blank_nodes: bool = False
     sort_window: int | None = None
     timeouts: tuple[str, ...] = ()
+    unsafe_functions: tuple[str, ...] = ()
+    safe_functions: frozenset[str] = frozenset()
 
     @classmethod
     def named(cls, name: str) -> Profile:
@@ -94,12 +99,40 @@ _WIKIDATA: Final = _COMMON | {
     "wikibase": "http://wikiba.se/ontology#",
 }
 
+# Virtuoso calls its built-in functions by bif:, stored procedures by sql: (Virtuoso documentation, section "Calling SQL
+# from SPARQL"). Of some hundreds these are the ones that queries use, and that look at nothing but their arguments.
+_VIRTUOSO: Final = ("bif:", "sql:")
+_VIRTUOSO_SAFE: Final = frozenset(
+    f"bif:{name}"
+    for name in (
+        *("contains", "search_excerpt", "lower", "upper", "lcase", "ucase", "initcap", "length", "left", "right"),
+        *("substring", "subseq", "strstr", "strcasestr", "strcontains", "strchr", "strrchr", "locate", "replace"),
+        *("regexp_match", "regexp_like", "regexp_substr", "regexp_replace", "concat", "concatenate"),
+        *("trim", "ltrim", "rtrim", "repeat", "space", "sprintf", "sprintf_inverse", "split_and_decode"),
+        *("abs", "sign", "ceiling", "floor", "round", "mod", "power", "exp", "log", "log10", "sqrt", "pi"),
+        *("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "degrees", "radians", "rnd", "atoi", "atof"),
+        *("dateadd", "datediff", "datestring", "stringdate", "stringtime", "now", "curdate", "curtime", "curdatetime"),
+        *("year", "quarter", "month", "week", "dayofyear", "dayofmonth", "dayofweek", "dayname", "monthname"),
+        *("hour", "minute", "second", "timezone", "dt_set_tz"),
+        *("st_intersects", "st_within", "st_contains", "st_may_intersect", "st_point", "st_distance", "st_x", "st_y"),
+        *("st_z", "st_srid", "st_astext", "st_geomfromtext", "st_get_bounding_box", "haversine_deg_km"),
+        *("isnull", "isnotnull", "coalesce", "either", "equ", "neq", "iszero", "md5", "uuid"),
+    )
+)
+
 PROFILES: Final[Mapping[str, Profile]] = {
-    "generic": Profile(),
+    # whatever may stand behind it: Virtuoso, or Jena, whose java: loads classes by name
+    "generic": Profile(unsafe_functions=(*_VIRTUOSO, "java:"), safe_functions=_VIRTUOSO_SAFE),
     "oxigraph": Profile(results=("tsv", "json")),
     # its XML can hold characters that XML has not, its TSV is CSV with tabs; nodeID:// labels are the store's own
     "virtuoso": Profile(
-        results=("json",), prefixes=_DBPEDIA, stable_blank_nodes=True, sort_window=10_000, timeouts=("S1T00",)
+        results=("json",),
+        prefixes=_DBPEDIA,
+        stable_blank_nodes=True,
+        sort_window=10_000,
+        timeouts=("S1T00",),
+        unsafe_functions=_VIRTUOSO,
+        safe_functions=_VIRTUOSO_SAFE,
     ),
     "blazegraph": Profile(prefixes=_WIKIDATA, timeouts=("TimeoutException", "QueryTimeout")),
     # a 429 of its own is a query that took too long, not one too many

@@ -69,6 +69,8 @@ class Upstream:
         rate: requests a second, on average; each waits for its turn. None: no bound.
         connections: how many at once; further requests wait.
         allow_private: let the URL's name lead to a private address; see `addresses.py`.
+        updates: the endpoint that updates go to instead, for engines that have one of their own for them; closed with
+            this one.
 
     Raises:
         UsageError: an argument that makes no sense.
@@ -93,6 +95,7 @@ class Upstream:
         rate: float | None = None,
         connections: int = 100,
         allow_private: bool = False,
+        updates: Upstream | None = None,
     ) -> None:
         own = authorization(user, password, token) | {name.title(): value for name, value in (headers or {}).items()}
         wrapper = new_wrapper(url, method=method, headers=own, contact=contact)
@@ -112,6 +115,7 @@ class Upstream:
         self._retries, self._connect_seconds, self._read_seconds = retries, connect_seconds, read_seconds
         self._rate, self._connections = rate, connections
         self._addresses = Addresses(url, allow_private=allow_private)
+        self._updates = updates
         self._session: aiohttp.ClientSession | None = None
         self._closed = False
 
@@ -150,6 +154,8 @@ class Upstream:
             SourceTimeout: `operation.timeout` passed.
             UsageError: a header that HTTP cannot send.
         """
+        if operation.update and self._updates is not None:
+            return await self._updates.answer(operation)
         patience = Patience(operation.timeout, self._read_seconds, self._connect_seconds)
         response = await self._response(operation, patience, self._retries)
         try:
@@ -185,6 +191,8 @@ class Upstream:
     async def aclose(self) -> None:
         """See `Backend.aclose`."""
         self._closed = True
+        if self._updates is not None:
+            await self._updates.aclose()
         if self._session is not None:
             await self._session.close()
 
