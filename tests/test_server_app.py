@@ -14,6 +14,7 @@ import zstandard
 
 from construct_messages.server.config import Endpoint, Limits
 from tests.conftest import Serve
+from tests.fault_server import FaultServer, response
 from tests.serving import Served, eventually, serving
 
 # starting the processes takes longer than what is tested here
@@ -69,6 +70,14 @@ async def session() -> AsyncIterator[aiohttp.ClientSession]:
         yield session
 
 
+def in_parts(**fields: str) -> aiohttp.FormData:
+    """A form as `multipart/form-data`."""
+    form = aiohttp.FormData(default_to_multipart=True)
+    for name, value in fields.items():
+        form.add_field(name, value)
+    return form
+
+
 async def test_three_ways_to_ask(served: Served, session: aiohttp.ClientSession) -> None:
     accept = {"Accept": RDFM}
     asked = [
@@ -79,6 +88,9 @@ async def test_three_ways_to_ask(served: Served, session: aiohttp.ClientSession)
         ),
         session.get(served.sparql, params={"query": CONSTRUCT, "messages": "rdfm"}),
         session.get(served.sparql, params={"query": CONSTRUCT, "messages": "rdfm", "format": "nq"}),
+        # clients of Virtuoso (issue 13, 24)
+        session.post(served.sparql, params={"query": CONSTRUCT}, headers=accept),
+        session.post(served.sparql, data=in_parts(query=CONSTRUCT), headers=accept),
     ]
     for sent in asked:
         async with sent as response:
@@ -159,8 +171,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], int, str]] = {
     "messages of a SELECT": ("GET", {"params": {"query": SELECT}}, 406, "CONSTRUCT"),
     "another media type": ("POST", {"data": b"{}", "headers": {"Content-Type": "application/json"}}, 415, "json"),
     "another method": ("DELETE", {}, 405, "DELETE"),
-    "too long a query": ("POST", {"data": {"query": f"{CONSTRUCT} #{'x' * 200_000}"}}, 413, "100000"),
-    "too long a query in the URL": ("GET", {"params": {"query": f"{CONSTRUCT} #{'x' * 100_000}"}}, 414, "100000"),
+    "too long a query": ("POST", {"data": {"query": f"{CONSTRUCT} #{'x' * 1_000_000}"}}, 413, "1000000"),
 }
 
 
@@ -317,6 +328,34 @@ async def test_a_body_that_is_too_long(store: Path, session: aiohttp.ClientSessi
     ):
         assert response.status == 413
         assert "1000 bytes" in await response.text()
+
+
+async def test_a_query_of_many_values(served: Served, session: aiohttp.ClientSession) -> None:
+    """Issue 13, 24: 200 kB were refused."""
+    values = " ".join(f"<urn:x{number}>" for number in range(20_000))
+    query = CONSTRUCT.replace("} ORDER", f"VALUES ?x {{ <urn:b> <urn:c> {values} }} }} ORDER")
+    assert len(query) > 200_000
+    for data in ({"query": query}, in_parts(query=query)):
+        async with session.post(served.sparql, data=data, headers={"Accept": RDFM}) as response:
+            assert await response.read() == LOG
+
+
+async def test_updates_go_to_a_url_of_their_own(session: aiohttp.ClientSession) -> None:
+    """Issue 13, 24: one URL only was served."""
+    queries, updates = FaultServer(), FaultServer()
+    try:
+        queries.play(response(b'{"head":{},"boolean":true}'))
+        updates.play(response(b"done", "text/plain"))
+        async with serving(queries.url, update=True, update_source=updates.url) as server:
+            async with session.post(server.sparql, data={"query": "ASK {}"}) as answer:
+                assert await answer.read() == b'{"head":{},"boolean":true}'
+            async with session.post(server.sparql, data={"update": "CLEAR ALL"}) as answer:
+                assert await answer.read() == b"done"
+        assert [asked.parameters for asked in queries.asked] == [{"query": ["ASK {}"]}]
+        assert [asked.parameters for asked in updates.asked] == [{"update": ["CLEAR ALL"]}]
+    finally:
+        queries.close()
+        updates.close()
 
 
 async def test_several_endpoints(store: Path, tmp_path: Path, session: aiohttp.ClientSession) -> None:

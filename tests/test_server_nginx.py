@@ -112,6 +112,18 @@ def test_an_answer_held_back_is_whole_or_refused(behind: Behind, upstream: Fault
         assert f"content-length: {len(body)}".encode() in head.lower()
 
 
+def test_a_long_query_by_get(behind: Behind, upstream: FaultServer) -> None:
+    """Issue 13, 24: nginx takes 8 KiB for a request line unless it is told more."""
+    upstream.play([WHOLE])
+    url, _ = behind()
+    client = http.client.HTTPConnection(urlsplit(url).netloc, timeout=30)
+    client.request("GET", f"/sparql?{QUERY}&x={'y' * 100_000}")
+    answer = client.getresponse()
+    assert answer.status == 200
+    assert answer.read().count(b"# @message\n") == 20
+    client.close()
+
+
 def test_metrics_are_not_for_the_public(behind: Behind) -> None:
     url, running = behind()
     for asked, status in ((url, 403), (running.url, 200)):

@@ -128,7 +128,7 @@ def read_request(
     if method not in ("GET", "HEAD", "POST"):
         raise ProtocolError(f"{method} is no method of a SPARQL endpoint", status=405, hint="use GET or POST")
     parameters = list(read_query_string(query_string))
-    if method == "POST" and (body or content_type):
+    if method == "POST" and (body or _is_read(content_type)):
         parameters += _read_body(content_type, body)
     texts = [(name, value) for name, value in parameters if name in ("query", "update")]
     if not texts and method != "POST" and all(name == "format" for name, _ in parameters):
@@ -185,6 +185,12 @@ def _may_fetch(name: str, value: str) -> bool:
     if name.startswith("?"):
         return not _VARIABLE.fullmatch(name)
     return folded in ("format", "output") and any(char < " " for char in value)
+
+
+def _is_read(content_type: str | None) -> bool:
+    """Whether a body says something by its type: clients give an empty one any, or none."""
+    media_type, _ = read_media_type(content_type or "") or ("", {})
+    return media_type in (_FORM, _PARTS, *_DIRECT)
 
 
 def _read_body(content_type: str | None, body: bytes) -> Iterable[tuple[str, str]]:
