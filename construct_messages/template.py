@@ -1,18 +1,19 @@
 """The template: what turns a solution into a message.
 
 SPARQL 1.2 Query, section 16.2 (CONSTRUCT): a triple that would hold an unbound variable or an illegal part is left
-out, the rest stays; blank nodes of the template are fresh for each solution. `FORBIDDEN` and `Template.instantiate`
-are the only statement of these rules; a log writer that works by column reads `FORBIDDEN` and must agree with
-`instantiate` (tests/test_fast_path.py). No query text here, and no bytes.
+out, the rest stays; blank nodes of the template are fresh for each solution. `FORBIDDEN` (of `terms`) and
+`Template.instantiate` are the only statement of these rules; a log writer that works by column reads `FORBIDDEN` and
+must agree with `instantiate` (tests/test_fast_path.py). No query text here, and no bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from construct_messages.message import Quad
+from construct_messages.terms import FORBIDDEN as FORBIDDEN
 from construct_messages.terms import Term, triple
 
 
@@ -59,15 +60,6 @@ class Pattern(NamedTuple):
     predicate: Slot
     object: Slot
     graph: Slot | None = None
-
-
-FORBIDDEN: Final[Mapping[str, tuple[str, ...]]] = {
-    "subject": ('"', "<<("),
-    "predicate": ('"', "<<(", "_:"),
-    "object": (),
-    "graph": ('"', "<<("),
-}
-"""How a term may not begin in each position of a triple, a triple term (the first three) or a quad."""
 
 
 def legal(slot: Slot, position: str) -> bool:

@@ -37,6 +37,27 @@ IRIS = st.builds(
     # a percent sign without two digits, or a second #, is no IRI to a strict parser
     st.lists(st.sampled_from([*"ab1.-_~:@é/?&=();,'", "%41"]), max_size=6).map("".join),
 )
+_CHARACTERS = (
+    *"/?#[]%@:&=;,'()!$*+~._- <>{}|^`\"\\\n\t\r\x00\x7f\x85\xa0é日\ue000\ufdd0\ufff0\ufffd\ufffe\uffff\u202e",
+    *"\U0001fffe\U000f0000\U000e0001\U0010ffff\ud800",
+    *("%41", "%zz", "100%", "##", "://"),
+)
+HOSTILE_IRIS = st.one_of(
+    st.builds(
+        lambda scheme, host, rest: f"{scheme}{host}{''.join(rest)}",
+        st.sampled_from(["http://", "https://", "urn:", "a:", "", "//", "1:", "é:", "http:", "mailto:"]),
+        st.sampled_from(["e", "e:80", "e:80x", "u@e", "u@v@e", "[::1]", "[::1", "[g]", "é.e", "", "e%zz", "e%20"]),
+        st.lists(st.sampled_from(_CHARACTERS) | st.characters(), max_size=5),
+    ),
+    st.text(max_size=12),
+)
+"""Texts, some of which are absolute IRIs."""
+HOSTILE_LANGUAGES = st.one_of(
+    st.sampled_from(["a", "abcdefghijk", "zh-classical", "en", "EN-us", "x-a", "i-klingon", "en-", "en_US", "é"]),
+    st.from_regex(r"[A-Za-z]{1,9}(-[A-Za-z0-9]{1,9}){0,4}", fullmatch=True),
+    st.text(max_size=6),
+)
+"""Texts, some of which are language tags."""
 FEW_IRIS = st.sampled_from([terms.iri(f"http://example.org/{name}") for name in "ab"])
 DATATYPES = st.sampled_from([terms.XSD + "integer", terms.XSD + "decimal", terms.XSD + "date", "http://example.org/dt"])
 LITERALS = st.one_of(

@@ -505,7 +505,9 @@ def test_logs_can_be_joined_end_to_end() -> None:
 
 def test_terms_out_of_place_are_read_where_asked_for() -> None:
     wide = StreamOptions(Physical.QUADS, Logical.DATASETS, generalized=True)
-    log = [message((literal("x"), A, O, literal("g")), (triple(S, P, A), triple(S, A, O), O), (A, triple(A, A, A), O))]
+    quoted = triple(S, A, O, generalized=True)
+    wider = triple(A, A, A, generalized=True)
+    log = [message((literal("x"), A, O, literal("g")), (triple(S, P, A), quoted, O), (A, wider, O))]
     data = write([*log, *log], options=wide)
     assert list(read(data, generalized=True, scoped=False)) == [*log, *log]
     _, second = read(data, generalized=True)
@@ -561,7 +563,7 @@ def from_peer(term: Any) -> Term | None:
     if isinstance(term, peer.BlankNode):
         return Term(f"_:{term._identifier}")
     if isinstance(term, peer.Triple):
-        return triple(*map(from_peer, term))
+        return triple(*map(from_peer, term), generalized=True)
     return None
 
 

@@ -91,7 +91,7 @@ def statements(text: str) -> Iterator[Quad]:
             open_at.append(len(terms))
         elif token == ">>":
             start = open_at.pop()
-            terms[start:] = [triple(*terms[start:])]
+            terms[start:] = [triple(*terms[start:], generalized=True)]
         elif token == ".":
             yield Quad(*terms)
             terms = []

@@ -267,10 +267,10 @@ def test_the_error_for_a_context_says_how_to_give_it() -> None:
 REFUSED = {
     "a triple term": (triple(S, P, O), "NDJSON-LD has no triple terms"),
     "no IRI": (Term("<urn:x%zz>"), "<urn:x%zz>, which is no IRI"),
-    "no IRI as a datatype": (literal("x", datatype="http://example.org/a#b#c"), "which is no IRI"),
-    "no language tag": (literal("x", language="abcdefghijkl"), '"x"@abcdefghijkl, whose language tag is none'),
-    "a language that is missing": (literal("x", datatype=RDF + "langString"), "and has none"),
-    "a direction that is missing": (literal("x", datatype=RDF + "dirLangString"), "and has none"),
+    "no IRI as a datatype": (Term('"x"^^<http://example.org/a#b#c>'), "which is no IRI"),
+    "no language tag": (Term('"x"@abcdefghijkl'), '"x"@abcdefghijkl, whose language tag is none'),
+    "a language that is missing": (Term(f'"x"^^<{RDF}langString>'), "and has none"),
+    "a direction that is missing": (Term(f'"x"^^<{RDF}dirLangString>'), "and has none"),
 }
 
 

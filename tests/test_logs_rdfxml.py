@@ -229,9 +229,9 @@ REFUSED = {
     "control character": (message((S, P, literal("a\x0bb"))), r"U\+000B in 'a\\x0bb'"),
     "null": (message((S, P, literal("\0", language="en"))), r"U\+0000"),
     "no character": (message((S, P, literal("\uffff", datatype="urn:d"))), r"U\+FFFF"),
-    "no character in an IRI": (message((iri("urn:\uffff"), P, O)), r"U\+FFFF"),
-    "no character in a predicate": (message((S, iri("urn:\uffffp"), O)), r"U\+FFFF"),
-    "no character in a datatype": (message((S, P, literal("", datatype="urn:\ufffe"))), r"U\+FFFE"),
+    "no character in an IRI": (message((Term("<urn:\uffff>"), P, O)), r"U\+FFFF"),
+    "no character in a predicate": (message((S, Term("<urn:\uffffp>"), O)), r"U\+FFFF"),
+    "no character in a datatype": (message((S, P, Term('""^^<urn:\ufffe>'))), r"U\+FFFE"),
 }
 
 

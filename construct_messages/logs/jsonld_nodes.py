@@ -11,11 +11,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
-import pyoxigraph as ox
-
 from construct_messages.errors import CannotCarry
 from construct_messages.message import Message
-from construct_messages.terms import RDF, Term, is_blank, is_literal, literal_parts
+from construct_messages.terms import RDF, Term, is_blank, is_iri, is_language, is_literal, literal_parts
 
 Node: TypeAlias = dict[str, Any]
 Value: TypeAlias = str | dict[str, str]
@@ -204,7 +202,7 @@ class Values(dict[Term, Value]):
     def _literal(self, term: Term) -> Value:
         text, datatype, language, direction = literal_parts(term)
         if language is not None:
-            if not _is_language(language):
+            if not is_language(language):
                 raise CannotCarry(
                     f"readers of JSON-LD drop {term}, whose language tag is none by BCP 47",
                     hint="correct the tag, or write N-Quads",
@@ -225,20 +223,3 @@ def remember(texts: dict[Term, Any], term: Term, text: object) -> None:
         if len(texts) >= _MOST:
             texts.clear()
         texts[term] = text
-
-
-def is_iri(value: str) -> bool:
-    """Whether it is an absolute IRI by RFC 3987."""
-    try:
-        ox.NamedNode(value)
-    except ValueError:
-        return False
-    return True
-
-
-def _is_language(tag: str) -> bool:
-    try:
-        ox.Literal("", language=tag)
-    except ValueError:
-        return False
-    return True

@@ -23,7 +23,7 @@ from construct_messages.errors import LimitExceeded
 from construct_messages.formats import N_QUADS, N_TRIPLES, Format
 from construct_messages.logs.parsed import DEEPEST, to_message
 from construct_messages.message import Message, Quad
-from construct_messages.terms import RDF, XSD, Term, escape, nesting, unescape
+from construct_messages.terms import RDF, USUAL_IRI, USUAL_LANGUAGE, XSD, Term, escape, nesting, unescape
 
 # --- canonical lines ------------------------------------------------------------------------------------------------
 
@@ -41,18 +41,12 @@ def _line(graph: str) -> re.Pattern[str]:
 
 _LINES: Final = {N_TRIPLES: _line("((?!))?"), N_QUADS: _line(f"(?: ({_NODE}))?")}
 
-# The characters of RFC 3987 (section 2.2) beyond ASCII that stand anywhere in an IRI; of the planes, the first two.
-_CHAR: Final = r"A-Za-z0-9\-._~!$&'()*+,;=:@/\u00a0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U00010000-\U0001fffd"
-_PATH: Final = rf"[{_CHAR}]*+(?:%[0-9A-Fa-f]{{2}}[{_CHAR}]*+)*+"
-_QUERY: Final = _PATH.replace(_CHAR, f"{_CHAR}?")
-_AUTHORITY: Final = r"//[A-Za-z0-9\-._~]*+(?::[0-9]*+)?+(?=[/?#>])"
-_ABSOLUTE: Final = rf"<[A-Za-z][A-Za-z0-9+.\-]*+:(?:{_AUTHORITY}|(?!//)){_PATH}(?:\?{_QUERY})?+(?:\#{_QUERY})?+>"
 _NOT_A_DATATYPE: Final = "|".join((f"{XSD}string", f"{RDF}langString", f"{RDF}dirLangString"))
 _CANONICAL: Final = re.compile(
-    rf"{_ABSOLUTE}"
+    rf"<{USUAL_IRI}>"
     r"|_:[A-Za-z0-9_](?:[A-Za-z0-9_\-.]*[A-Za-z0-9_\-])?"
-    r"|@[a-z]{2,3}(?:-[a-z]{4})?(?:-(?:[a-z]{2}|[0-9]{3}))?"
-    rf"|\^\^(?!<(?:{_NOT_A_DATATYPE})>){_ABSOLUTE}"
+    rf"|@{USUAL_LANGUAGE}"
+    rf"|\^\^(?!<(?:{_NOT_A_DATATYPE})>)<{USUAL_IRI}>"
 )
 
 _REMEMBERED: Final = 1 << 20

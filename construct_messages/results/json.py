@@ -18,7 +18,7 @@ import msgspec
 from construct_messages.errors import IncompleteResult, TermError
 from construct_messages.results import excerpt
 from construct_messages.solutions import Solutions
-from construct_messages.terms import NEEDS_ESCAPE, UNBOUND, Term, blank, iri, literal, triple
+from construct_messages.terms import NEEDS_ESCAPE, UNBOUND, USUAL_IRI, Term, blank, iri, literal, triple
 
 _AROUND_LIMIT: Final = 1 << 20  # bytes before the solutions, and behind them
 
@@ -56,7 +56,7 @@ _Value: TypeAlias = _Iri | _Blank | _Literal | _TypedLiteral | _Triple
 
 _value = attrgetter("value")
 _literal_kind = attrgetter("datatype", "language", "direction")
-_WEB_IRIS: Final = re.compile(r"""(?:https?://[^\x00-\x20<>"{}|^`\\]*+(?:\n|\Z))*+""")
+_IRIS: Final = re.compile(rf"(?:{USUAL_IRI}(?:\n|\Z))*+")
 
 # --- where the solutions are ----------------------------------------------------------------------------------------
 
@@ -242,7 +242,7 @@ class JsonDecoder:
         if kinds == {_Iri}:
             texts = list(map(_value, values))
             text = "\n".join(texts)
-            if text.count("\n") == len(texts) - 1 and _WEB_IRIS.fullmatch(text):
+            if text.count("\n") == len(texts) - 1 and _IRIS.fullmatch(text):
                 return [Term(f"<{text}>") for text in texts]
         elif kinds <= {_Literal, _TypedLiteral}:
             texts = list(map(_value, values))

@@ -17,7 +17,18 @@ from construct_messages.logs.jelly.options import StreamOptions
 from construct_messages.logs.jelly.tables import Entries
 from construct_messages.logs.jelly.wire import DEEPEST, Malformed, delimited, fields, integer, read_varint, text, varint
 from construct_messages.logs.parsed import Labels
-from construct_messages.terms import Term, blank, escape, iri, is_blank, is_triple, literal, triple, triple_parts
+from construct_messages.terms import (
+    USUAL_IRI,
+    Term,
+    blank,
+    escape,
+    iri,
+    is_blank,
+    is_triple,
+    literal,
+    triple,
+    triple_parts,
+)
 
 ReadTerm: TypeAlias = Callable[[bytes], Term | None]
 Fields: TypeAlias = Mapping[int, tuple[int, ReadTerm]]
@@ -25,7 +36,7 @@ Fields: TypeAlias = Mapping[int, tuple[int, ReadTerm]]
 
 UNSET: Final = Term("")
 POSITIONS: Final = ("subject", "predicate", "object", "graph")
-_USUAL_IRI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*+:[!#-;=?-\[\]_a-z~]*+")
+_USUAL_IRI: Final = re.compile(USUAL_IRI)
 _NO_SUFFIXES: Final = {b"": '"'}
 _MOST: Final = 1 << 16  # parsed bytes to remember
 _MOST_PREFIXES: Final = 1 << 6  # of one name
@@ -124,7 +135,7 @@ class TermReader:
         if UNSET in terms:
             raise Malformed(f"a quoted triple without its {POSITIONS[terms.index(UNSET)]}, which cannot be repeated")
         self._depth -= 1
-        return triple(*terms)  # type: ignore[arg-type] # only a graph is None
+        return triple(*terms, generalized=True)  # type: ignore[arg-type] # only a graph is None
 
     def go_back(self, prefix: int, begin: str, name: int) -> None:
         """Takes the state where a statement began that is to be read again."""
@@ -146,7 +157,7 @@ class TermReader:
 
             def renew(term: Term) -> Term:
                 if is_triple(term):  # of a generalized one the predicate as well
-                    return triple(*map(renew, triple_parts(term)))
+                    return triple(*map(renew, triple_parts(term)), generalized=True)
                 return labels[written[term]] if is_blank(term) else term
 
             terms[:] = [renew(term) if term else term for term in terms]

@@ -2,25 +2,30 @@
 
 `<iri>`, `"x"`, `"x"@en`, `"x"@en--ltr`, `"1"^^<…>`, `_:b0`, `<<( s p o )>>`: RDF 1.2 N-Triples, canonical form
 (https://www.w3.org/TR/rdf12-n-triples/#canonical-ntriples), with language tags lower-cased so that equal terms are
-equal strings. Terms are normalised once, where they enter; inside the package they are spliced, hashed and compared
-as they are. No I/O here, and nothing about queries, messages or logs.
+equal strings. Terms are normalised and checked once, where they enter; inside the package they are spliced, hashed and
+compared as they are. What is an IRI and a language tag is `wellformed.py`'s to say.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any, Final, NewType, TypeAlias
-
-import pyoxigraph as ox
+from typing import Final, NewType
 
 from construct_messages.errors import TermError
+from construct_messages.terms.wellformed import (
+    LANGTAG,
+    NOT_IN_IRIREF,
+    SCHEME,
+    Lenience,
+    fault_of_iri,
+    is_language,
+    percent_encoded,
+)
 
 Term = NewType("Term", str)
 """A canonical N-Triples term. Build one with the functions of this module, never by hand."""
-
-OxTerm: TypeAlias = ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple
 
 XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -40,9 +45,6 @@ _UNESCAPE: Final = re.compile(r"""\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([tbn
 _SHORT_UNESCAPES: Final = {escape[1]: char for char, escape in _SHORT_ESCAPES.items()} | {"'": "'"}
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 
-_NOT_IN_IRI: Final = re.compile(r'[\x00-\x20<>"{}|^`\\\ud800-\udfff]')
-_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
-_LANGUAGE: Final = re.compile(r"[A-Za-z]+(?:-[A-Za-z0-9]+)*")
 # characters of names, to stand in a character class, and BLANK_NODE_LABEL of N-Triples behind its "_:"
 PN_BASE: Final = (
     "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c-\u200d\u2070-\u218f"
@@ -91,39 +93,63 @@ def unescape(text: str) -> str:
 # --- making terms ---------------------------------------------------------------------------------------------------
 
 
-def iri(value: str, *, encode: bool = False) -> Term:
+def iri(value: str, *, encode: bool = False, lenience: Lenience | None = None) -> Term:
     """An absolute IRI as a term.
 
     Args:
         value: the IRI without angle brackets.
-        encode: percent-encode characters that no IRI may hold, as some endpoints send them, instead of refusing.
+        encode: whether a legacy extended IRI, with spaces and the like, becomes an IRI by percent-encoding, as some
+            endpoints send them, instead of being refused; see `percent_encoded`.
+        lenience: what passes and counts an IRI that is malformed; None: it is refused.
 
     Raises:
-        TermError: a character that no IRI may hold, or no scheme.
+        TermError: no absolute IRI by RFC 3987.
 
     >>> iri("http://example.org/é")
     '<http://example.org/é>'
     >>> iri("http://example.org/a b", encode=True)
     '<http://example.org/a%20b>'
+    >>> iri("http://example.org/100%")
+    Traceback (most recent call last):
+    construct_messages.errors.TermError: <http://example.org/100%> is no IRI: Invalid IRI percent encoding '%'
+      hint: percent-encode what no IRI may hold (% itself as %25), or read leniently to pass such IRIs
     """
-    if bad := _NOT_IN_IRI.search(value):
-        if not encode or _SURROGATE.search(value):
-            raise TermError(
-                f"IRI <{value}> holds {bad.group()!r}, which no IRI may", hint="percent-encode the character"
-            )
-        value = _NOT_IN_IRI.sub(lambda m: "".join(f"%{byte:02X}" for byte in m.group().encode()), value)
-    if not _SCHEME.match(value):
+    fault = fault_of_iri(value)
+    if fault is None:
+        return Term(f"<{value}>")
+    if encode and not _SURROGATE.search(value):
+        value = percent_encoded(value)
+        fault = fault_of_iri(value)
+    if fault is None or (lenience is not None and lenience.passes_iri(value)):
+        return Term(f"<{value}>")
+    if bad := NOT_IN_IRIREF.search(value):
+        raise TermError(f"IRI <{value}> holds {bad.group()!r}, which no IRI may", hint="percent-encode the character")
+    if not SCHEME.match(value):
         raise TermError(f"IRI <{value}> is relative", hint="give a base IRI, or write the IRI in full")
-    return Term(f"<{value}>")
+    raise TermError(
+        f"<{value}> is no IRI: {fault}",
+        hint="percent-encode what no IRI may hold (% itself as %25), or read leniently to pass such IRIs",
+    )
 
 
 def literal(
-    value: str, *, datatype: str | None = None, language: str | None = None, direction: str | None = None
+    value: str,
+    *,
+    datatype: str | None = None,
+    language: str | None = None,
+    direction: str | None = None,
+    lenience: Lenience | None = None,
 ) -> Term:
     """A literal as a term; `datatype` is an IRI without brackets.
 
+    Args:
+        value: its characters.
+        datatype, language, direction: what it has of these.
+        lenience: what passes and counts a malformed language tag or datatype IRI; None: they are refused.
+
     Raises:
-        TermError: a surrogate, a malformed language tag or direction, an illegal datatype IRI.
+        TermError: a surrogate, a malformed language tag or direction, an illegal datatype IRI, or a datatype that
+            needs a language tag.
 
     >>> literal("chat", language="FR")
     '"chat"@fr'
@@ -136,8 +162,13 @@ def literal(
         raise TermError(f"literal {value!r} holds a surrogate, which is not a character")
     text = f'"{escape(value)}"'
     if language:
-        if not _LANGUAGE.fullmatch(language):
-            raise TermError(f"{language!r} is not a language tag", hint='write it as in "chat"@fr')
+        if not is_language(language) and not (lenience is not None and lenience.passes_language(language)):
+            raise TermError(
+                f"{language!r} is not a language tag",
+                hint="correct the tag, or read leniently to pass such tags"
+                if LANGTAG.fullmatch(language)
+                else 'write it as in "chat"@fr',
+            )
         if direction and direction not in ("ltr", "rtl"):
             raise TermError(f"base direction {direction!r} is neither ltr nor rtl")
         return Term(f"{text}@{language.lower()}--{direction}" if direction else f"{text}@{language.lower()}")
@@ -145,7 +176,12 @@ def literal(
         raise TermError(f"literal {value!r} has a base direction but no language tag")
     if datatype is None or datatype == XSD + "string":
         return Term(text)
-    return Term(f"{text}^^{_datatype(datatype)}")
+    if datatype in _TAGGED:
+        raise TermError(f"literal {value!r} is of the datatype <{datatype}>, and has no language tag")
+    return Term(f"{text}^^{_datatype(datatype) if lenience is None else iri(datatype, lenience=lenience)}")
+
+
+_TAGGED: Final = (f"{RDF}langString", f"{RDF}dirLangString")
 
 
 @lru_cache(maxsize=1024)
@@ -172,13 +208,34 @@ def blank(label: str, scope: str = "") -> Term:
     return Term(f"_:{scope.upper()}{label.encode('utf-8', 'surrogatepass').hex()}")
 
 
-def triple(subject: Term, predicate: Term, object: Term) -> Term:
+FORBIDDEN: Final[Mapping[str, tuple[str, ...]]] = {
+    "subject": ('"', "<<("),
+    "predicate": ('"', "<<(", "_:"),
+    "object": (),
+    "graph": ('"', "<<("),
+}
+"""How a term may not begin in each position of a triple, a triple term (the first three) or a quad."""
+
+
+def triple(subject: Term, predicate: Term, object: Term, *, generalized: bool = False) -> Term:
     """A triple term of three terms (RDF 1.2 Concepts, section 3.1).
+
+    Args:
+        subject, predicate, object: the terms.
+        generalized: whether a term may stand where RDF has no place for it.
+
+    Raises:
+        TermError: a term where RDF has no place for it.
 
     >>> triple(iri("urn:s"), iri("urn:p"), literal("o"))
     '<<( <urn:s> <urn:p> "o" )>>'
     """
-    return Term(f"<<( {subject} {predicate} {object} )>>")
+    term = Term(f"<<( {subject} {predicate} {object} )>>")
+    if not generalized:
+        for part, position in ((subject, "subject"), (predicate, "predicate")):
+            if part.startswith(FORBIDDEN[position]):
+                raise TermError(f"{part} cannot be the {position} of a triple term: {term}")
+    return term
 
 
 # --- reading terms --------------------------------------------------------------------------------------------------
@@ -245,11 +302,11 @@ def boolean(lexical: str) -> Term:
     return Term(f'"{lexical.lower()}"^^<{XSD}boolean>')
 
 
-def parse_term(text: str, scope: str = "") -> Term:
+def parse_term(text: str, scope: str = "", lenience: Lenience | None = None) -> Term:
     """Reads one term as N-Triples, SPARQL TSV results or a command line write it, and normalises it.
 
     Abbreviated numbers and booleans are expanded, needless escapes decoded, language tags lower-cased, `xsd:string`
-    omitted; blank node labels get `scope` in front (see `blank`).
+    omitted; blank node labels get `scope` in front (see `blank`), and `lenience` passes what is malformed (see `iri`).
 
     Raises:
         TermError: anything that is not exactly one term.
@@ -261,23 +318,23 @@ def parse_term(text: str, scope: str = "") -> Term:
     >>> parse_term('<<( <urn:s> <urn:p> _:b )>>', scope="d")
     '<<( <urn:s> <urn:p> _:db )>>'
     """
-    term, end = _read_term(text, 0, scope)
+    term, end = _read_term(text, 0, scope, lenience)
     if text[end:].strip():
-        raise TermError(f"unexpected {text[end:].strip()!r} after the term {text[:end]!r}", hint=_TERM_HINT)
+        raise TermError(f"unexpected {text[end:].strip()!r} after the term {text[:end]!r}", hint=TERM_HINT)
     return term
 
 
-_TERM_HINT = 'write an IRI as <http://…>, a string as "…", a number as 42'
+TERM_HINT: Final = 'write an IRI as <http://…>, a string as "…", a number as 42'
 
 
-def _read_term(text: str, start: int, scope: str) -> tuple[Term, int]:
+def _read_term(text: str, start: int, scope: str, lenience: Lenience | None) -> tuple[Term, int]:
     match = _TOKEN.match(text, start)
     if match is None:
-        raise TermError(f"{text[start:]!r} is not an RDF term", hint=_TERM_HINT)
+        raise TermError(f"{text[start:]!r} is not an RDF term", hint=TERM_HINT)
     end = match.end()
     kind = match.lastgroup
     if match["iri"] is not None:
-        return iri(unescape(match["iri"])), end
+        return iri(unescape(match["iri"]), lenience=lenience), end
     if match["double"] is not None or match["single"] is not None:
         value = unescape(match["double"] if match["double"] is not None else match["single"])
         datatype = match["datatype"]
@@ -286,6 +343,7 @@ def _read_term(text: str, start: int, scope: str) -> tuple[Term, int]:
             datatype=None if datatype is None else unescape(datatype),
             language=match["language"],
             direction=match["direction"],
+            lenience=lenience,
         ), end
     if kind == "blank":
         return blank(match["blank"], scope), end
@@ -296,7 +354,7 @@ def _read_term(text: str, start: int, scope: str) -> tuple[Term, int]:
     if kind == "open":
         parts = []
         for _ in range(3):
-            part, end = _read_term(text, end, scope)
+            part, end = _read_term(text, end, scope, lenience)
             parts.append(part)
         close = _TOKEN.match(text, end)
         if close is None or close.lastgroup != "close":
@@ -359,7 +417,7 @@ def map_blanks(term: Term, change: Callable[[Term], Term]) -> Term:
         return change(term)
     if is_triple(term):
         subject, predicate, object = triple_parts(term)
-        return triple(map_blanks(subject, change), predicate, map_blanks(object, change))
+        return triple(map_blanks(subject, change), predicate, map_blanks(object, change), generalized=True)
     return term
 
 
@@ -377,87 +435,3 @@ def literal_parts(term: Term) -> tuple[str, str | None, str | None, str | None]:
         raise TermError(f"{term!r} is not a literal")
     value, language, direction, datatype = match.groups()
     return unescape(value), datatype, language, direction
-
-
-# --- other libraries' terms -----------------------------------------------------------------------------------------
-
-
-def from_pyoxigraph(term: OxTerm, scope: str = "") -> Term:
-    """A pyoxigraph term, whose `str()` is canonical N-Triples already.
-
-    >>> from_pyoxigraph(ox.Literal(1))
-    '"1"^^<http://www.w3.org/2001/XMLSchema#integer>'
-    """
-    if isinstance(term, ox.BlankNode):
-        return blank(term.value, scope)
-    if isinstance(term, ox.Triple):
-        subject, predicate, object = (from_pyoxigraph(part, scope) for part in term)
-        return triple(subject, predicate, object)
-    return Term(str(term))
-
-
-def to_pyoxigraph(term: Term) -> OxTerm:
-    """The term as a pyoxigraph object.
-
-    >>> to_pyoxigraph(iri("urn:x"))
-    <NamedNode value=urn:x>
-    """
-    if is_blank(term):
-        return ox.BlankNode(term[2:])
-    if is_literal(term):
-        value, datatype, language, direction = literal_parts(term)
-        if language:
-            return ox.Literal(value, language=language, direction=ox.BaseDirection(direction) if direction else None)
-        return ox.Literal(value, datatype=ox.NamedNode(datatype) if datatype else None)
-    if is_triple(term):
-        subject, predicate, object = (to_pyoxigraph(part) for part in triple_parts(term))
-        # pyoxigraph checks the kinds of the parts itself
-        return ox.Triple(subject, predicate, object)  # type: ignore[arg-type]
-    return ox.NamedNode(term[1:-1])
-
-
-def from_rdflib(term: Any, scope: str = "") -> Term:
-    """An rdflib term.
-
-    Raises:
-        TermError: what RDF has no term for, such as an rdflib variable or a quoted graph.
-
-    >>> import rdflib
-    >>> from_rdflib(rdflib.Literal("chat", lang="fr"))
-    '"chat"@fr'
-    """
-    import rdflib
-
-    if isinstance(term, rdflib.URIRef):
-        return iri(str(term), encode=True)
-    if isinstance(term, rdflib.Literal):
-        return literal(str(term), datatype=str(term.datatype) if term.datatype else None, language=term.language)
-    if isinstance(term, rdflib.BNode):
-        return blank(str(term), scope)
-    raise TermError(f"rdflib's {type(term).__name__} {term!r} is not an RDF term")
-
-
-def to_rdflib(term: Term) -> Any:
-    """The term as an rdflib object (`rdflib.term.Identifier`).
-
-    Raises:
-        TermError: a triple term or a base direction, which rdflib cannot hold.
-
-    >>> to_rdflib(number("7"))
-    rdflib.term.Literal('7', datatype=rdflib.term.URIRef('http://www.w3.org/2001/XMLSchema#integer'))
-    """
-    import rdflib
-
-    if is_blank(term):
-        return rdflib.BNode(term[2:])
-    if is_literal(term):
-        value, datatype, language, direction = literal_parts(term)
-        if direction:
-            raise TermError(f"rdflib has no literals with a base direction: {term}", hint="use to_pyoxigraph()")
-        # normalize=False: rdflib would rewrite "01" to "1"
-        return rdflib.Literal(
-            value, lang=language, datatype=rdflib.URIRef(datatype) if datatype else None, normalize=False
-        )
-    if is_triple(term):
-        raise TermError(f"rdflib has no triple terms: {term}", hint="use to_pyoxigraph()")
-    return rdflib.URIRef(term[1:-1])

@@ -1,0 +1,177 @@
+"""Well-formed IRIs and language tags: what RDF takes for one, and what is passed although it is none.
+
+An IRI is absolute and of RFC 3987, section 2.2 (RDF 1.2 Concepts, section 3.2); a language tag is of RFC 5646, section
+2.1 (RDF 1.2 Concepts, section 3.4). pyoxigraph holds both to the letter: what it takes is the rule here, so that every
+reader built on it takes what is written. See docs/decisions/028-what-is-an-iri.md. No terms are made here.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from functools import lru_cache
+from typing import Final
+
+import pyoxigraph as ox
+
+_LOGGER: Final = logging.getLogger(__name__)
+
+# --- IRIs -----------------------------------------------------------------------------------------------------------
+
+ASCII_CHARS: Final = r"A-Za-z0-9\-._~!$&'()*+,;=:@/"
+"""The characters of ASCII that may stand anywhere in the path of an IRI, to stand in a character class."""
+# the characters of RFC 3987 beyond ASCII that stand anywhere in an IRI; of the planes, the first two
+_CHARS: Final = ASCII_CHARS + r"\u00a0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U00010000-\U0001fffd"
+
+
+def _pattern(chars: str, end: str) -> str:
+    path = rf"[{chars}]*+(?:%[0-9A-Fa-f]{{2}}[{chars}]*+)*+"
+    query = path.replace(chars, f"{chars}?")
+    authority = rf"//[A-Za-z0-9\-._~]*+(?::[0-9]*+)?+(?=[/?#]|{end})"
+    return rf"[A-Za-z][A-Za-z0-9+.\-]*+:(?:{authority}|(?!//)){path}(?:\?{query})?+(?:\#{query})?+"
+
+
+USUAL_IRI: Final = _pattern(_CHARS, "[>\n]|\\Z")
+"""A pattern of nearly all IRIs, in `<…>` or alone on a line: it takes less than `is_iri` and nothing else."""
+USUAL_ASCII_IRI: Final = _pattern(ASCII_CHARS, "[>\n]|\\Z")
+"""The same of ASCII only, which bytes can be held against."""
+
+NOT_IN_IRIREF: Final = re.compile(r'[\x00-\x20<>"{}|^`\\\ud800-\udfff]')
+"""What cannot stand between `<` and `>` in N-Triples, Turtle and SPARQL (IRIREF), nor in UTF-8."""
+SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
+# what Legacy extended IRIs (https://www.w3.org/TR/leiri/, section 3) have beyond IRIs, a surrogate aside; a private
+# character may stay in a query, where an IRI may have it
+_LEGACY: Final = re.compile(
+    r'[\x00-\x20<>"{}|^`\\\x7f-\x9f\ufdd0-\ufdef\ufff0-\uffff\U000e0000-\U000e0fff]'
+    + "".join(f"|[\\U{plane:04x}fffe\\U{plane:04x}ffff]" for plane in range(1, 17))
+    + r"|[\ue000-\uf8ff\U000f0000-\U0010fffd]"
+)
+
+
+def is_iri(value: str) -> bool:
+    """Whether a text is an absolute IRI.
+
+    >>> is_iri("http://example.org/é"), is_iri("http://example.org/100%"), is_iri("a")
+    (True, False, False)
+    """
+    return fault_of_iri(value) is None
+
+
+def fault_of_iri(value: str) -> str | None:
+    """What keeps a text from being an absolute IRI; None: it is one.
+
+    >>> fault_of_iri("http://example.org/100%")
+    "Invalid IRI percent encoding '%'"
+    """
+    try:
+        ox.NamedNode(value)
+    except ValueError as error:  # of surrogates, too, which are no Unicode
+        return str(error)
+    return None
+
+
+def percent_encoded(value: str) -> str:
+    """A legacy extended IRI as an IRI: each character that only the former has becomes its UTF-8, percent-encoded.
+
+    What is no such IRI either, as with a lone `%`, stays what it is.
+
+    >>> percent_encoded("http://example.org/a b%")
+    'http://example.org/a%20b%'
+    """
+    value, hash, fragment = value.partition("#")
+    path, mark, query = value.partition("?")
+    return "".join((_encode(path), mark, _encode(query, private=True), hash, _encode(fragment)))
+
+
+def _encode(part: str, *, private: bool = False) -> str:
+    def one(match: re.Match[str]) -> str:
+        char = match.group()
+        if private and is_iri(f"urn:?{char}"):
+            return char
+        return "".join(f"%{byte:02X}" for byte in char.encode())
+
+    return _LEGACY.sub(one, part)
+
+
+# --- language tags --------------------------------------------------------------------------------------------------
+
+LANGTAG: Final = re.compile(r"[A-Za-z]+(?:-[A-Za-z0-9]+)*")
+"""What can stand behind the `@` of a literal in N-Triples, Turtle and SPARQL (LANGTAG)."""
+USUAL_LANGUAGE: Final = "[a-z]{2,3}(?:-[a-z]{4})?(?:-(?:[a-z]{2}|[0-9]{3}))?"
+"""A pattern of nearly all language tags in canonical form: it takes less than `is_language` and nothing else."""
+
+
+@lru_cache(maxsize=1024)
+def is_language(tag: str) -> bool:
+    """Whether a text is a language tag, of any case.
+
+    >>> is_language("zh-Hant-TW"), is_language("a"), is_language("zh-classical")
+    (True, False, False)
+    """
+    try:
+        ox.Literal("", language=tag)
+    except ValueError:
+        return False
+    return True
+
+
+# --- what is passed although it is malformed ------------------------------------------------------------------------
+
+
+class Lenience:
+    """Passes malformed IRIs and language tags of one log or one source as they are, and counts them.
+
+    Only what the syntax of N-Triples can hold is passed, and no relative IRI, which would be another one wherever it
+    is read next. Each occurrence counts.
+
+    Attributes:
+        iris: how many IRIs were passed.
+        languages: how many language tags were.
+        first: the first of either, as N-Triples writes it.
+
+    >>> lenience = Lenience()
+    >>> lenience.passes_iri("http://example.org/100%"), lenience.passes_language("zh-classical")
+    (True, True)
+    >>> lenience.passes_iri("a"), lenience.passes_iri("http://example.org/a b")
+    (False, False)
+    >>> print(lenience)
+    passed as found: 1 malformed IRI and 1 malformed language tag; the first is <http://example.org/100%>
+    """
+
+    def __init__(self) -> None:
+        self.iris = self.languages = 0
+        self.first = ""
+
+    def __str__(self) -> str:
+        counts = [
+            f"{count} malformed {what}{'' if count == 1 else 's'}"
+            for count, what in ((self.iris, "IRI"), (self.languages, "language tag"))
+            if count
+        ]
+        return f"passed as found: {' and '.join(counts)}; the first is {self.first}" if counts else "passed nothing"
+
+    @property
+    def passed(self) -> int:
+        """How many IRIs and language tags were passed."""
+        return self.iris + self.languages
+
+    def passes_iri(self, value: str) -> bool:
+        """Whether a malformed IRI can be passed; it counts then."""
+        if NOT_IN_IRIREF.search(value) or not SCHEME.match(value):
+            return False
+        self.iris += 1
+        self.first = self.first or f"<{value}>"
+        return True
+
+    def passes_language(self, tag: str) -> bool:
+        """Whether a malformed language tag can be passed; it counts then."""
+        if not LANGTAG.fullmatch(tag):
+            return False
+        self.languages += 1
+        self.first = self.first or f"@{tag}"
+        return True
+
+    def report(self, name: str = "") -> None:
+        """Logs a warning that says how many were passed, if any were, of what has this name."""
+        if self.passed:
+            _LOGGER.warning("%s%s", f"{name}: " if name else "", self)
