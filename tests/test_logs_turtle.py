@@ -224,13 +224,18 @@ def test_basic_carries_directions() -> None:
     assert '"x"@ar--rtl' in log([DIRECTION], syntax=find_syntax("1.2-basic-messages"))
 
 
-def test_prefixes_that_cannot_be_written() -> None:
-    with pytest.raises(UsageError, match="'ex:' is not a prefix"):
-        TurtleEncoder(TURTLE, RDFM, {"ex:": "http://example.org/"})
-    assert log([ONE], prefixes={"rel": "#", "ex": "http://example.org/"}).splitlines()[1:3] == [
-        "PREFIX ex: <http://example.org/>",
-        "",
-    ]
+@pytest.mark.parametrize("prefix", ["ex.", "_x", "1a", "a b", "ex:", ".", "-", "é\u0301.", "a\\b"])
+def test_prefixes_that_cannot_be_declared_are_left_out(prefix: str) -> None:
+    """Issue 13, 11: a prefix that Turtle has no syntax for stops no conversion."""
+    text = log([ONE], prefixes={prefix: "http://example.org/", "ex": "http://example.org/"})
+    assert text.splitlines()[1:3] == ["PREFIX ex: <http://example.org/>", ""]
+    assert len(list(ox.parse(text, format=ox.RdfFormat.TURTLE))) == len(ONE)
+
+
+@pytest.mark.parametrize("namespace", ["#", "", "http://example.org/%", "http://example.org/a b"])
+def test_namespaces_that_are_no_iris_are_left_out(namespace: str) -> None:
+    text = log([ONE], prefixes={"rel": namespace, "ex": "http://example.org/"})
+    assert text.splitlines()[1:3] == ["PREFIX ex: <http://example.org/>", ""]
 
 
 # pyling-n3 takes a log of no messages for one message, and does not read a nested triple term with `)>>` in a literal

@@ -11,7 +11,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from construct_messages.errors import TermError, UsageError
 from construct_messages.formats import Format, Syntax
 from construct_messages.logs.by_message import ByMessage
 from construct_messages.logs.carry import Carrier
@@ -19,7 +18,7 @@ from construct_messages.logs.turtle_template import TurtleTemplate, is_laid_out
 from construct_messages.message import Message
 from construct_messages.solutions import Solutions
 from construct_messages.template import Template
-from construct_messages.terms import PN_BASE, PN_CHARS, RDF, XSD, Term, iri, is_blank, is_triple, triple_parts
+from construct_messages.terms import PN_BASE, PN_CHARS, RDF, XSD, Term, is_blank, is_iri, is_triple, triple_parts
 
 _PREFIX: Final = re.compile(f"(?:[{PN_BASE}](?:[{PN_CHARS}.]*[{PN_CHARS}])?)?")
 # PN_LOCAL without backslash escapes, and the empty name; an IRI that needs an escape is written in full
@@ -49,11 +48,8 @@ class TurtleEncoder:
     Args:
         format: Turtle or TriG.
         syntax: how messages are delimited, and which RDF version the log keeps to.
-        prefixes: namespace IRIs by prefix, in the order to write them; one that is no absolute IRI shortens no term
-            and is left out.
-
-    Raises:
-        UsageError: a prefix that Turtle cannot write.
+        prefixes: namespace IRIs by prefix, in the order to write them; what Turtle cannot declare is left out: a
+            prefix such as `1a`, or a namespace that is no absolute IRI.
 
     >>> from construct_messages.formats import find_format, find_syntax
     >>> from construct_messages.message import Quad
@@ -73,10 +69,9 @@ class TurtleEncoder:
     def __init__(self, format: Format, syntax: Syntax, prefixes: Mapping[str, str] | None = None) -> None:
         self._carrier = Carrier(format, syntax)
         self.format, self.syntax = format, syntax
-        namespaces = {prefix: value for prefix, value in (prefixes or {}).items() if _is_absolute(value)}
-        for prefix in namespaces:
-            if not _PREFIX.fullmatch(prefix):
-                raise UsageError(f"{prefix!r} is not a prefix", hint="write it without its colon, as in ex")
+        namespaces = {
+            prefix: value for prefix, value in (prefixes or {}).items() if _PREFIX.fullmatch(prefix) and is_iri(value)
+        }
         head = "".join(f"PREFIX {prefix}: <{value}>\n" for prefix, value in namespaces.items())
         self._head = f"{head}\n" if head else ""
         self._texts = _Texts(namespaces)
@@ -225,11 +220,3 @@ class _Verbs(dict[Term, str]):
             self.clear()
         self[term] = text
         return text
-
-
-def _is_absolute(value: str) -> bool:
-    try:
-        iri(value)
-    except TermError:
-        return False
-    return True

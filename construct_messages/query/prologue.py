@@ -16,7 +16,7 @@ import pyoxigraph as ox
 
 from construct_messages.errors import QueryError, TermError, UsageError
 from construct_messages.query.tokens import Token, decoded, error, tokenize
-from construct_messages.terms import Term, iri, unescape
+from construct_messages.terms import Term, iri, is_iri, unescape
 
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 _LOCAL_ESCAPE: Final = re.compile(r"\\(.)")
@@ -171,10 +171,24 @@ def given_prefixes(prefixes: Mapping[str, str] | None) -> dict[str, str]:
     {'ex': 'http://example.org/'}
     """
     for prefix, namespace in (prefixes or {}).items():
-        if ":" in prefix or "\\" in prefix or tokenize(f"{prefix}:") != [Token("pname", f"{prefix}:", 0)]:
+        if not _is_prefix(prefix):
             raise UsageError(f"{prefix!r} is not a prefix", hint="give it without colon, as in ex")
         _absolute(namespace, f"prefix {prefix}:")
     return dict(prefixes or {})
+
+
+def usable_prefixes(prefixes: Mapping[str, str] | None) -> dict[str, str]:
+    """Those of an engine's prefixes that a query can use: an rdflib graph may bind what SPARQL cannot write.
+
+    >>> usable_prefixes({"ex": "http://example.org/", "1.": "http://example.org/", "rel": "#"})
+    {'ex': 'http://example.org/'}
+    """
+    given = (prefixes or {}).items()
+    return {prefix: namespace for prefix, namespace in given if _is_prefix(prefix) and is_iri(namespace)}
+
+
+def _is_prefix(text: str) -> bool:
+    return ":" not in text and "\\" not in text and tokenize(f"{text}:") == [Token("pname", f"{text}:", 0)]
 
 
 def given_base(base: str | None) -> str | None:

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Final
 
 from construct_messages.errors import NotConstruct, Position, QueryError, UsageError
-from construct_messages.query.prologue import Prologue, given_base, given_prefixes, insert
+from construct_messages.query.prologue import Prologue, given_base, given_prefixes, usable_prefixes, insert
 from construct_messages.query.select import Select
 from construct_messages.query.tokens import Token, check_braces, closing, decoded, error, outer, tokenize
 from construct_messages.query.triples import read_triples
@@ -116,7 +116,7 @@ class ConstructQuery:
         if form != "CONSTRUCT":
             raise NotConstruct(form, position=Position.at(text, tokens[head].start))
         check_braces(text, tokens)
-        own, server = given_prefixes(prefixes), given_prefixes(predefined)
+        own, server = given_prefixes(prefixes), usable_prefixes(predefined)
         base = given_base(base)
         prologue = Prologue.read(text, tokens[:head], base=base, prefixes=server | own)
         parts = _Parts.of(text, tokens, head)
