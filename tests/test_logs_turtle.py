@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pyling import iter_rdf_message_documents
 from rdflib.compare import to_isomorphic
 
-from construct_messages.errors import CannotCarry, UsageError
+from construct_messages.errors import CannotCarry
 from construct_messages.formats import FORMATS, RDFM, SYNTAXES, Format, Syntax, find_syntax
 from construct_messages.logs import turtle
 from construct_messages.logs.turtle import TurtleEncoder

@@ -12,7 +12,8 @@ import pytest
 import rdflib
 from rdflib.plugins.stores.memory import Memory
 
-from construct_messages.errors import QueryError, SourceError, SourceTimeout, UsageError
+from construct_messages.construct import construct_messages
+from construct_messages.errors import QueryError, SourceError, SourceTimeout, TermError, UsageError
 from construct_messages.sources import Request
 from construct_messages.sources.rdflib import RdflibSource
 from construct_messages.terms import XSD
@@ -180,3 +181,25 @@ def test_without_a_time_limit_the_store_is_asked_in_the_caller_s_thread() -> Non
     assert collect(graph, request("s", "{ ?s ?p ?o }")) == [(f"<{EX.a}>",)]
     with pytest.raises(SourceError, match="evaluation failed"):
         collect(graph, request("s", "{ ?s ?p ?o }"), asynchronous=True)
+
+
+def test_prefixes_that_no_query_can_use() -> None:
+    """Issue 13, 11: they stop no query, as RDF/XML and JSON-LD files bind them to a graph."""
+    graph = rdflib.Graph()
+    for prefix, namespace in (("1a.", EX), ("_x", EX), ("rel", "#"), ("ex", EX)):
+        graph.bind(prefix, namespace)
+    graph.add((EX.a, EX.p, EX.o))
+    (message,) = construct_messages("CONSTRUCT { ?s ex:q ?o } WHERE { ?s ex:p ?o }", graph)
+    assert len(message) == 1
+
+
+MALFORMED = ("http://e/100%", "http://e/[", "", "a", "http://e/##")
+
+
+@pytest.mark.parametrize("value", MALFORMED)
+def test_malformed_iris(value: str) -> None:
+    """Issue 13, 9: rdflib takes any text for an IRI; no term is made of what is none."""
+    graph = rdflib.Graph()
+    graph.add((EX.a, EX.p, rdflib.URIRef(value)))
+    with pytest.raises(TermError, match="is no IRI|is relative"):
+        collect(graph, request("o", "{ ?s ?p ?o }"))

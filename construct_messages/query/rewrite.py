@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Final
 
 from construct_messages.errors import NotConstruct, Position, QueryError, UsageError
-from construct_messages.query.prologue import Prologue, given_base, given_prefixes, usable_prefixes, insert
+from construct_messages.query.prologue import Prologue, given_base, given_prefixes, insert, usable_prefixes
 from construct_messages.query.select import Select
 from construct_messages.query.tokens import Token, check_braces, closing, decoded, error, outer, tokenize
 from construct_messages.query.triples import read_triples
