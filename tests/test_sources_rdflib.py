@@ -201,5 +201,5 @@ def test_malformed_iris(value: str) -> None:
     """Issue 13, 9: rdflib takes any text for an IRI; no term is made of what is none."""
     graph = rdflib.Graph()
     graph.add((EX.a, EX.p, rdflib.URIRef(value)))
-    with pytest.raises(TermError, match="is no IRI|is relative"):
+    with pytest.raises(TermError, match=r"is no IRI|is relative"):
         collect(graph, request("o", "{ ?s ?p ?o }"))
