@@ -51,8 +51,8 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         idle_seconds: how long a client may take none of the bytes that wait for it, or may take to send a body.
     """
 
-    request_bytes: Count = 4 << 20
-    query_characters: Count = 1_000_000
+    request_bytes: Count = 2 << 20
+    query_characters: Count = 500_000
     seconds: Seconds | None = 300.0
     solutions: Count | None = None
     messages: Count | None = None
