@@ -11,6 +11,8 @@ import asyncio
 import sys
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import aclosing, closing
+from datetime import date, time, timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 import pyoxigraph as ox
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from construct_messages.sources.open import SourceLike
 
 
+_PLAIN: Final = (int, Decimal, date, time, timedelta)  # a datetime is a date
 _AT_ONCE: Final = 128
 """How many solutions are encoded before others of the event loop have their turn; about 50 ms in the slowest format."""
 
@@ -78,8 +81,8 @@ def construct_messages(
         skip_empty: leave out messages without quads.
         skolemize: the IRI that blank nodes of the data become IRIs under, such as
             `https://example.org/.well-known/genid/`.
-        bindings: initial bindings, joined as a VALUES block at the head of WHERE: variable to term (N-Triples text,
-            or a term of pyoxigraph or rdflib).
+        bindings: initial bindings, joined as a VALUES block in WHERE: variable to term (N-Triples text, a term of
+            pyoxigraph or rdflib, or a number, boolean, date, time or duration of Python).
         default_graph: `"union"` for all graphs, or IRIs to merge.
         named_graphs: IRIs.
         prefixes: used where the query uses but does not declare them.
@@ -150,22 +153,39 @@ def construct_messages(
 
 
 def as_term(value: object) -> Term:
-    """A term that a user gives: N-Triples text, or a term of pyoxigraph or rdflib.
+    """A term that a user gives: N-Triples text, a term of pyoxigraph or rdflib, or a plain value of Python.
+
+    Args:
+        value: `str` is always N-Triples: `"42"` is an integer, `'"42"'` a string. A number, a boolean, a date, a time
+            or a duration becomes a literal of its datatype.
 
     Raises:
         TermError: a text that is no term.
         UsageError: something else.
 
-    >>> as_term("42") == as_term(ox.Literal(42))
+    >>> as_term("42") == as_term(ox.Literal(42)) == as_term(42)
     True
+    >>> as_term(Decimal("0.5"))
+    '"0.5"^^<http://www.w3.org/2001/XMLSchema#decimal>'
     """
-    if (rdflib := sys.modules.get("rdflib")) and isinstance(value, rdflib.term.Identifier):
-        return from_rdflib(value)
     if isinstance(value, (ox.NamedNode, ox.BlankNode, ox.Literal, ox.Triple)):
         return from_pyoxigraph(value)
-    if isinstance(value, str):
+    if isinstance(value, str) and not _is_rdflib(value):
         return parse_term(value)
+    if isinstance(value, (bool, float)):
+        return from_pyoxigraph(ox.Literal(value))
+    if isinstance(value, _PLAIN) and not (isinstance(value, Decimal) and not value.is_finite()):
+        import rdflib  # which knows the lexical forms; slow to import
+
+        return from_rdflib(rdflib.Literal(value))
+    if _is_rdflib(value):
+        return from_rdflib(value)
     raise UsageError(f"{value!r} is no term", hint='write it as in N-Triples: "<http://…>", \'"text"@en\' or "42"')
+
+
+def _is_rdflib(value: object) -> bool:
+    rdflib = sys.modules.get("rdflib")
+    return rdflib is not None and isinstance(value, rdflib.term.Identifier)
 
 
 class MessageStream(Once):

@@ -15,7 +15,7 @@ from construct_messages.message import Message
 
 
 class Once(ABC):
-    """Messages, lazily, once: to iterate with `for` or `async for`.
+    """Messages, lazily, once: to iterate with `for` or `async for`. Whatever would read them again is an error.
 
     It lets go of what it reads from when it is exhausted, closed, left (as a context manager) or garbage; for the last,
     its generators must know nothing of it.
@@ -29,6 +29,7 @@ class Once(ABC):
         self._arunning: AsyncGenerator[Any] | None = None
         self._iterating: Iterator[Message] | None = None
         self._closed = False
+        self._over = False  # exhausted, or failed
 
     @abstractmethod
     def _messages(self) -> Generator[Message]:
@@ -40,18 +41,31 @@ class Once(ABC):
 
     def _begin(self) -> None:
         if self._closed or self._running is not None or self._arunning is not None:
-            raise UsageError("messages can be read once", hint=f"call {self._again} again")
+            raise self._refusal()
+
+    def _refusal(self) -> UsageError:
+        return UsageError("messages can be read once", hint=f"call {self._again} again")
 
     def __iter__(self) -> Iterator[Message]:
+        if self._over:
+            raise self._refusal()
+        if self._iterating is None or self._closed:
+            self._begin()  # for its error, where something else has begun
         return self
 
     def __next__(self) -> Message:
+        if self._over:
+            raise StopIteration  # as the protocol has it
         if self._closed:
-            raise StopIteration
+            raise self._refusal()
         if self._iterating is None:
             self._begin()
             self._iterating = self._running = self._messages()
-        return next(self._iterating)
+        try:
+            return next(self._iterating)
+        except BaseException:
+            self._over = True
+            raise
 
     def __aiter__(self) -> AsyncIterator[Message]:
         self._begin()

@@ -288,7 +288,8 @@ def test_messages_before_an_error_come_first(path: Path) -> None:
         next(reader)
     assert (caught.value.number, caught.value.position) == (1000, (2001, 1))
     assert caught.value.__notes__ == [f"in {path}"]
-    assert list(reader) == []
+    with pytest.raises(UsageError, match="read once"):
+        list(reader)
 
 
 @pytest.mark.parametrize("extension", [".gz", ".bz2", ".xz", ".zst"])
@@ -342,7 +343,6 @@ def test_once() -> None:
     reader = read_log(LOG)
     assert iter(reader) is reader
     list(reader)
-    assert list(reader) == []
     with pytest.raises(UsageError, match="read once"):
         aiter(reader)
 
@@ -369,7 +369,6 @@ def test_the_file_is_let_go(how: str, path: Path) -> None:
         assert str(path) in open_files()
     if how == "closed":
         reader.close()
-        assert list(reader) == []
     elif how == "left":
         with reader:
             pass
