@@ -24,6 +24,7 @@ from construct_messages.errors import (
     UsageError,
     ValueOutOfRange,
 )
+from construct_messages.logs.jelly.options import JellyOptions, LogicalType, PhysicalType
 from construct_messages.message import Message, Quad
 from construct_messages.query.rewrite import ConstructQuery, query_form
 from construct_messages.reading import LogReader, read_log
@@ -40,12 +41,15 @@ __all__ = [
     "ConstructQuery",
     "GroupError",
     "IncompleteResult",
+    "JellyOptions",
     "LimitExceeded",
     "LogError",
     "LogReader",
+    "LogicalType",
     "Message",
     "MessageStream",
     "NotConstruct",
+    "PhysicalType",
     "Quad",
     "QuadsError",
     "QueryError",

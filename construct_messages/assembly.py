@@ -10,6 +10,7 @@ from construct_messages.errors import LimitExceeded
 from construct_messages.formats import Format, Syntax
 from construct_messages.grouping import ByAppearance, EachSolution, Group, Grouping, Sorted, digest
 from construct_messages.logs import TemplateEncoder, encoder_for
+from construct_messages.logs.jelly.options import JellyOptions
 from construct_messages.logs.sizes import sizes
 from construct_messages.message import Message, Quad
 from construct_messages.solutions import Solutions
@@ -166,15 +167,28 @@ class Writing:
         template: the assembly's.
         format, syntax: what the log is written in.
         prefixes: those that it may use.
+        jelly: the options of a Jelly log.
     """
 
     def __init__(
-        self, assembly: Assembly, template: Template, format: Format, syntax: Syntax, prefixes: Mapping[str, str]
+        self,
+        assembly: Assembly,
+        template: Template,
+        format: Format,
+        syntax: Syntax,
+        prefixes: Mapping[str, str],
+        jelly: JellyOptions | None = None,
     ) -> None:
         self._assembly, self._format, self._syntax = assembly, format, syntax
         self._message_bytes = assembly.message_bytes
-        graphs = any(pattern.graph is not None for pattern in template.live)
-        self._encoder = encoder_for(format, syntax, prefixes, graphs=graphs)
+        self._encoder = encoder_for(
+            format,
+            syntax,
+            prefixes,
+            graphs=template.names_graphs,
+            triple_terms=template.has_triple_terms,
+            jelly=jelly,
+        )
         self._batches = self._encoder.for_template(template) if assembly.is_plain else None
         # held back until the source has answered: an error must not come after a byte where none was due
         self._start = self._encoder.start()

@@ -20,6 +20,7 @@ import pyoxigraph as ox
 from construct_messages.assembly import DISTINCT_LIMIT, GROUP_LIMIT, Assembly, Options, Writing
 from construct_messages.errors import UsageError
 from construct_messages.formats import NDJSON_LD, find_log
+from construct_messages.logs.jelly.options import JellyOptions
 from construct_messages.message import Message
 from construct_messages.once import Once
 from construct_messages.query.rewrite import ConstructQuery
@@ -231,7 +232,9 @@ class MessageStream(Once):
 
     # --- logs ---
 
-    def serialize(self, format: str = "nq", messages: str | None = None) -> Generator[bytes]:
+    def serialize(
+        self, format: str = "nq", messages: str | None = None, *, jelly: JellyOptions | None = None
+    ) -> Generator[bytes]:
         """The log, in chunks of bytes as they come; the fastest way, since no message needs to be an object.
 
         Args:
@@ -239,6 +242,7 @@ class MessageStream(Once):
                 `"rdfxml"`, `"jelly"`); a media type's parameters win over `messages`.
             messages: `"rdfm"` (the default), `"1.2-messages"`, `"1.2-basic-messages"` or `"1.1-messages"`; for the
                 first four formats, since the others delimit messages by themselves.
+            jelly: the options of a Jelly log.
 
         Raises:
             UsageError: an unknown format or syntax, or one that does not go with the other.
@@ -246,18 +250,27 @@ class MessageStream(Once):
             SourceError: as iterating; the log is then not whole.
         """
         self._begin()
-        chunks = _serialize(self._batches(), self._writing(format, messages))
+        chunks = _serialize(self._batches(), self._writing(format, messages, jelly))
         self._running = chunks
         return chunks
 
-    def aserialize(self, format: str = "nq", messages: str | None = None) -> AsyncGenerator[bytes]:
+    def aserialize(
+        self, format: str = "nq", messages: str | None = None, *, jelly: JellyOptions | None = None
+    ) -> AsyncGenerator[bytes]:
         """`serialize` for asyncio."""
         self._begin()
-        chunks = _aserialize(self._abatches(), self._writing(format, messages))
+        chunks = _aserialize(self._abatches(), self._writing(format, messages, jelly))
         self._arunning = chunks
         return chunks
 
-    def write(self, target: LogTarget, format: str | None = None, messages: str | None = None) -> int:
+    def write(
+        self,
+        target: LogTarget,
+        format: str | None = None,
+        messages: str | None = None,
+        *,
+        jelly: JellyOptions | None = None,
+    ) -> int:
         """Writes the log and returns the number of messages.
 
         Args:
@@ -265,7 +278,7 @@ class MessageStream(Once):
                 `.xz` and `.zst` are packed); or a binary file object, which stays open.
             format: see `serialize`; None: what the extension of the path says, which must be known, or that of the
                 file's name; N-Quads where it has none.
-            messages: see `serialize`.
+            messages, jelly: see `serialize`.
 
         Raises:
             UsageError: an unknown format, extension or syntax.
@@ -273,7 +286,7 @@ class MessageStream(Once):
             CannotCarry, SourceError: see `serialize`; there is no file then.
         """
         with log_file(target) as write:
-            for chunk in self.serialize(format_of_target(target, format), messages):
+            for chunk in self.serialize(format_of_target(target, format), messages, jelly=jelly):
                 write(chunk)
         return self.messages
 
@@ -283,11 +296,11 @@ class MessageStream(Once):
         if self._owns_source:
             self._source.close()
 
-    def _writing(self, format: str, messages: str | None) -> Writing:
+    def _writing(self, format: str, messages: str | None, jelly: JellyOptions | None) -> Writing:
         found, syntax = find_log(format, messages)
         # ordinary readers of NDJSON-LD take each line by itself: a context on a line of its own would be lost on them
         prefixes = {} if found == NDJSON_LD else self.query.prefixes
-        return Writing(self._assembly, self.query.template, found, syntax, prefixes)
+        return Writing(self._assembly, self.query.template, found, syntax, prefixes, jelly)
 
     def _batches(self) -> Generator[Solutions]:
         return _pull(self._source, self._request, self._assembly, self._owns_source)

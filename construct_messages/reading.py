@@ -25,6 +25,7 @@ from construct_messages.errors import ConstructMessagesError, IncompleteResult, 
 from construct_messages.formats import Format, Syntax, find_format, find_log, find_syntax, format_of_file
 from construct_messages.logs import MESSAGE_BYTES
 from construct_messages.logs.detecting import DetectingDecoder, Known
+from construct_messages.logs.jelly.options import JellyOptions, PhysicalType
 from construct_messages.message import Message
 from construct_messages.once import Once
 
@@ -168,8 +169,15 @@ class LogReader(Once):
         return self._decoder.archive
 
     @property
+    def jelly(self) -> JellyOptions | None:
+        """The options of a Jelly log, once they were read: its types, the sizes of its tables and more."""
+        return self._decoder.jelly
+
+    @property
     def names_graphs(self) -> bool:
-        """Whether messages may have named graphs, as far as the format is told."""
+        """Whether messages may have named graphs, as far as the format, and of a Jelly log its options, are told."""
+        if (jelly := self.jelly) is not None:
+            return jelly.physical_type is not PhysicalType.TRIPLES
         return self.archive or self.format is None or self.format.graphs
 
     @property

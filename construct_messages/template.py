@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 
 from construct_messages.message import Quad
 from construct_messages.terms import FORBIDDEN as FORBIDDEN
-from construct_messages.terms import Term, triple
+from construct_messages.terms import Term, is_triple, triple
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +158,19 @@ class Template:
     def has_blanks(self) -> bool:
         """Whether the template has blank nodes of its own."""
         return self._blanks > 0
+
+    @property
+    def names_graphs(self) -> bool:
+        """Whether a quad may have a named graph."""
+        return any(pattern.graph is not None for pattern in self.live)
+
+    @property
+    def has_triple_terms(self) -> bool:
+        """Whether the template itself has a triple term; what variables hold shows only in the solutions."""
+        return any(
+            isinstance(slot, Nested) or (isinstance(slot, Constant) and is_triple(slot.term))
+            for _, _, slot, _ in self.live
+        )
 
     def instantiate(self, solution: Sequence[Term], number: int) -> list[Quad]:
         """The quads of one solution, each once, in the order of the template.

@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from typing import IO, Any, Final, TypeAlias
 
 from construct_messages.errors import UsageError
-from construct_messages.formats import N_QUADS, Format, default_format, find_log, format_of_file
-from construct_messages.logs import Encoder, encoder_for
+from construct_messages.formats import JELLY, N_QUADS, Format, default_format, find_log, format_of_file
+from construct_messages.logs import Encoder, check_options, encoder_for
+from construct_messages.logs.jelly.options import JellyOptions
 from construct_messages.message import Message
 from construct_messages.output import atomic_file
 from construct_messages.reading import LogReader, is_archive_name
@@ -31,6 +32,7 @@ def write_log(
     messages: str | None = None,
     prefixes: Mapping[str, str] | None = None,
     graphs: bool | None = None,
+    jelly: JellyOptions | None = None,
 ) -> int:
     """Writes messages as a log and returns their number.
 
@@ -46,6 +48,8 @@ def write_log(
             up to its first message.
         graphs: whether messages may have named graphs, which Jelly says at the start; None: they may, unless `stream`
             is a log that is read, in a format without them.
+        jelly: the options of a Jelly log; what they leave open is chosen for any messages without triple terms, or,
+            where `stream` is a Jelly log that is read, as that log's options are.
 
     Raises:
         UsageError: an unknown format, extension or syntax.
@@ -64,7 +68,7 @@ def write_log(
     :s :p :o .
     MESSAGE
     """
-    log = _Log(stream, target, format, messages, prefixes, graphs)
+    log = _Log(stream, target, format, messages, prefixes, graphs, jelly)
     with log_file(target) as write:
         for message in stream:
             write(log.encode(message))
@@ -80,9 +84,10 @@ async def awrite_log(
     messages: str | None = None,
     prefixes: Mapping[str, str] | None = None,
     graphs: bool | None = None,
+    jelly: JellyOptions | None = None,
 ) -> int:
     """`write_log` for asyncio: also of an async iterable, and the file is written in a thread."""
-    log = _Log(stream, target, format, messages, prefixes, graphs)
+    log = _Log(stream, target, format, messages, prefixes, graphs, jelly)
     with log_file(target) as write:
         held, size = [], 0
         async for message in _each(stream):
@@ -118,6 +123,22 @@ def format_of_target(target: LogTarget, format: str | None = None, otherwise: Fo
     if is_archive_name(name):
         raise UsageError(f"{name}: archives are read, not written", hint="name it .nq.gz, .trig.zst or the like")
     return default_format(name, otherwise) if format is None else format
+
+
+def options_for(
+    reader: LogReader, format: Format, jelly: JellyOptions | None = None, *, graphs: bool
+) -> JellyOptions | None:
+    """The options that messages of a log are written with in a format: for Jelly, as far as given, else as the log has.
+
+    Args:
+        reader: of the log, whose first message was read.
+        format: None but Jelly has options.
+        jelly: those that are given.
+        graphs: whether messages may have named graphs.
+    """
+    if format != JELLY:
+        return jelly
+    return (jelly or JellyOptions()).for_writing(reader.jelly, graphs=graphs)
 
 
 @contextmanager
@@ -156,9 +177,11 @@ class _Log:
         messages: str | None,
         prefixes: Mapping[str, str] | None,
         graphs: bool | None,
+        jelly: JellyOptions | None,
     ) -> None:
         self._format, self._syntax = find_log(format_of_target(target, format), messages)
-        self._stream, self._prefixes, self._graphs = stream, prefixes, graphs
+        check_options(self._format, jelly)
+        self._stream, self._prefixes, self._graphs, self._jelly = stream, prefixes, graphs, jelly
         self._encoder: Encoder | None = None
         self.messages = 0
 
@@ -176,11 +199,12 @@ class _Log:
         return self._encoder.finish()
 
     def _start(self) -> Encoder:
-        prefixes, graphs = self._prefixes, self._graphs
+        prefixes, graphs, jelly = self._prefixes, self._graphs, self._jelly
         if isinstance(self._stream, LogReader):
             prefixes = dict(self._stream.prefixes) if prefixes is None else prefixes
             graphs = self._stream.names_graphs if graphs is None else graphs
-        self._encoder = encoder_for(self._format, self._syntax, prefixes, graphs=graphs is not False)
+            jelly = options_for(self._stream, self._format, jelly, graphs=graphs)
+        self._encoder = encoder_for(self._format, self._syntax, prefixes, graphs=graphs is not False, jelly=jelly)
         return self._encoder
 
 

@@ -45,12 +45,14 @@ class Reading:
 
 
 def write(messages: Iterable[Message], kind: Kind, prefixes: Mapping[str, str] | None = None) -> bytes:
-    """A whole log.
+    """A whole log. That it has triple terms is known beforehand, as Jelly demands.
 
     Raises:
         CannotCarry: see `Encoder.encode`.
     """
-    encoder = encoder_for(kind.format, kind.syntax, prefixes)
+    messages = list(messages)
+    triple_terms = any(is_triple(quad.object) for message in messages for quad in message)
+    encoder = encoder_for(kind.format, kind.syntax, prefixes, triple_terms=triple_terms)
     return b"".join((encoder.start(), *map(encoder.encode, messages), encoder.finish()))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from io import BytesIO
 from typing import Any
 
@@ -21,7 +22,7 @@ from pyjelly.serialize.streams import SerializerOptions
 from construct_messages.errors import CannotCarry, LimitExceeded, LogError, TermError, UsageError
 from construct_messages.logs.jelly.decoder import JellyDecoder
 from construct_messages.logs.jelly.encoder import JellyEncoder
-from construct_messages.logs.jelly.options import Logical, Physical, StreamOptions
+from construct_messages.logs.jelly.options import JellyOptions, LogicalType, PhysicalType
 from construct_messages.logs.jelly.wire import DEEPEST, delimited, fields, varint
 from construct_messages.message import Message, Quad
 from construct_messages.terms import (
@@ -41,9 +42,9 @@ from tests.strategies import messages
 S, P, Q, O, G = (iri(f"http://example.org/{name}") for name in "spqog")  # noqa: E741 - the usual letter for an object
 A, B = Term("_:a"), Term("_:b")
 INTEGER = f"{XSD}integer"
-TRIPLES = StreamOptions(Physical.TRIPLES, Logical.GRAPHS)
-QUADS = StreamOptions(Physical.QUADS, Logical.DATASETS)
-GRAPHS = StreamOptions(Physical.GRAPHS, Logical.DATASETS)
+TRIPLES = JellyOptions(PhysicalType.TRIPLES, LogicalType.GRAPHS, rdf_star=True, version=1)
+QUADS = JellyOptions(PhysicalType.QUADS, LogicalType.DATASETS, rdf_star=True, version=1)
+GRAPHS = JellyOptions(PhysicalType.GRAPHS, LogicalType.DATASETS, rdf_star=True, version=1)
 SIZES = pytest.mark.parametrize("size", [1, 7, 1 << 30], ids=["byte by byte", "in sevens", "whole"])
 
 
@@ -52,7 +53,7 @@ def message(*quads: tuple[Term | None, ...]) -> Message:
 
 
 def write(log: Sequence[Message], **options: Any) -> bytes:
-    encoder = JellyEncoder(**options)
+    encoder = JellyEncoder(**{"options": JellyOptions(rdf_star=True), **options})
     return b"".join([encoder.start(), *map(encoder.encode, log), encoder.finish()])
 
 
@@ -96,15 +97,15 @@ SOME = [
 
 
 @SIZES
-@pytest.mark.parametrize("options", [TRIPLES, QUADS, GRAPHS], ids=lambda options: options.physical.name)
+@pytest.mark.parametrize("options", [TRIPLES, QUADS, GRAPHS], ids=lambda options: options.physical_type.name)
 @pytest.mark.parametrize(("name", "log"), SOME, ids=[name for name, _ in SOME])
-def test_what_is_written_is_read_again(name: str, log: list[Message], options: StreamOptions, size: int) -> None:
+def test_what_is_written_is_read_again(name: str, log: list[Message], options: JellyOptions, size: int) -> None:
     assert list(read(write(log, options=options), size, scoped=False)) == log, name
 
 
 @SIZES
 @pytest.mark.parametrize("options", [QUADS, GRAPHS], ids=["quads", "graphs"])
-def test_named_graphs(options: StreamOptions, size: int) -> None:
+def test_named_graphs(options: JellyOptions, size: int) -> None:
     log = [message((S, P, O, G), (S, P, O, None), (S, P, O, A), (S, P, O, G), (S, Q, O, G)), message((S, P, O, G))]
     assert list(read(write(log, options=options), size, scoped=False)) == log
 
@@ -113,7 +114,13 @@ def test_named_graphs(options: StreamOptions, size: int) -> None:
 def test_the_very_bytes(size: int) -> None:
     """A log of three messages, spelled out: options, entries, terms in full, then what need not be said again."""
     log = [message((S, P, O), (S, P, literal("1", datatype=INTEGER))), Message(), message((S, P, O), (S, Q, O))]
-    options = StreamOptions(Physical.TRIPLES, Logical.GRAPHS, rdf_star=False, names=8, prefixes=4, datatypes=2)
+    options = JellyOptions(
+        PhysicalType.TRIPLES,
+        LogicalType.GRAPHS,
+        max_name_table_size=8,
+        max_prefix_table_size=4,
+        max_datatype_table_size=2,
+    )
     frames = [
         [
             *("0a0e0a0c", "1001", "4808", "5004", "5802", "7003", "7801"),
@@ -185,25 +192,25 @@ REFUSED = [
     ((S, P, literal("x", language="en", direction="ltr")), QUADS, "Jelly has no base directions"),
     ((S, P, triple(S, P, literal("x", language="en", direction="rtl"))), QUADS, "Jelly has no base directions"),
     ((S, P, O, G), TRIPLES, "a stream of triples has no named graphs"),
-    ((S, P, nested(1)), StreamOptions(Physical.TRIPLES, Logical.GRAPHS, rdf_star=False), "allow no triple terms"),
+    ((S, P, nested(1)), replace(TRIPLES, rdf_star=False), "allow no triple terms"),
     ((S, P, nested(DEEPEST + 1)), TRIPLES, "more than 97 in each other"),
     ((S, P, nested(5000)), TRIPLES, "more than 97 in each other"),
     (
         (S, P, literal("1", datatype=INTEGER)),
-        StreamOptions(Physical.TRIPLES, Logical.GRAPHS, datatypes=0),
+        replace(TRIPLES, max_datatype_table_size=0),
         "no datatypes",
     ),
-    ((S, P, WIDE), StreamOptions(Physical.TRIPLES, Logical.GRAPHS, names=8), "more names than the 8"),
+    ((S, P, WIDE), replace(TRIPLES, max_name_table_size=8), "more names than the 8"),
     ((literal("x"), P, O), QUADS, "no place for a literal"),
     ((S, A, O), QUADS, "no place for a blank node as predicate"),
     ((S, nested(1), O), QUADS, "no place for a triple term"),
     ((S, P, O, literal("x")), QUADS, "no place for a literal"),
-    ((S, P, O, nested(1)), StreamOptions(Physical.QUADS, Logical.DATASETS, generalized=True), "no place for a triple"),
+    ((S, P, O, nested(1)), replace(QUADS, generalized_statements=True), "no place for a triple"),
 ]
 
 
 @pytest.mark.parametrize(("quad", "options", "why"), REFUSED, ids=[f"{n}: {case[2]}" for n, case in enumerate(REFUSED)])
-def test_what_jelly_cannot_carry(quad: tuple[Term, ...], options: StreamOptions, why: str) -> None:
+def test_what_jelly_cannot_carry(quad: tuple[Term, ...], options: JellyOptions, why: str) -> None:
     encoder = JellyEncoder(options=options)
     good = [message((S, P, O)), message((S, Q, O), (O, Q, literal("y")))]
     log = encoder.encode(good[0])
@@ -215,7 +222,7 @@ def test_what_jelly_cannot_carry(quad: tuple[Term, ...], options: StreamOptions,
 
 
 def test_a_refused_first_message_leaves_the_options_to_the_next() -> None:
-    encoder = JellyEncoder(prefixes={"ex": "http://example.org/"})
+    encoder = JellyEncoder(JellyOptions(namespace_declarations=True), prefixes={"ex": "http://example.org/"})
     with pytest.raises(CannotCarry, match=r"^message 1: "):
         encoder.encode(message((S, P, literal("x", language="en", direction="ltr"))))
     assert list(read(encoder.encode(message((S, P, O))))) == [message((S, P, O))]
@@ -230,21 +237,22 @@ def test_the_deepest_there_is_is_read_by_both() -> None:
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"names": 7}, "a name table of 7"),
-        ({"names": 4097}, "a table of 4097 names"),
-        ({"prefixes": 4097}, "a table of 4097 prefixes"),
-        ({"datatypes": 1 << 32}, "datatypes, where at most 4096"),
+        ({"max_name_table_size": 7}, "max_name_table_size=7, where Jelly has 8 and more"),
+        ({"max_name_table_size": 4097}, "max_name_table_size=4097, where a table has 0 to 4096"),
+        ({"max_prefix_table_size": 4097}, "max_prefix_table_size=4097"),
+        ({"max_prefix_table_size": -1}, "max_prefix_table_size=-1"),
+        ({"max_datatype_table_size": 1 << 32}, "max_datatype_table_size=4294967296"),
         ({"version": 0}, "version 0"),
         ({"version": 3}, "version 3"),
-        ({"logical": Logical.GRAPHS}, "a stream of GRAPHS cannot consist of QUADS"),
-        ({"logical": Logical.SUBJECT_GRAPHS}, "a stream of SUBJECT_GRAPHS cannot consist of QUADS"),
-        ({"physical": Physical.TRIPLES}, "a stream of DATASETS cannot consist of TRIPLES"),
+        ({"logical_type": LogicalType.GRAPHS}, "logical type GRAPHS cannot have the physical type QUADS"),
+        ({"logical_type": LogicalType.SUBJECT_GRAPHS}, "type SUBJECT_GRAPHS cannot have the physical type QUADS"),
+        ({"physical_type": PhysicalType.TRIPLES}, "type DATASETS cannot have the physical type TRIPLES"),
     ],
     ids=str,
 )
 def test_options_that_cannot_be(options: dict[str, Any], why: str) -> None:
     with pytest.raises(UsageError, match=why):
-        StreamOptions(**{"physical": Physical.QUADS, "logical": Logical.DATASETS, **options})
+        JellyOptions(**{"physical_type": PhysicalType.QUADS, "logical_type": LogicalType.DATASETS, **options})
 
 
 # --- what is malformed ----------------------------------------------------------------------------------------------
@@ -256,7 +264,7 @@ def row(**field: Any) -> jelly.RdfStreamRow:
     return jelly.RdfStreamRow(**field)
 
 
-def options_row(options: StreamOptions, **others: Any) -> jelly.RdfStreamRow:
+def options_row(options: JellyOptions, **others: Any) -> jelly.RdfStreamRow:
     message = jelly.RdfStreamOptions.FromString(options.encode())
     for name, value in others.items():
         setattr(message, name, value)
@@ -371,10 +379,10 @@ NO_START = {
     "a type that is not there": (log_of([options_row(TRIPLES, physical_type=9)]), r"stream types 9 \(physical\) and 3"),
     "no type": (log_of([options_row(TRIPLES, physical_type=0)]), r"stream types 0"),
     "version 3": (log_of([options_row(TRIPLES, version=3)]), "version 3 of Jelly"),
-    "a huge table": (log_of([options_row(TRIPLES, max_name_table_size=1 << 31)]), "a table of 2147483648 names"),
+    "a huge table": (log_of([options_row(TRIPLES, max_name_table_size=1 << 31)]), "max_name_table_size=2147483648"),
     "types that do not go together": (
         log_of([options_row(TRIPLES, logical_type=4)]),
-        "DATASETS cannot consist of TRIPLES",
+        "type DATASETS cannot have the physical type TRIPLES",
     ),
     "a term to repeat": (
         log_of([options_row(TRIPLES), *ENTRIES, row(triple=TRIPLE(s_iri=IRI))]),
@@ -459,14 +467,17 @@ def test_a_single_frame() -> None:
 
 def test_namespaces_become_prefixes() -> None:
     """pyjelly's compiled wheels cannot read them."""
-    log = write([message((S, P, O)), Message()], prefixes={"ex": "http://example.org/", "": "urn:x:"})
+    declaring = JellyOptions(namespace_declarations=True)
+    log = write(
+        [message((S, P, O)), Message()], options=declaring, prefixes={"ex": "http://example.org/", "": "urn:x:"}
+    )
     decoder = JellyDecoder(message_bytes=1 << 20)
     assert [*decoder.feed(log), *decoder.close()] == [message((S, P, O)), Message()]
     assert decoder.prefixes == {"ex": "http://example.org/", "": "urn:x:"}
     assert decoder.options is not None
     assert decoder.options.version == 2
     with pytest.raises(TermError, match="relative"):
-        JellyEncoder(prefixes={"ex": "relative"})
+        JellyEncoder(JellyOptions(namespace_declarations=True), prefixes={"ex": "relative"})
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -477,11 +488,10 @@ def test_metadata_are_passed_over(version: int) -> None:
     assert list(read(log)) == [message((S, S, S)), Message()]
 
 
-@pytest.mark.parametrize("prefixes", [1, 2, 3, 4])
+@pytest.mark.parametrize("prefixes", [0, 4])
 @pytest.mark.parametrize("options", [TRIPLES, QUADS], ids=["triples", "quads"])
-def test_small_prefix_tables(options: StreamOptions, prefixes: int) -> None:
-    """With less than four prefixes, pyjelly's writer loses some of a statement that needs more."""
-    small = StreamOptions(options.physical, options.logical, prefixes=prefixes)
+def test_small_prefix_tables(options: JellyOptions, prefixes: int) -> None:
+    small = replace(options, max_prefix_table_size=prefixes)
     graph = G if options is QUADS else None
     log = [message((iri(f"urn:a/{n}"), iri(f"urn:b/{n}"), iri(f"urn:c/{n % 2}"), graph)) for n in range(9)]
     data = write(log, options=small)
@@ -489,8 +499,14 @@ def test_small_prefix_tables(options: StreamOptions, prefixes: int) -> None:
     assert read_by_peer(data) == log
     decoder = JellyDecoder(message_bytes=1 << 20)
     list(decoder.feed(data))
-    assert decoder.options is not None
-    assert decoder.options.prefixes <= prefixes
+    assert decoder.options == small
+
+
+@pytest.mark.parametrize("prefixes", [1, 2, 3])
+def test_smaller_prefix_tables_are_refused(prefixes: int) -> None:
+    """With less than four prefixes, pyjelly's writer loses some of a statement that needs more."""
+    with pytest.raises(UsageError, match=f"max_prefix_table_size={prefixes}: a quad may need 4 .* pyjelly"):
+        JellyEncoder(JellyOptions(max_prefix_table_size=prefixes))
 
 
 def test_logs_can_be_joined_end_to_end() -> None:
@@ -504,7 +520,7 @@ def test_logs_can_be_joined_end_to_end() -> None:
 
 
 def test_terms_out_of_place_are_read_where_asked_for() -> None:
-    wide = StreamOptions(Physical.QUADS, Logical.DATASETS, generalized=True)
+    wide = replace(QUADS, generalized_statements=True)
     quoted = triple(S, A, O, generalized=True)
     wider = triple(A, A, A, generalized=True)
     log = [message((literal("x"), A, O, literal("g")), (triple(S, P, A), quoted, O), (A, wider, O))]
@@ -536,7 +552,7 @@ def longer(number: int) -> bytes:
 
 
 @given(log=messages(directions=False), options=st.sampled_from([QUADS, GRAPHS]), seed=st.booleans())
-def test_any_form_of_protocol_buffers_is_read(log: list[Message], options: StreamOptions, seed: bool) -> None:
+def test_any_form_of_protocol_buffers_is_read(log: list[Message], options: JellyOptions, seed: bool) -> None:
     encoder = JellyEncoder(options=options)
     out = []
     for one in log:

@@ -22,7 +22,7 @@ from rdflib.namespace import RDF, Namespace
 from construct_messages.errors import CannotCarry, LogError, UsageError
 from construct_messages.logs.jelly.decoder import JellyDecoder
 from construct_messages.logs.jelly.encoder import JellyEncoder
-from construct_messages.logs.jelly.options import StreamOptions
+from construct_messages.logs.jelly.options import JellyOptions
 from construct_messages.message import Message, Quad
 from construct_messages.terms import Term, is_blank, is_triple, parse_term, triple, triple_parts
 from tests.conftest import shared_path
@@ -157,7 +157,7 @@ def test_to_jelly(case: Case) -> None:
     options_file, *inputs = case.action
     messages = [read(path) for path in inputs]
 
-    def encode() -> tuple[StreamOptions, bytes]:
+    def encode() -> tuple[JellyOptions, bytes]:
         _, decoder = decode(options_file.read_bytes(), 1 << 20)
         assert decoder.options
         encoder = JellyEncoder(options=decoder.options)

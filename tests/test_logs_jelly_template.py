@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from construct_messages.errors import CannotCarry
 from construct_messages.logs.jelly.decoder import JellyDecoder
 from construct_messages.logs.jelly.encoder import JellyEncoder
-from construct_messages.logs.jelly.options import Logical, Physical, StreamOptions
+from construct_messages.logs.jelly.options import JellyOptions, LogicalType, PhysicalType
 from construct_messages.message import Message
 from construct_messages.solutions import Solutions
 from construct_messages.template import Constant, Pattern, Template, Variable
@@ -20,14 +20,16 @@ from tests.strategies import SOLUTIONS, templates
 
 # tables so small that every message makes entries and loses some, and of a common size
 OPTIONS = st.builds(
-    lambda physical, names, prefixes, datatypes: StreamOptions(
+    lambda physical, rdf_star, names, prefixes, datatypes: JellyOptions(
         physical,
-        Logical.GRAPHS if physical is Physical.TRIPLES else Logical.DATASETS,
-        names=names,
-        prefixes=prefixes,
-        datatypes=datatypes,
+        LogicalType.GRAPHS if physical is PhysicalType.TRIPLES else LogicalType.DATASETS,
+        rdf_star,
+        max_name_table_size=names,
+        max_prefix_table_size=prefixes,
+        max_datatype_table_size=datatypes,
     ),
-    st.sampled_from(Physical),
+    st.sampled_from(PhysicalType),
+    st.booleans(),
     st.sampled_from([8, 16, 60, 4000]),
     st.sampled_from([0, 4, 150]),
     st.sampled_from([0, 1, 32]),
@@ -43,7 +45,7 @@ def outcome(encode: Callable[[], bytes]) -> bytes | str:
 
 @given(template=templates(), solutions=SOLUTIONS, cut=st.integers(0, 6), options=OPTIONS, times=st.integers(1, 3))
 def test_batches_equal_messages(
-    template: Template, solutions: list[tuple[Term, ...]], cut: int, options: StreamOptions, times: int
+    template: Template, solutions: list[tuple[Term, ...]], cut: int, options: JellyOptions, times: int
 ) -> None:
     plain, special = JellyEncoder(options=options), JellyEncoder(options=options)
     frames = special.for_template(template)
@@ -76,7 +78,13 @@ STAR = Template(
 @pytest.mark.parametrize("datatypes", [2, 32])
 def test_long_logs_outlive_their_tables(names: int, datatypes: int) -> None:
     """What is prepared is given up in time when the tables lose it, and prepared again."""
-    options = StreamOptions(Physical.QUADS, Logical.DATASETS, names=names, prefixes=40, datatypes=datatypes)
+    options = JellyOptions(
+        PhysicalType.QUADS,
+        LogicalType.DATASETS,
+        max_name_table_size=names,
+        max_prefix_table_size=40,
+        max_datatype_table_size=datatypes,
+    )
     plain, special = JellyEncoder(options=options), JellyEncoder(options=options)
     frames = special.for_template(STAR)
     solutions = [
@@ -112,7 +120,13 @@ def test_most_frames_are_written_by_what_is_prepared(monkeypatch: pytest.MonkeyP
 
 
 def test_batches_and_messages_in_turn() -> None:
-    options = StreamOptions(Physical.QUADS, Logical.DATASETS, names=80, prefixes=40, datatypes=4)
+    options = JellyOptions(
+        PhysicalType.QUADS,
+        LogicalType.DATASETS,
+        max_name_table_size=80,
+        max_prefix_table_size=40,
+        max_datatype_table_size=4,
+    )
     plain, special = JellyEncoder(options=options), JellyEncoder(options=options)
     frames = special.for_template(STAR)
     solutions = [
@@ -129,7 +143,13 @@ def test_batches_and_messages_in_turn() -> None:
 @pytest.mark.parametrize("size", [1, 7, 100])
 def test_columns_of_literals(names: int, size: int) -> None:
     """Rows made a column at a time: of any length, that repeat an object, and behind IRIs that shorten what follows."""
-    options = StreamOptions(Physical.TRIPLES, Logical.GRAPHS, names=names, prefixes=40, datatypes=4)
+    options = JellyOptions(
+        PhysicalType.TRIPLES,
+        LogicalType.GRAPHS,
+        max_name_table_size=names,
+        max_prefix_table_size=40,
+        max_datatype_table_size=4,
+    )
     one = Constant(literal("1"))
     objects: tuple[Constant | Variable, ...] = (
         one,

@@ -1,4 +1,4 @@
-"""What the commands' arguments have in common: the parser's way to report, and pairs of a name and a value."""
+"""What the commands' arguments have in common: how the parser reports, pairs of a name and a value, Jelly's options."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NoReturn, TypeAlias
 
 from construct_messages.errors import UsageError
+from construct_messages.logs.jelly.options import JellyOptions
 
 
 class Parser(argparse.ArgumentParser):
@@ -31,3 +32,29 @@ def pairs(option: str, values: Sequence[str], shape: str) -> dict[str, str]:
             raise UsageError(f"{option} {value!r} is not {shape}", hint=f"write {option} {shape}")
         pairs[name.strip()] = rest.strip()
     return pairs
+
+
+def add_jelly(group: argparse._ActionsContainer) -> None:
+    """Adds the option for the options of Jelly."""
+    group.add_argument(
+        "--jelly",
+        metavar="OPTION[=VALUE]",
+        action="append",
+        default=[],
+        help="an option of a Jelly log, such as rdf-star or max-name-table-size=128",
+    )
+
+
+def jelly_options(options: argparse.Namespace) -> JellyOptions | None:
+    """The options of a Jelly log that are given; None: there are none.
+
+    Raises:
+        UsageError: an option that does not exist, that comes twice, or a value that is none of its.
+    """
+    values: dict[str, str] = {}
+    for given in options.jelly:
+        name, _, value = given.partition("=")
+        if name in values:
+            raise UsageError(f"--jelly {name} comes twice", hint="give it once")
+        values[name] = value if "=" in given else "true"
+    return JellyOptions.of(values) if values else None

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 from typing import Final
 
-from construct_messages.cli.arguments import Commands
+from construct_messages.cli.arguments import Commands, jelly_options
 from construct_messages.cli.logs import add_input, add_output, add_reports, open_log, watched
 from construct_messages.cli.standard import STANDARD, target
 from construct_messages.errors import CannotFold, UsageError
@@ -16,7 +16,7 @@ from construct_messages.formats import N_QUADS, find_format
 from construct_messages.message import Message
 from construct_messages.reading import LogReader
 from construct_messages.spaces import fold, unfold
-from construct_messages.writing import format_of_target, write_log
+from construct_messages.writing import format_of_target, options_for, write_log
 
 _STATUSES: Final = (
     "Exit status: 0 complete, 1 log not written, 2 bad usage or a message that cannot be written so, "
@@ -133,9 +133,16 @@ def _write(
     graphs: bool,
 ) -> None:
     standard, place = options.output == STANDARD, target(options.output)
+    jelly = options_for(reader, find_format(format)[0], jelly_options(options), graphs=graphs)
     with watched(reader, options, in_the_way=standard and sys.stdout.isatty()) as step:
         write_log(
-            _stepping(messages, step), place, format, messages=label, prefixes=dict(reader.prefixes), graphs=graphs
+            _stepping(messages, step),
+            place,
+            format,
+            messages=label,
+            prefixes=dict(reader.prefixes),
+            graphs=graphs,
+            jelly=jelly,
         )
     if standard:
         sys.stdout.buffer.flush()

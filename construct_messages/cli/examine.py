@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 import time
+from collections.abc import Mapping
 from itertools import chain, repeat
 from typing import Any, Final
 
@@ -106,6 +107,7 @@ def _figures(reader: LogReader, inspection: Inspection, seconds: float) -> dict[
         "seconds": round(seconds, 6),
         **inspection.as_dict(),
         "prefixes": dict(reader.prefixes),
+        "jelly": reader.jelly and reader.jelly.as_dict(),
     }
 
 
@@ -132,6 +134,8 @@ def _show(log: str, figures: dict[str, Any]) -> None:
     )
     line("log", log)
     line("format", ", ".join(filter(None, (figures["format"], *how))))
+    if figures["jelly"]:
+        line("stream", _stream(figures["jelly"]))
     line(
         "read",
         f"{counted(figures['bytes'], 'byte')} in {seconds:.3f} s: "
@@ -160,6 +164,23 @@ def _show(log: str, figures: dict[str, Any]) -> None:
         line(label, f"{prefix}: <{iri}>")
     if len(prefixes) > _MOST_PREFIXES:
         line("", f"and {len(prefixes) - _MOST_PREFIXES:,} more")
+
+
+def _stream(jelly: Mapping[str, Any]) -> str:
+    """The options of a Jelly stream in words."""
+    sizes = [f"{jelly[f'max_{table}_table_size']:,} {table}s" for table in ("name", "prefix", "datatype")]
+    allowed = [
+        words
+        for words, is_so in (
+            ("rdf-star", jelly["rdf_star"]),
+            ("generalized statements", jelly["generalized_statements"]),
+            ("not delimited", not jelly["delimited"]),
+            (f"name {jelly['stream_name']!r}", jelly["stream_name"]),
+        )
+        if is_so
+    ]
+    types = f"logical type {jelly['logical_type']}, physical type {jelly['physical_type']}"
+    return ", ".join((types, f"version {jelly['version']}", f"tables of {' / '.join(sizes)}", *allowed))
 
 
 def _diff(options: argparse.Namespace) -> int:

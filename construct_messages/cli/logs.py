@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final
 
+from construct_messages.cli.arguments import add_jelly
 from construct_messages.cli.progress import progress
 from construct_messages.cli.standard import STANDARD, standard_input
 from construct_messages.errors import UsageError
@@ -51,6 +52,7 @@ def add_output(command: argparse.ArgumentParser, default: str) -> None:
     group.add_argument(
         "--messages", choices=_LABELS, help="how messages are delimited, where the format does not; default: rdfm"
     )
+    add_jelly(group)
 
 
 def add_reports(command: argparse.ArgumentParser) -> None:

@@ -8,7 +8,7 @@ import sys
 import pyoxigraph as ox
 
 from construct_messages.assembly import DISTINCT_LIMIT, GROUP_LIMIT
-from construct_messages.cli.arguments import Commands, pairs
+from construct_messages.cli.arguments import Commands, add_jelly, jelly_options, pairs
 from construct_messages.cli.progress import progress
 from construct_messages.cli.queries import add_dataset, add_messages, add_query, arguments, query_text
 from construct_messages.cli.standard import STANDARD, target
@@ -71,6 +71,7 @@ def add(commands: Commands) -> None:
         choices=[syntax.label for syntax in SYNTAXES],
         help="how messages are delimited, where the format does not; default: rdfm",
     )
+    add_jelly(log)
     log.add_argument(
         "--output",
         metavar="FILE",
@@ -124,7 +125,8 @@ def _run(options: argparse.Namespace) -> int:
 
 def _write(stream: MessageStream, options: argparse.Namespace) -> None:
     place, standard = target(options.output), options.output == STANDARD
-    chunks, size = stream.serialize(format_of_target(place, options.format), options.messages), 0
+    format = format_of_target(place, options.format)
+    chunks, size = stream.serialize(format, options.messages, jelly=jelly_options(options)), 0
     in_the_way = standard and sys.stdout.isatty()
     with (
         log_file(place) as write,

@@ -6,7 +6,7 @@ A syntax is loaded when it is asked for: few programs need more than one or two.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import pyoxigraph as ox
 
@@ -26,6 +26,9 @@ from construct_messages.formats import (
 from construct_messages.message import Message
 from construct_messages.solutions import Solutions
 from construct_messages.template import Template
+
+if TYPE_CHECKING:
+    from construct_messages.logs.jelly.options import JellyOptions
 
 MESSAGE_BYTES: Final = 1 << 28
 """How large a message may be as it stands in a log unless told otherwise: 256 MiB."""
@@ -108,7 +111,13 @@ class Decoder(Protocol):
 
 
 def encoder_for(
-    format: Format, syntax: Syntax, prefixes: Mapping[str, str] | None = None, *, graphs: bool = True
+    format: Format,
+    syntax: Syntax,
+    prefixes: Mapping[str, str] | None = None,
+    *,
+    graphs: bool = True,
+    triple_terms: bool = False,
+    jelly: JellyOptions | None = None,
 ) -> Encoder:
     """An encoder for a new log.
 
@@ -117,7 +126,13 @@ def encoder_for(
         syntax: how messages are delimited.
         prefixes: for the formats that have them.
         graphs: whether a message may have named graphs, which Jelly says at the start of the log.
+        triple_terms: whether messages are known to have triple terms, which Jelly says there, too.
+        jelly: the options of a Jelly log.
+
+    Raises:
+        UsageError: options that cannot be written, or that are not for the format.
     """
+    check_options(format, jelly)
     if format in (N_TRIPLES, N_QUADS):
         from construct_messages.logs.lines import LinesEncoder
 
@@ -133,7 +148,7 @@ def encoder_for(
     if format == JELLY:
         from construct_messages.logs.jelly.encoder import JellyEncoder
 
-        return JellyEncoder(graphs=graphs)
+        return JellyEncoder(jelly, graphs=graphs, triple_terms=triple_terms, prefixes=prefixes)
     if format == NDJSON_LD:
         from construct_messages.logs.jsonld import JsonLdEncoder
 
@@ -142,6 +157,16 @@ def encoder_for(
     from construct_messages.logs.yamlld import YamlLdEncoder
 
     return YamlLdEncoder(prefixes)
+
+
+def check_options(format: Format, jelly: JellyOptions | None) -> None:
+    """Refuses options of Jelly for another format.
+
+    Raises:
+        UsageError: naming the format.
+    """
+    if jelly is not None and format != JELLY:
+        raise UsageError(f"options of Jelly have no meaning for {format.name}", hint="leave them out, or write Jelly")
 
 
 def decoder_for(

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from construct_messages.errors import LogError, UsageError
-from construct_messages.formats import Format, Syntax, find_log
+from construct_messages.formats import JELLY, Format, Syntax, find_log
 from construct_messages.logs import MESSAGE_BYTES, Decoder, decoder_for
 from construct_messages.logs.archive import ArchiveDecoder
 from construct_messages.logs.sniff import SNIFF_BYTES, is_archive, sniff
 from construct_messages.message import Message
 from construct_messages.unpacking import UNPACK_ERRORS, Unpacker, packing_of
+
+if TYPE_CHECKING:
+    from construct_messages.logs.jelly.options import JellyOptions
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,15 @@ class DetectingDecoder:
     def prefixes(self) -> Mapping[str, str]:
         """The prefixes that the log has declared so far, the last declaration of each."""
         return self._decoder.prefixes if self._decoder else {}
+
+    @property
+    def jelly(self) -> JellyOptions | None:
+        """The options of a Jelly log, once they came."""
+        if self.archive or self.format != JELLY:
+            return None
+        from construct_messages.logs.jelly.decoder import JellyDecoder  # loaded with the first byte of such a log
+
+        return self._decoder.options if isinstance(self._decoder, JellyDecoder) else None
 
     def feed(self, data: bytes) -> Iterator[Message]:
         """The messages that are complete now; see `Decoder.feed`.

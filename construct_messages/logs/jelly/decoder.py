@@ -7,10 +7,11 @@ message, and its blank nodes are its own. What is in a frame is read by `rows.py
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from construct_messages.errors import LimitExceeded, LogError
 from construct_messages.formats import JELLY, Syntax
-from construct_messages.logs.jelly.options import StreamOptions
+from construct_messages.logs.jelly.options import JellyOptions
 from construct_messages.logs.jelly.rows import Rows
 from construct_messages.logs.jelly.wire import Malformed, read_varint
 from construct_messages.message import Message
@@ -35,7 +36,7 @@ class JellyDecoder:
     >>> from construct_messages.logs.jelly.encoder import JellyEncoder
     >>> log = JellyEncoder().encode(Message())
     >>> decoder = JellyDecoder(message_bytes=1000)
-    >>> [*decoder.feed(log), *decoder.close()], decoder.options.logical.name
+    >>> [*decoder.feed(log), *decoder.close()], decoder.options.logical_type.name
     ([<Message, empty>], 'DATASETS')
     """
 
@@ -58,9 +59,12 @@ class JellyDecoder:
         return self._rows.prefixes
 
     @property
-    def options(self) -> StreamOptions | None:
+    def options(self) -> JellyOptions | None:
         """The options of the stream, once they came."""
-        return self._rows.options
+        options = self._rows.options
+        return options and replace(
+            options, delimited=bool(self._delimited), namespace_declarations=bool(self._rows.prefixes)
+        )
 
     def feed(self, data: bytes) -> Iterator[Message]:
         """The messages that are complete now.

@@ -11,13 +11,12 @@ Jelly 1.1, serialization (rdf.proto); RDF Messages section 3.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from functools import cache, lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from construct_messages.errors import CannotCarry
-from construct_messages.logs.jelly.options import Logical, Physical, StreamOptions
+from construct_messages.logs.jelly.options import JellyOptions, PhysicalType
 from construct_messages.logs.jelly.tables import Table
 from construct_messages.logs.jelly.wire import DEEPEST, delimited, varint
 from construct_messages.message import Message, Quad
@@ -53,13 +52,8 @@ _TRIPLE, _QUAD, _GRAPH_START, _GRAPH_END, _NAMESPACE = b"\x12", b"\x1a", b"\x22"
 _NEITHER: Final = b"\x00"  # the RdfIri without ids
 _NO_TERM: Final = Term("")
 _NOWHERE: Final = -2  # an id that no id is, or follows
-# a prefix table for less than one quad could lose a prefix between the row that enters it and the row that needs it
-_FEWEST_PREFIXES: Final = 4
 _MOST: Final = 1 << 12  # languages and datatypes to remember
 _MOST_IRIS: Final = 1 << 14
-
-_OF_TRIPLES: Final = StreamOptions(Physical.TRIPLES, Logical.GRAPHS)
-_OF_QUADS: Final = StreamOptions(Physical.QUADS, Logical.DATASETS)
 
 
 class Iri(NamedTuple):
@@ -99,9 +93,16 @@ class JellyEncoder:
     A log without messages is empty: options stand in the first frame, and each frame is a message.
 
     Args:
-        graphs: whether a message may have named graphs; if not, the stream is one of triples.
-        options: of the stream; overrides `graphs`. With `generalized`, terms may stand anywhere.
-        prefixes: written as namespace declarations, which makes the stream one of version 2; empty: none.
+        options: of the stream; what they leave open is chosen by what is known of its messages.
+        graphs, triple_terms: see `JellyOptions.for_writing`.
+        prefixes: for namespace declarations, where the options ask for them.
+
+    Attributes:
+        options: of the stream, none of them open.
+
+    Raises:
+        UsageError: options that cannot be written.
+        TermError: a prefix for what is no IRI.
 
     >>> from construct_messages.message import Quad
     >>> encoder = JellyEncoder(graphs=False)
@@ -115,19 +116,16 @@ class JellyEncoder:
 
     def __init__(
         self,
+        options: JellyOptions | None = None,
         *,
         graphs: bool = True,
-        options: StreamOptions | None = None,
+        triple_terms: bool = False,
         prefixes: Mapping[str, str] | None = None,
     ) -> None:
-        options = options or (_OF_QUADS if graphs else _OF_TRIPLES)
-        if options.prefixes < _FEWEST_PREFIXES:
-            options = replace(options, prefixes=0)
-        if prefixes:
-            options = replace(options, version=2)
-        self.options = options
-        self.kind = _QUAD if options.physical is Physical.QUADS else _TRIPLE
-        self._namespaces = {prefix: iri(value) for prefix, value in (prefixes or {}).items()}
+        self.options = options = (options or JellyOptions()).for_writing(graphs=graphs, triple_terms=triple_terms)
+        self.kind = _QUAD if options.physical_type is PhysicalType.QUADS else _TRIPLE
+        declared = prefixes or {} if options.namespace_declarations else {}
+        self._namespaces = {prefix: iri(value) for prefix, value in declared.items()}
         self.is_open = False
         self.messages = 0
         self._restart()
@@ -135,16 +133,16 @@ class JellyEncoder:
     def _restart(self) -> None:
         """Forgets what stands in the log: whatever comes next names its ids and terms in full."""
         options = self.options
-        self.names = Table("names", 0x4A, options.names)
-        self.prefixes = Table("prefixes", 0x52, options.prefixes)
-        self.datatypes = Table("datatypes", 0x5A, options.datatypes)
-        if not options.prefixes:
+        self.names = Table("names", 0x4A, options.max_name_table_size)
+        self.prefixes = Table("prefixes", 0x52, options.max_prefix_table_size)
+        self.datatypes = Table("datatypes", 0x5A, options.max_datatype_table_size)
+        if not options.max_prefix_table_size:
             self.prefixes.ids[""] = 0  # what all IRIs then have, and no row enters
         self.iris: dict[Term, Iri] = {}
         self._named: dict[str, list[Term]] = {}  # the keys of `iris`, by name
         self.suffixes: dict[str, bytes] = {"": b""}
         # where no prefix is ever written, the last one is that of no id
-        self.prefix, self.name = _NOWHERE if options.prefixes else 0, _NOWHERE
+        self.prefix, self.name = _NOWHERE if options.max_prefix_table_size else 0, _NOWHERE
         self.last: Statement = (_NO_TERM, _NO_TERM, _NO_TERM, _NO_TERM)
 
     def start(self) -> bytes:
@@ -152,23 +150,30 @@ class JellyEncoder:
         return b""
 
     def encode(self, message: Message) -> bytes:
-        """One message as a frame, behind its length.
+        """One message as a frame, behind its length where the stream is delimited.
 
         Raises:
             CannotCarry: a base direction, a named graph in a stream of triples, a term where the options allow
-                none, triple terms too deep in each other, or a statement that outgrows a table.
+                none, triple terms too deep in each other, a statement that outgrows a table, or a second message
+                where the stream is not delimited.
         """
         self.messages += 1
+        if self.is_open and not self.options.delimited:
+            raise CannotCarry(
+                f"message {self.messages}: a stream that is not delimited is a single frame",
+                hint="write a delimited stream, as is the default",
+            )
         rows = [] if self.is_open else self._opening()
         try:
-            if self.options.physical is Physical.GRAPHS:
+            if self.options.physical_type is PhysicalType.GRAPHS:
                 self._graphs(message, rows)
             else:
                 self.statements(message, rows)
         except CannotCarry as error:
             raise self.refused(error) from None
         self.is_open = True
-        return delimited(b"".join(rows))
+        frame = b"".join(rows)
+        return delimited(frame) if self.options.delimited else frame
 
     def refused(self, error: CannotCarry) -> CannotCarry:
         """The error as one of the last message, after which the next one depends on nothing that was not written."""
@@ -239,11 +244,11 @@ class JellyEncoder:
         """
         start = term[0]
         if start == '"':
-            if position is not OBJECT and not self.options.generalized:
+            if position is not OBJECT and not self.options.generalized_statements:
                 raise _no_place("a literal", quad)
             return position.literal + self.literal(term, quad, rows)
         if start == "_":
-            if position is PREDICATE and not self.options.generalized:
+            if position is PREDICATE and not self.options.generalized_statements:
                 raise _no_place("a blank node as predicate", quad)
             return position.blank + delimited(term[2:].encode())
         if term.startswith("<<("):
@@ -256,7 +261,7 @@ class JellyEncoder:
             if name is None:
                 return b""
             raise CannotCarry(
-                f"a stream of triples has no named graphs: {_shown(quad)}", hint="write a stream of quads: graphs=True"
+                f"a stream of triples has no named graphs: {_shown(quad)}", hint="write a stream of quads"
             )
         return _DEFAULT_GRAPH if name is None else self.term(GRAPH, name, quad, rows)
 
@@ -269,8 +274,11 @@ class JellyEncoder:
 
     def _quoted(self, position: Position, term: Term, quad: Statement | tuple[()], rows: list[bytes]) -> bytes:
         if not self.options.rdf_star:
-            raise CannotCarry(f"the stream's options allow no triple terms: {_shown(quad)}")
-        if not position.triple or (position is PREDICATE and not self.options.generalized):
+            raise CannotCarry(
+                f"the stream's options allow no triple terms: {_shown(quad)}",
+                hint="allow them (Jelly's option rdf_star), or write N-Quads or TriG",
+            )
+        if not position.triple or (position is PREDICATE and not self.options.generalized_statements):
             raise _no_place("a triple term", quad)
         if _is_too_deep(term):
             raise CannotCarry(f"triple terms of more than {DEEPEST} in each other, where no reader goes deeper")
@@ -321,7 +329,7 @@ class JellyEncoder:
         at = term.rfind("#")
         if at < 0:
             at = term.rfind("/")
-        if at < 0 or not self.options.prefixes:
+        if at < 0 or not self.options.max_prefix_table_size:
             return "", term[1:-1]
         return term[1 : at + 1], term[at + 1 : -1]
 
@@ -353,8 +361,11 @@ class JellyEncoder:
             if len(self.suffixes) >= _MOST:
                 self.suffixes = {"": b""}
         else:
-            if not self.options.datatypes:
-                raise CannotCarry(f"the stream's options allow no datatypes: {_shown(quad)}")
+            if not self.options.max_datatype_table_size:
+                raise CannotCarry(
+                    f"the stream's options allow no datatypes: {_shown(quad)}",
+                    hint="allow some (Jelly's option max_datatype_table_size)",
+                )
             datatype = suffix[3:-1]
             number = self.datatypes.ids.get(datatype)
             if number is None:
@@ -388,7 +399,7 @@ def _form(tag: int, number: int) -> bytes:
 _TRIPLE_POSITIONS: Final = (SUBJECT, PREDICATE, OBJECT)
 
 
-def row_of_options(options: StreamOptions) -> bytes:
+def row_of_options(options: JellyOptions) -> bytes:
     """The row that opens a stream."""
     return b"\x0a" + delimited(b"\x0a" + delimited(options.encode()))
 
@@ -430,7 +441,10 @@ def _is_too_deep(term: Term) -> bool:
 
 
 def _no_place(what: str, quad: Statement | tuple[()]) -> CannotCarry:
-    return CannotCarry(f"RDF has no place for {what}: {_shown(quad)}", hint="write a generalized stream")
+    return CannotCarry(
+        f"RDF has no place for {what}: {_shown(quad)}",
+        hint="allow it (Jelly's option generalized_statements)",
+    )
 
 
 def _shown(quad: Statement | tuple[()]) -> str:

@@ -1,19 +1,22 @@
-"""The options that open a Jelly stream: what it consists of, and how large its lookup tables may grow.
+"""The options of a Jelly stream: what it consists of, what it may hold, and how large its lookup tables may grow.
 
-Jelly 1.1, "Stream options" and "Stream types" (RdfStreamOptions of rdf.proto). Nothing is decoded with them here.
+Jelly 1.1, "Stream options" and "Stream types" (RdfStreamOptions of rdf.proto), and "Delimited variant of Jelly".
+Names are those of the specification. Nothing is encoded or decoded with the options here.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
 from enum import IntEnum
-from typing import Final
+from typing import Any, Final
 
 from construct_messages.errors import UsageError
-from construct_messages.logs.jelly.wire import Malformed, delimited, fields, integer, text, varint
+from construct_messages.logs.jelly.wire import Malformed, delimited, integer, text, varint
+from construct_messages.logs.jelly.wire import fields as fields_of
 
 
-class Physical(IntEnum):
+class PhysicalType(IntEnum):
     """What the statements of a stream are: triples, quads, or triples between the bounds of graphs."""
 
     TRIPLES = 1
@@ -21,7 +24,7 @@ class Physical(IntEnum):
     GRAPHS = 3
 
 
-class Logical(IntEnum):
+class LogicalType(IntEnum):
     """What a stream is a sequence of (RDF-STaX); all but the flat ones give each frame a meaning of its own."""
 
     UNSPECIFIED = 0
@@ -35,70 +38,198 @@ class Logical(IntEnum):
 
 
 # graphs and subject graphs are streams of triples, datasets of quads; the last digit is the base type
-_OF_TRIPLES: Final = (Logical.FLAT_TRIPLES, Logical.GRAPHS)
+_OF_TRIPLES: Final = (LogicalType.FLAT_TRIPLES, LogicalType.GRAPHS)
+_FLAT: Final = (LogicalType.FLAT_TRIPLES, LogicalType.FLAT_QUADS)
 
 LARGEST_TABLE: Final = 4096
 """How many entries a table may be asked to have."""
 SMALLEST_NAME_TABLE: Final = 8
+SMALLEST_PREFIX_TABLE: Final = 4
+"""A quad has four IRIs: a smaller table that is written could lose a prefix between its entry and its use."""
 VERSION: Final = 2
 """The newest version of the protocol that is read: 1 is Jelly 1.0, 2 is Jelly 1.1."""
+_NAMESPACES: Final = 2
+"""The first version that has namespace declarations."""
 
-_SIZES: Final = {9: "names", 10: "prefixes", 11: "datatypes"}
-_NUMBERS: Final = {2: "physical", 3: "generalized", 4: "rdf_star", **_SIZES, 14: "logical", 15: "version"}
+_SIZES: Final = {9: "max_name_table_size", 10: "max_prefix_table_size", 11: "max_datatype_table_size"}
+_NUMBERS: Final = {
+    2: "physical_type",
+    3: "generalized_statements",
+    4: "rdf_star",
+    **_SIZES,
+    14: "logical_type",
+    15: "version",
+}
+_TYPES: Final = {"physical_type": PhysicalType, "logical_type": LogicalType, "rdf_star": bool, "version": int}
+"""Of the options that may be None."""
+_BOOLEANS: Final = {"true": True, "false": False}
 
 
 @dataclass(frozen=True)
-class StreamOptions:
-    """The options of a stream.
+class JellyOptions:
+    """The options of a Jelly stream: those that a log was read with, or that one is to be written with.
+
+    What is None is chosen by the writer, and is never None in the options of a log that was read.
 
     Args:
-        physical: what its statements are.
-        logical: what it is a sequence of.
-        generalized: whether terms may stand where RDF has no place for them.
-        rdf_star: whether there may be quoted triples.
-        names, prefixes, datatypes: how many entries the tables may have; 0 (not for names): there is none.
-        version: of the protocol.
-        stream_name: what the producer calls it.
+        physical_type: what its statements are; None: triples where the query's template names no graph, or the log
+            that is written anew has none, else quads.
+        logical_type: what it is a sequence of; None: graphs, for triples, else datasets. In a flat stream frames have
+            no meaning, and a blank node label is one node in the whole stream.
+        rdf_star: whether there may be triple terms (quoted triples); None: if the query's template has one, or the
+            Jelly log that is written anew may. Where there may not, a message with one is refused.
+        generalized_statements: whether terms may stand where RDF has no place for them.
+        max_name_table_size: how many names the lookup table may have, from 8 to 4096.
+        max_prefix_table_size: how many prefixes, 0 for none, up to 4096; 1 to 3 are read and not written.
+        max_datatype_table_size: how many datatypes, 0 for none, up to 4096.
+        stream_name: what the producer calls the stream.
+        version: of the protocol, 1 or 2; None: 1, or 2 where namespaces are declared.
+        namespace_declarations: whether the log declares prefixes.
+        delimited: whether each frame stands behind its length; if not, the stream is a single frame.
 
     Raises:
         UsageError: a size out of bounds, a version that does not exist, or types that contradict each other.
 
-    >>> options = StreamOptions(Physical.QUADS, Logical.DATASETS)
-    >>> StreamOptions.read(options.encode()) == options
-    True
+    >>> JellyOptions(logical_type=LogicalType.FLAT_QUADS, rdf_star=True).for_writing().physical_type.name
+    'QUADS'
     """
 
-    physical: Physical
-    logical: Logical
-    generalized: bool = False
-    rdf_star: bool = True
-    names: int = 4000
-    prefixes: int = 150
-    datatypes: int = 32
-    version: int = 1
+    physical_type: PhysicalType | None = None
+    logical_type: LogicalType | None = None
+    rdf_star: bool | None = None
+    generalized_statements: bool = False
+    max_name_table_size: int = 4000
+    max_prefix_table_size: int = 150
+    max_datatype_table_size: int = 32
     stream_name: str = ""
+    version: int | None = None
+    namespace_declarations: bool = False
+    delimited: bool = True
 
     def __post_init__(self) -> None:
-        if self.names < SMALLEST_NAME_TABLE:
-            raise UsageError(f"a name table of {self.names}, where Jelly has {SMALLEST_NAME_TABLE} and more")
-        for field in _SIZES.values():
-            size = getattr(self, field)
-            if size > LARGEST_TABLE:
-                raise UsageError(f"a table of {size} {field}, where at most {LARGEST_TABLE} are held")
-        if not 1 <= self.version <= VERSION:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            expected = _TYPES.get(field.name, type(field.default))
+            if not (type(value) is expected or (value is None and field.default is None)):
+                raise UsageError(
+                    f"{field.name}={value!r} is no {expected.__name__}", hint="JellyOptions.of takes options as texts"
+                )
+        if self.max_name_table_size < SMALLEST_NAME_TABLE:
+            raise UsageError(
+                f"max_name_table_size={self.max_name_table_size}, where Jelly has {SMALLEST_NAME_TABLE} and more"
+            )
+        for name in _SIZES.values():
+            size = getattr(self, name)
+            if not 0 <= size <= LARGEST_TABLE:
+                raise UsageError(f"{name}={size}, where a table has 0 to {LARGEST_TABLE} entries")
+        if self.version is not None and not 1 <= self.version <= VERSION:
             raise UsageError(f"version {self.version} of Jelly, where 1 to {VERSION} are known")
-        triples = self.physical is Physical.TRIPLES
-        if self.logical and triples != (self.logical % 10 in _OF_TRIPLES):
-            raise UsageError(f"a stream of {self.logical.name} cannot consist of {self.physical.name}")
+        if self.physical_type is not None and self.logical_type:
+            triples = self.physical_type is PhysicalType.TRIPLES
+            if triples != (self.logical_type % 10 in _OF_TRIPLES):
+                raise UsageError(
+                    f"a stream of logical type {self.logical_type.name} cannot have the physical type "
+                    f"{self.physical_type.name}",
+                    hint="leave one of them out",
+                )
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether frames have no meaning, so that a blank node label is one node in the whole stream."""
+        return self.logical_type in _FLAT
+
+    def for_writing(
+        self, source: JellyOptions | None = None, *, graphs: bool = True, triple_terms: bool = False
+    ) -> JellyOptions:
+        """The options that a log is written with: these, and for what they leave open what is known of its messages.
+
+        Args:
+            source: the options of the log whose messages they are, if that is a Jelly log: its types are kept as far
+                as `graphs` allows, and it tells whether there may be triple terms.
+            graphs: whether messages may have named graphs.
+            triple_terms: whether messages are known to have triple terms.
+
+        Raises:
+            UsageError: a prefix table, or a version, that cannot be written so.
+
+        >>> options = JellyOptions().for_writing(graphs=False)
+        >>> options.physical_type.name, options.logical_type.name, options.rdf_star, options.version
+        ('TRIPLES', 'GRAPHS', False, 1)
+        >>> JellyOptions().for_writing(JellyOptions(logical_type=LogicalType.FLAT_TRIPLES)).logical_type.name
+        'FLAT_QUADS'
+        """
+        if 0 < self.max_prefix_table_size < SMALLEST_PREFIX_TABLE:
+            raise UsageError(
+                f"max_prefix_table_size={self.max_prefix_table_size}: a quad may need {SMALLEST_PREFIX_TABLE} prefixes "
+                "at once, and pyjelly reads smaller tables wrongly",
+                hint=f"choose 0 for none, or {SMALLEST_PREFIX_TABLE} and more",
+            )
+        if self.namespace_declarations and (self.version or _NAMESPACES) < _NAMESPACES:
+            raise UsageError(
+                f"version {self.version} of Jelly has no namespace declarations", hint="leave the version out"
+            )
+        physical, logical = self.physical_type, self.logical_type
+        if source is not None and physical is None and logical is None:
+            if (source.physical_type is PhysicalType.TRIPLES) != graphs:
+                physical, logical = source.physical_type, source.logical_type
+            elif source.is_flat:
+                logical = LogicalType.FLAT_QUADS if graphs else LogicalType.FLAT_TRIPLES
+        if physical is None:
+            triples = logical % 10 in _OF_TRIPLES if logical else not graphs
+            physical = PhysicalType.TRIPLES if triples else PhysicalType.QUADS
+        if logical is None:
+            logical = LogicalType.GRAPHS if physical is PhysicalType.TRIPLES else LogicalType.DATASETS
+        rdf_star = self.rdf_star
+        if rdf_star is None:
+            rdf_star = triple_terms or bool(source and source.rdf_star)
+        version = self.version or (_NAMESPACES if self.namespace_declarations else 1)
+        return replace(self, physical_type=physical, logical_type=logical, rdf_star=rdf_star, version=version)
+
+    # --- texts ------------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> JellyOptions:
+        """Options by their names, as users write them: words as texts, in either case and with `-` for `_`.
+
+        Raises:
+            UsageError: an option that does not exist, or a value that is none of its.
+
+        >>> options = JellyOptions.of({"logical-type": "flat-quads", "rdf_star": "true", "max-name-table-size": "128"})
+        >>> options.logical_type.name, options.rdf_star, options.max_name_table_size
+        ('FLAT_QUADS', True, 128)
+        """
+        defaults = {field.name: field.default for field in fields(cls)}
+        read: dict[str, Any] = {}
+        for given, value in values.items():
+            name = given.replace("-", "_").lower()
+            if name not in defaults:
+                known = ", ".join(name.replace("_", "-") for name in defaults)
+                raise UsageError(f"unknown option {given!r} of Jelly", hint=f"choose among {known}")
+            read[name] = _value(name, value)
+        return cls(**read)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The options by their names, as JSON has them; types by their names.
+
+        >>> JellyOptions.of(JellyOptions(rdf_star=True).as_dict()) == JellyOptions(rdf_star=True)
+        True
+        """
+        return {
+            name: value.name if isinstance(value, IntEnum) else value
+            for name, value in asdict(self).items()
+            if value is not None
+        }
+
+    # --- bytes ------------------------------------------------------------------------------------------------------
 
     def encode(self) -> bytes:
         """The options as the bytes of an RdfStreamOptions; what has its default is left out."""
         name = b"\x0a" + delimited(self.stream_name.encode()) if self.stream_name else b""
-        numbers = ((number, int(getattr(self, field))) for number, field in _NUMBERS.items())
+        numbers = ((number, int(getattr(self, field) or 0)) for number, field in _NUMBERS.items())
         return name + b"".join(varint(number << 3) + varint(value) for number, value in numbers if value)
 
     @classmethod
-    def read(cls, data: bytes) -> StreamOptions:
+    def decode(cls, data: bytes) -> JellyOptions:
         """The options in the bytes of an RdfStreamOptions.
 
         Raises:
@@ -106,26 +237,46 @@ class StreamOptions:
         """
         numbers = dict.fromkeys(_NUMBERS.values(), 0)
         stream_name = ""
-        for number, value in fields(data):
+        for number, value in fields_of(data):
             if number == 1:
                 stream_name = text(value, "the stream's name")
             elif number in _NUMBERS:
                 numbers[_NUMBERS[number]] = integer(value, f"option {_NUMBERS[number]}")
         try:
             return cls(
-                Physical(numbers["physical"]),
-                Logical(numbers["logical"]),
-                generalized=bool(numbers["generalized"]),
+                PhysicalType(numbers["physical_type"]),
+                LogicalType(numbers["logical_type"]),
                 rdf_star=bool(numbers["rdf_star"]),
-                names=numbers["names"],
-                prefixes=numbers["prefixes"],
-                datatypes=numbers["datatypes"],
-                version=numbers["version"],
+                generalized_statements=bool(numbers["generalized_statements"]),
+                max_name_table_size=numbers["max_name_table_size"],
+                max_prefix_table_size=numbers["max_prefix_table_size"],
+                max_datatype_table_size=numbers["max_datatype_table_size"],
                 stream_name=stream_name,
+                version=numbers["version"],
             )
         except UsageError as error:
             raise Malformed(error.message) from None
         except ValueError:
             raise Malformed(
-                f"stream types {numbers['physical']} (physical) and {numbers['logical']} (logical)"
+                f"stream types {numbers['physical_type']} (physical) and {numbers['logical_type']} (logical)"
             ) from None
+
+
+def _value(name: str, value: object) -> object:
+    """The value of an option that is given as a text, or as it is."""
+    if name in ("physical_type", "logical_type"):
+        types: type[IntEnum] = PhysicalType if name == "physical_type" else LogicalType
+        written = str(value).replace("-", "_").upper()
+        if written in types.__members__:
+            return types[written]
+        known = ", ".join(member.lower().replace("_", "-") for member in types.__members__)
+        raise UsageError(f"{name}={value} is unknown", hint=f"choose among {known}")
+    if name == "stream_name":
+        return str(value)
+    if name in _SIZES.values() or name == "version":
+        if isinstance(value, bool) or not str(value).isdecimal():
+            raise UsageError(f"{name}={value} is no number", hint=f"write it as {name}=1")
+        return int(str(value))
+    if str(value).lower() not in _BOOLEANS:
+        raise UsageError(f"{name}={value} is neither true nor false", hint="write one of them")
+    return _BOOLEANS[str(value).lower()]

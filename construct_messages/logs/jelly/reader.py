@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from construct_messages.errors import LimitExceeded, TermError
-from construct_messages.logs.jelly.options import StreamOptions
+from construct_messages.logs.jelly.options import JellyOptions
 from construct_messages.logs.jelly.tables import Entries
 from construct_messages.logs.jelly.wire import DEEPEST, Malformed, delimited, fields, integer, read_varint, text, varint
 from construct_messages.logs.parsed import Labels
@@ -55,10 +55,10 @@ class TermReader:
         prefix, begin, name: what the next IRI depends on: id and string of the last prefix, and id of the last name.
     """
 
-    def __init__(self, options: StreamOptions, *, generalized: bool, scoped: bool, most_made: int) -> None:
-        self.names = Entries("names", options.names)
-        self.prefixes = Entries("prefixes", options.prefixes)
-        self.datatypes = Entries("datatypes", options.datatypes)
+    def __init__(self, options: JellyOptions, *, generalized: bool, scoped: bool, most_made: int) -> None:
+        self.names = Entries("names", options.max_name_table_size)
+        self.prefixes = Entries("prefixes", options.max_prefix_table_size)
+        self.datatypes = Entries("datatypes", options.max_datatype_table_size)
         self.prefix, self.begin, self.name = 0, "", 0
         self._prefixes = self.prefixes.strings
         self._scoped = scoped

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from construct_messages.logs.jelly.options import Physical, StreamOptions
+from construct_messages.logs.jelly.options import JellyOptions, PhysicalType
 from construct_messages.logs.jelly.reader import POSITIONS, UNSET, Fields, TermReader
 from construct_messages.logs.jelly.wire import LENGTH_DELIMITED, Malformed, fields, read_field, read_varint, text
 from construct_messages.message import Message, Quad
@@ -52,7 +52,7 @@ class Rows:
 
     def __init__(self, *, generalized: bool, scoped: bool, most_made: int) -> None:
         self._generalized, self._scoped, self._most_made = generalized, scoped, most_made
-        self.options: StreamOptions | None = None
+        self.options: JellyOptions | None = None
         self.prefixes: dict[str, str] = {}
         self.place = 0
         self._frames = 0
@@ -152,12 +152,13 @@ class Rows:
         elif self.options is None:
             raise Malformed(f"{_KINDS[kind]}, where the options of the stream are due")
         else:
-            raise Malformed(f"{_KINDS[kind]} in a stream of {self.options.physical.name}")
+            assert self.options.physical_type is not None  # it was read
+            raise Malformed(f"{_KINDS[kind]} in a stream of {self.options.physical_type.name}")
 
     # --- kinds of rows ---
 
     def _options(self, data: bytes) -> None:
-        options = StreamOptions.read(data)
+        options = JellyOptions.decode(data)
         if self.options is not None:
             if options != self.options:
                 raise Malformed("options that differ from those that opened the stream")
@@ -174,14 +175,14 @@ class Rows:
             _tag(10): reader.enter_prefix,
             _tag(11): reader.enter_datatype,
         }
-        match options.physical:
-            case Physical.TRIPLES:
+        match options.physical_type:
+            case PhysicalType.TRIPLES:
                 self._last[3] = None
                 self._statement = _tag(2)
-            case Physical.QUADS:
+            case PhysicalType.QUADS:
                 self._fields = reader.of_quad
                 self._statement = _tag(3)
-            case Physical.GRAPHS:
+            case PhysicalType.GRAPHS:
                 self._statement = _tag(2)
                 self._handlers |= {_tag(4): self._start_graph, _tag(5): self._end_graph}
         self._handlers[self._statement] = self._any_statement

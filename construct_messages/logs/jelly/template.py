@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, TypeAlias
 from construct_messages.errors import CannotCarry
 from construct_messages.logs.jelly.columns import Batch, LiteralHeads, Literals, Part, spliced
 from construct_messages.logs.jelly.encoder import HEADS, OBJECT, PREDICATE, SUBJECT, JellyEncoder, Statement, row
-from construct_messages.logs.jelly.options import Physical
+from construct_messages.logs.jelly.options import PhysicalType
 from construct_messages.logs.jelly.tables import Table
 from construct_messages.logs.jelly.wire import delimited
 from construct_messages.message import Message
@@ -52,7 +52,8 @@ class TemplateFrames:
         # each pattern is compared with each: of very many, message by message is quicker
         self._plain = (
             len(patterns) > _MOST_PATTERNS
-            or encoder.options.physical is Physical.GRAPHS
+            or encoder.options.physical_type is PhysicalType.GRAPHS
+            or not encoder.options.delimited
             or any(isinstance(slot, Nested) for pattern in patterns for slot in pattern)
         )
         if self._plain:
@@ -276,7 +277,7 @@ class _Prepared:
         found = [each for each in iris if each is not None]
         datatypes = [encoder.datatypes.ids[suffix[3:-1]] for suffix in suffixes if suffix.startswith("^^")]
         needed = [(encoder.names, [each.name for each in found])]
-        if encoder.options.prefixes:
+        if encoder.options.max_prefix_table_size:
             needed.append((encoder.prefixes, [each.prefix for each in found]))
         if datatypes:
             needed.append((encoder.datatypes, datatypes))
