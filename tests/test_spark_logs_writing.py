@@ -12,6 +12,7 @@ import pytest
 
 from construct_messages.errors import CannotCarry, LogError, UsageError
 from construct_messages.formats import JELLY
+from construct_messages.logs.jelly.options import LogicalType
 from construct_messages.message import Message
 from construct_messages.reading import read_log
 from construct_messages.spark.logs.options import WriteOptions
@@ -81,7 +82,10 @@ def carried_by(kind: Kind) -> list[Message]:
 
 
 def options_of(kind: Kind) -> dict[str, str]:
-    return {"format": kind.format.extension, **({"messages": kind.syntax.label} if kind.syntax.label else {})}
+    options = {"messages": kind.syntax.label} if kind.syntax.label else {}
+    if kind.format == JELLY:
+        options["jelly"] = '{"rdf_star": true}'
+    return {"format": kind.format.extension, **options}
 
 
 @pytest.mark.parametrize(
@@ -130,6 +134,21 @@ def test_graphs_of_jelly(tmp_path: Path) -> None:
     assert reader.format is JELLY
     with pytest.raises(CannotCarry):
         begin(tmp_path / "others", format="jelly", graphs="false").write(batches([GRAPH]), 0, 0)
+
+
+def test_options_of_jelly(tmp_path: Path) -> None:
+    """Issue 13, 10: the same in every task, so that the parts of one log can be joined."""
+    quoted = "<urn:a> <urn:p> <<( <urn:a> <urn:p> <urn:b> )>> ."
+    options = {"format": "jelly", "jelly": '{"rdf_star": true, "logical-type": "flat-quads"}'}
+    write(begin(tmp_path / "log", single="true", **options), [A], [quoted], [B])
+    reader = read_log(tmp_path / "log", "jelly")
+    assert texts_of(list(reader)) == [A, quoted, B]
+    assert reader.jelly is not None
+    assert (reader.jelly.rdf_star, reader.jelly.logical_type) == (True, LogicalType.FLAT_QUADS)
+    with pytest.raises(CannotCarry, match=r"partition 0: message 1: .* allow no triple terms"):
+        begin(tmp_path / "others", format="jelly").write(batches([quoted]), 0, 0)
+    with pytest.raises(UsageError, match="options of Jelly have no meaning for TriG"):
+        begin(tmp_path / "others", format="trig", jelly="{}")
 
 
 @pytest.mark.parametrize("tasks", [[], [[]], [[], []]], ids=["no task", "one", "two"])

@@ -168,7 +168,8 @@ def _show(log: str, figures: dict[str, Any]) -> None:
 
 def _stream(jelly: Mapping[str, Any]) -> str:
     """The options of a Jelly stream in words."""
-    sizes = [f"{jelly[f'max_{table}_table_size']:,} {table}s" for table in ("name", "prefix", "datatype")]
+    tables = {"name": "names", "prefix": "prefixes", "datatype": "datatypes"}
+    sizes = [f"{jelly[f'max_{table}_table_size']:,} {entries}" for table, entries in tables.items()]
     allowed = [
         words
         for words, is_so in (

@@ -15,10 +15,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from construct_messages.cli.arguments import Commands, pairs
+from construct_messages.cli.arguments import Commands, add_jelly, jelly_options, pairs
 from construct_messages.cli.queries import add_dataset, add_messages, add_query, arguments, query_text
 from construct_messages.errors import SourceError, UsageError
 from construct_messages.formats import FORMATS, SYNTAXES, default_format, find_log, format_of_file
+from construct_messages.logs import check_options
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -144,6 +145,7 @@ def _add_writing(command: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--format", metavar=_FORMATS, help="default: what the extension of FILE says, else nq")
     group.add_argument("--messages", choices=_LABELS, help="how messages are delimited, where the format does not")
+    add_jelly(group)
     group.add_argument("--compression", metavar="gzip|bzip2|zstd", help="how the logs of a folder are packed")
     group.add_argument(
         "--mode", choices=["error", "overwrite", "append"], default="error", help="what happens to a DIR that is there"
@@ -180,6 +182,7 @@ def _load(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace) -> int:
     query = query_text(options, "--quads")
     log = None if options.explain else _log(options)
+    jelly = jelly_options(options)
     with _job(options) as job:
         from construct_messages.spark.construct import construct_messages
         from construct_messages.spark.optimize import Hints
@@ -198,7 +201,11 @@ def _run(options: argparse.Namespace) -> int:
             print(found.explain(), flush=True)
             return 0
         with job.stage("log"):
-            written = found.write_file(*log) if _is_file(options) else found.write(*log, **_folder(options))
+            written = (
+                found.write_file(*log, jelly=jelly)
+                if _is_file(options)
+                else found.write(*log, jelly=jelly, **_folder(options))
+            )
         job.report("messages", written.messages)
         job.report("quads", written.quads)
         _report_quarantine(job, options)
@@ -208,6 +215,7 @@ def _run(options: argparse.Namespace) -> int:
 def _convert(options: argparse.Namespace) -> int:
     target, format, messages = _log(options)
     found, syntax = find_log(format, messages)
+    jelly = jelly_options(options)
     with _job(options) as job:
         from construct_messages.spark.logs import register
         from construct_messages.spark.writing import write_file, write_folder
@@ -220,9 +228,9 @@ def _convert(options: argparse.Namespace) -> int:
         frame = reader.load(options.logs)
         with job.stage("log"):
             if _is_file(options):
-                written = write_file(frame, target, found, syntax)
+                written = write_file(frame, target, found, syntax, jelly=jelly)
             else:
-                written = write_folder(frame, target, found, syntax, **_folder(options))
+                written = write_folder(frame, target, found, syntax, jelly=jelly, **_folder(options))
         job.report("messages", written.messages)
         job.report("quads", written.quads)
     return 0
@@ -246,7 +254,7 @@ def _log(options: argparse.Namespace) -> tuple[str, str, str | None]:
             hint="give the name an extension such as .nq.gz to pack it; what is there is replaced",
         )
     format = options.format or default_format(options.output if _is_file(options) else None)
-    find_log(format, options.messages)
+    check_options(find_log(format, options.messages)[0], jelly_options(options))
     return options.output, format, options.messages
 
 

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from construct_messages.construct import as_term
 from construct_messages.errors import Position, QueryError, UsageError
-from construct_messages.formats import NDJSON_LD, Format, find_log
+from construct_messages.formats import JELLY, NDJSON_LD, Format, find_log
+from construct_messages.logs.jelly.options import JellyOptions
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.spark.algebra import Plan, Var, column
 from construct_messages.spark.checks import check
@@ -184,6 +185,7 @@ class Messages:
         format: str = "nq",
         messages: str | None = None,
         *,
+        jelly: JellyOptions | None = None,
         mode: str = "error",
         compression: str | None = None,
     ) -> Written:
@@ -193,6 +195,7 @@ class Messages:
             path: the folder, on any filesystem that Spark writes to.
             format: a name, extension or media type, see `MessageStream.serialize`; N-Quads and N-Triples are quickest.
             messages: `"rdfm"` (the default), `"1.2-messages"`, `"1.2-basic-messages"` or `"1.1-messages"`.
+            jelly: the options of Jelly logs.
             mode: where the folder is there: `"error"`, `"overwrite"` or `"append"`.
             compression: `"gzip"`, `"bzip2"`, `"zstd"` or another codec that Spark knows.
 
@@ -209,14 +212,20 @@ class Messages:
             path,
             found,
             syntax,
-            graphs=self._names_graphs,
+            graphs=self.query.template.names_graphs,
             prefixes=self._prefixes(found),
+            jelly=self._options(found, jelly),
             mode=mode,
             compression=compression,
         )
 
     def write_file(
-        self, path: str | os.PathLike[str], format: str | None = None, messages: str | None = None
+        self,
+        path: str | os.PathLike[str],
+        format: str | None = None,
+        messages: str | None = None,
+        *,
+        jelly: JellyOptions | None = None,
     ) -> Written:
         """Writes one log, in the order of the messages; it has its name when it is whole.
 
@@ -224,22 +233,35 @@ class Messages:
             path: a file on a filesystem that the driver and all executors share; `.gz`, `.bz2`, `.xz` and `.zst` are
                 packed.
             format: see `write`; None: what the path's extension says, else N-Quads.
-            messages: see `write`.
+            messages, jelly: see `write`.
 
         Raises:
             UsageError, CannotCarry: see `write`.
             IncompleteResult: the executors write to a filesystem of their own.
         """
         found, syntax = find_log(format_of_target(path, format), messages)
-        return write_file(self.frame, path, found, syntax, graphs=self._names_graphs, prefixes=self._prefixes(found))
+        return write_file(
+            self.frame,
+            path,
+            found,
+            syntax,
+            graphs=self.query.template.names_graphs,
+            prefixes=self._prefixes(found),
+            jelly=self._options(found, jelly),
+        )
 
     def _prefixes(self, format: Format) -> Mapping[str, str]:
         # ordinary readers of NDJSON-LD take each line by itself: a context on a line of its own would be lost on them
         return {} if format == NDJSON_LD else self.query.prefixes
 
-    @property
-    def _names_graphs(self) -> bool:
-        return any(pattern.graph is not None for pattern in self.query.template.live)
+    def _options(self, format: Format, jelly: JellyOptions | None) -> JellyOptions | None:
+        if format != JELLY:
+            return jelly
+        template = self.query.template
+        # known here alone, and the same in every task: the logs of a folder are one when they are joined
+        return (jelly or JellyOptions()).for_writing(
+            graphs=template.names_graphs, triple_terms=template.has_triple_terms
+        )
 
     @cached_property
     def _solutions(self) -> DataFrame:

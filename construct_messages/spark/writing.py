@@ -23,6 +23,8 @@ from pyspark.sql.functions import expr
 
 from construct_messages.errors import CannotWrite, IncompleteResult, UsageError
 from construct_messages.formats import N_QUADS, N_TRIPLES, Format, Syntax, content_type
+from construct_messages.logs import check_options
+from construct_messages.logs.jelly.options import JellyOptions
 from construct_messages.output import atomic_file
 from construct_messages.spark.logs import register
 from construct_messages.spark.logs.files import place_of, remove_folder
@@ -58,6 +60,7 @@ def write_folder(
     *,
     graphs: bool = True,
     prefixes: Mapping[str, str] | None = None,
+    jelly: JellyOptions | None = None,
     mode: str = "error",
     compression: str | None = None,
 ) -> Written:
@@ -69,6 +72,7 @@ def write_folder(
         format, syntax: what the logs are written in.
         graphs: whether messages may have named graphs.
         prefixes: for the formats that have them.
+        jelly: the options of Jelly logs.
         mode: one of `MODES`.
         compression: `"gzip"`, `"bzip2"`, `"zstd"` or another codec that Spark knows; None: no compression.
 
@@ -78,9 +82,10 @@ def write_folder(
     """
     if mode not in MODES:
         raise UsageError(f"mode {mode!r} is unknown", hint=f"choose one of {', '.join(MODES)}")
+    check_options(format, jelly)
     if not (_is_native(format, syntax, graphs=graphs) and compression in _CODECS):
         options = {"compression": compression} if compression else {}
-        return _write_rdfm(messages, os.fspath(path), format, syntax, graphs, prefixes, mode, options)
+        return _write_rdfm(messages, os.fspath(path), format, syntax, graphs, prefixes, jelly, mode, options)
     values, told = _observed(messages, _value(syntax, announced=True))
     with translated():
         # a file that ends before its partition would have a successor without an announcement
@@ -98,6 +103,7 @@ def write_file(
     *,
     graphs: bool = True,
     prefixes: Mapping[str, str] | None = None,
+    jelly: JellyOptions | None = None,
 ) -> Written:
     """Writes one log with all messages in their order; the partitions are written beside it and then put together.
 
@@ -105,7 +111,7 @@ def write_file(
         messages: a frame of the column `message`.
         path: a file of a filesystem that the driver and all executors share; `.gz`, `.bz2`, `.xz` and `.zst` are
             packed.
-        format, syntax, graphs, prefixes: as for `write_folder`.
+        format, syntax, graphs, prefixes, jelly: as for `write_folder`.
 
     Raises:
         CannotWrite: a place that cannot be written.
@@ -115,13 +121,15 @@ def write_file(
     if _URL.match(name := os.fspath(path)):
         raise UsageError(f"{name} is no file of this machine", hint="name a folder: it may be on any filesystem")
     target = Path(name.removeprefix("file:"))
+    check_options(format, jelly)
     if _is_native(format, syntax, graphs=graphs):
         with _parts(messages, syntax, target) as (parts, written), atomic_file(target) as log:
             log.write(syntax.announcement.encode())
             for chunk in _chunks(parts):
                 log.write(chunk)
         return written
-    return _write_rdfm(messages, os.fspath(path), format, syntax, graphs, prefixes, "overwrite", {"single": "true"})
+    options = {"single": "true"}
+    return _write_rdfm(messages, os.fspath(path), format, syntax, graphs, prefixes, jelly, "overwrite", options)
 
 
 def _write_rdfm(
@@ -131,6 +139,7 @@ def _write_rdfm(
     syntax: Syntax,
     graphs: bool,
     prefixes: Mapping[str, str] | None,
+    jelly: JellyOptions | None,
     mode: str,
     options: Mapping[str, str],
 ) -> Written:
@@ -142,6 +151,8 @@ def _write_rdfm(
     writer = messages.observe(told, *map(expr, _FIGURES)).write.format("rdfm").options(**options)
     writer = writer.option("format", content_type(format, syntax)).option("graphs", graphs)
     writer = writer.option("prefixes", json.dumps(dict(prefixes or {})))
+    if jelly is not None:
+        writer = writer.option("jelly", json.dumps(jelly.as_dict()))
     with translated():
         # a data source in Python has no mode for what is checked above
         writer.mode("append" if mode == "error" else mode).save(path)

@@ -15,7 +15,8 @@ from typing import Any, Final
 from construct_messages.compression import COMPRESSIONS
 from construct_messages.errors import UsageError
 from construct_messages.formats import Format, Syntax, default_format, find_log
-from construct_messages.logs import MESSAGE_BYTES
+from construct_messages.logs import MESSAGE_BYTES, check_options
+from construct_messages.logs.jelly.options import JellyOptions
 from construct_messages.reading import read_log
 
 _PARTITION_BYTES: Final = 1 << 27
@@ -88,7 +89,7 @@ class WriteOptions:
     Args:
         path: of the folder, or of the single log.
         format, syntax: of the logs.
-        prefixes, graphs: see `write_log`.
+        prefixes, graphs, jelly: see `write_log`.
         packing: the extension of files packed like them; empty: they are not packed.
         single: whether all is one log.
     """
@@ -98,6 +99,7 @@ class WriteOptions:
     syntax: Syntax
     prefixes: Mapping[str, str] | None = None
     graphs: bool = True
+    jelly: JellyOptions | None = None
     packing: str = ""
     single: bool = False
 
@@ -125,6 +127,7 @@ class WriteOptions:
             syntax,
             given.mapping("prefixes"),
             given.boolean("graphs", True),
+            given.jelly(format),
             given.packing(named),
             single,
         )
@@ -179,6 +182,12 @@ class _Given:
         if not isinstance(value, dict):
             raise UsageError(f"{name} is no JSON object", hint=_OBJECT)
         return value
+
+    def jelly(self, format: Format) -> JellyOptions | None:
+        values = self.mapping("jelly")
+        options = None if values is None else JellyOptions.of(values)
+        check_options(format, options)
+        return options
 
     def packing(self, named: str | None) -> str:
         text = self.text("compression")

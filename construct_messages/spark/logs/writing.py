@@ -130,7 +130,7 @@ class LogJob:
 
     def _encoder(self) -> Encoder:
         options = self.options
-        return encoder_for(options.format, options.syntax, options.prefixes, graphs=options.graphs)
+        return encoder_for(options.format, options.syntax, options.prefixes, graphs=options.graphs, jelly=options.jelly)
 
     # --- on the driver ------------------------------------------------------------------------------------------------
 
