@@ -127,6 +127,7 @@ class Assembly:
             if self._options.skolemize is not None:
                 message = message.skolemize(self._options.skolemize)
             self._deliver(1)
+            message.checked = True  # as the source's terms are
             yield message
             if self.left == 0:
                 return

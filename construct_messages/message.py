@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyoxigraph as ox
 
+from construct_messages.errors import TermError
 from construct_messages.isomorphism import match, rename
 from construct_messages.terms import UNBOUND, Term, iri, map_blanks, to_pyoxigraph, to_rdflib
 
@@ -44,6 +45,9 @@ class Message:
 
     `==` and `hash` compare the quads as a set, blank node labels included; `isomorphic` compares up to labels.
 
+    Attributes:
+        checked: whether its terms are known to be RDF, as those of a message are that this package has read or made.
+
     >>> message = Message([Quad(iri("urn:s"), iri("urn:p"), iri("urn:o"))])
     >>> len(message), message
     (1, <Message of 1 quad: <urn:s> <urn:p> <urn:o> .>)
@@ -51,7 +55,7 @@ class Message:
     <Message, empty>
     """
 
-    __slots__ = ("_quads", "_set")
+    __slots__ = ("_quads", "_set", "checked")
 
     def __init__(self, quads: Iterable[Quad] = ()) -> None:
         held = tuple(quads)
@@ -60,6 +64,7 @@ class Message:
             held = tuple(dict.fromkeys(held))
         self._quads: tuple[Quad, ...] = held
         self._set: frozenset[Quad] | None = None
+        self.checked = False
 
     @property
     def quads(self) -> frozenset[Quad]:
@@ -108,19 +113,14 @@ class Message:
     def to_pyoxigraph(self) -> list[ox.Quad]:
         """The quads as pyoxigraph objects, in order.
 
+        Raises:
+            TermError: what pyoxigraph cannot hold: an IRI that was read leniently, or a term where RDF has no place
+                for it.
+
         >>> Message([Quad(iri("urn:s"), iri("urn:p"), iri("urn:o"))]).to_pyoxigraph()[0].predicate
         <NamedNode value=urn:p>
         """
-        # pyoxigraph checks the kinds of the parts itself
-        return [
-            ox.Quad(
-                to_pyoxigraph(quad.subject),  # type: ignore[arg-type]
-                to_pyoxigraph(quad.predicate),  # type: ignore[arg-type]
-                to_pyoxigraph(quad.object),
-                ox.DefaultGraph() if quad.graph is None else to_pyoxigraph(quad.graph),  # type: ignore[arg-type]
-            )
-            for quad in self._quads
-        ]
+        return [_to_pyoxigraph(quad) for quad in self._quads]
 
     def to_rdflib(self) -> rdflib.Dataset:
         """The message as an `rdflib.Dataset`.
@@ -156,3 +156,16 @@ class Message:
             Quad(*(None if term is None else map_blanks(term, replace) for term in quad))  # type: ignore[arg-type] # only the graph is None
             for quad in self._quads
         )
+
+
+def _to_pyoxigraph(quad: Quad) -> ox.Quad:
+    try:
+        # pyoxigraph checks the kinds of the parts itself
+        return ox.Quad(
+            to_pyoxigraph(quad.subject),  # type: ignore[arg-type]
+            to_pyoxigraph(quad.predicate),  # type: ignore[arg-type]
+            to_pyoxigraph(quad.object),
+            ox.DefaultGraph() if quad.graph is None else to_pyoxigraph(quad.graph),  # type: ignore[arg-type]
+        )
+    except TypeError as error:
+        raise TermError(f"{quad} is no quad of RDF: {error}", hint="literals and triple terms are objects") from error

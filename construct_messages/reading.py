@@ -205,8 +205,12 @@ def _iterate(chunks: Generator[bytes], decoder: DetectingDecoder, name: str) -> 
     try:
         with closing(chunks):
             for chunk in chunks:
-                yield from decoder.feed(chunk)
-            yield from decoder.close()
+                for message in decoder.feed(chunk):
+                    message.checked = True
+                    yield message
+            for message in decoder.close():
+                message.checked = True
+                yield message
     except (LogError, LimitExceeded) as error:
         _note(error, name)
         raise
@@ -217,8 +221,10 @@ async def _aiterate(chunks: AsyncGenerator[bytes], decoder: DetectingDecoder, na
         async with aclosing(chunks):
             async for chunk in chunks:
                 for message in decoder.feed(chunk):
+                    message.checked = True
                     yield message
             for message in decoder.close():
+                message.checked = True
                 yield message
     except (LogError, LimitExceeded) as error:
         _note(error, name)

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, Any, Final, TypeAlias
 
+from construct_messages.checking import Checker
 from construct_messages.errors import UsageError
 from construct_messages.formats import JELLY, N_QUADS, Format, default_format, find_log, format_of_file
 from construct_messages.logs import Encoder, check_options, encoder_for
@@ -18,6 +19,7 @@ from construct_messages.logs.jelly.options import JellyOptions
 from construct_messages.message import Message
 from construct_messages.output import atomic_file
 from construct_messages.reading import LogReader, is_archive_name
+from construct_messages.terms import Lenience
 
 LogTarget: TypeAlias = str | os.PathLike[str] | IO[bytes]
 
@@ -33,6 +35,7 @@ def write_log(
     prefixes: Mapping[str, str] | None = None,
     graphs: bool | None = None,
     jelly: JellyOptions | None = None,
+    lenient: bool = False,
 ) -> int:
     """Writes messages as a log and returns their number.
 
@@ -50,10 +53,13 @@ def write_log(
             is a log that is read, in a format without them.
         jelly: the options of a Jelly log; what they leave open is chosen for any messages without triple terms, or,
             where `stream` is a Jelly log that is read, as that log's options are.
+        lenient: whether malformed IRIs and language tags are written, as they are, where the format can carry them;
+            those of messages that were read leniently always are.
 
     Raises:
-        UsageError: an unknown format, extension or syntax.
+        UsageError: an unknown format, extension or syntax, or something that is no message.
         CannotWrite: a place that cannot be written.
+        TermError: what RDF has no term or no place for, such as a literal as subject; naming message and quad.
         CannotCarry: a quad that the format has no syntax for.
 
     >>> import io
@@ -68,7 +74,7 @@ def write_log(
     :s :p :o .
     MESSAGE
     """
-    log = _Log(stream, target, format, messages, prefixes, graphs, jelly)
+    log = _Log(stream, target, format, messages, prefixes, graphs, jelly, lenient)
     with log_file(target) as write:
         for message in stream:
             write(log.encode(message))
@@ -85,9 +91,10 @@ async def awrite_log(
     prefixes: Mapping[str, str] | None = None,
     graphs: bool | None = None,
     jelly: JellyOptions | None = None,
+    lenient: bool = False,
 ) -> int:
     """`write_log` for asyncio: also of an async iterable, and the file is written in a thread."""
-    log = _Log(stream, target, format, messages, prefixes, graphs, jelly)
+    log = _Log(stream, target, format, messages, prefixes, graphs, jelly, lenient)
     with log_file(target) as write:
         held, size = [], 0
         async for message in _each(stream):
@@ -178,21 +185,28 @@ class _Log:
         prefixes: Mapping[str, str] | None,
         graphs: bool | None,
         jelly: JellyOptions | None,
+        lenient: bool,
     ) -> None:
         self._format, self._syntax = find_log(format_of_target(target, format), messages)
         check_options(self._format, jelly)
         self._stream, self._prefixes, self._graphs, self._jelly = stream, prefixes, graphs, jelly
+        self._lenience = Lenience() if lenient else None
+        generalized = jelly is not None and jelly.generalized_statements
+        self._checker = Checker(self._lenience, generalized=generalized)
         self._encoder: Encoder | None = None
         self.messages = 0
 
     def encode(self, message: Message) -> bytes:
         self.messages += 1
+        self._checker.check(message)
         if self._encoder is None:
             encoder = self._start()
             return encoder.start() + encoder.encode(message)
         return self._encoder.encode(message)
 
     def finish(self) -> bytes:
+        if self._lenience is not None:
+            self._lenience.report()
         if self._encoder is None:
             encoder = self._start()
             return encoder.start() + encoder.finish()

@@ -302,11 +302,12 @@ def boolean(lexical: str) -> Term:
     return Term(f'"{lexical.lower()}"^^<{XSD}boolean>')
 
 
-def parse_term(text: str, scope: str = "", lenience: Lenience | None = None) -> Term:
+def parse_term(text: str, scope: str = "", lenience: Lenience | None = None, *, generalized: bool = False) -> Term:
     """Reads one term as N-Triples, SPARQL TSV results or a command line write it, and normalises it.
 
     Abbreviated numbers and booleans are expanded, needless escapes decoded, language tags lower-cased, `xsd:string`
-    omitted; blank node labels get `scope` in front (see `blank`), and `lenience` passes what is malformed (see `iri`).
+    omitted; blank node labels get `scope` in front (see `blank`), `lenience` passes what is malformed (see `iri`), and
+    `generalized` means what it does for `triple`.
 
     Raises:
         TermError: anything that is not exactly one term.
@@ -318,7 +319,7 @@ def parse_term(text: str, scope: str = "", lenience: Lenience | None = None) -> 
     >>> parse_term('<<( <urn:s> <urn:p> _:b )>>', scope="d")
     '<<( <urn:s> <urn:p> _:db )>>'
     """
-    term, end = _read_term(text, 0, scope, lenience)
+    term, end = _read_term(text, 0, scope, lenience, generalized)
     if text[end:].strip():
         raise TermError(f"unexpected {text[end:].strip()!r} after the term {text[:end]!r}", hint=TERM_HINT)
     return term
@@ -327,7 +328,7 @@ def parse_term(text: str, scope: str = "", lenience: Lenience | None = None) -> 
 TERM_HINT: Final = 'write an IRI as <http://…>, a string as "…", a number as 42'
 
 
-def _read_term(text: str, start: int, scope: str, lenience: Lenience | None) -> tuple[Term, int]:
+def _read_term(text: str, start: int, scope: str, lenience: Lenience | None, generalized: bool) -> tuple[Term, int]:
     match = _TOKEN.match(text, start)
     if match is None:
         raise TermError(f"{text[start:]!r} is not an RDF term", hint=TERM_HINT)
@@ -354,12 +355,12 @@ def _read_term(text: str, start: int, scope: str, lenience: Lenience | None) -> 
     if kind == "open":
         parts = []
         for _ in range(3):
-            part, end = _read_term(text, end, scope, lenience)
+            part, end = _read_term(text, end, scope, lenience, generalized)
             parts.append(part)
         close = _TOKEN.match(text, end)
         if close is None or close.lastgroup != "close":
             raise TermError(f"triple term is not closed by )>> in {text!r}")
-        return triple(*parts), close.end()
+        return triple(*parts, generalized=generalized), close.end()
     raise TermError(f"unexpected {match.group().strip()!r} in {text!r}")
 
 

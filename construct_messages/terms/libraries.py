@@ -63,6 +63,8 @@ def to_pyoxigraph(term: Term) -> OxTerm:
     >>> to_pyoxigraph(iri("urn:x"))
     <NamedNode value=urn:x>
     """
+    if not isinstance(term, str):  # of a quad that a caller made
+        raise TermError(f"{term!r} is no term", hint=TERM_HINT)
     try:
         if is_blank(term):
             return ox.BlankNode(term[2:])

@@ -1,0 +1,105 @@
+"""Whether messages are RDF: what a caller hands over to be written is looked at before a byte of it is.
+
+Each term is canonical N-Triples, of well-formed IRIs and language tags, and stands where RDF has a place for it (RDF
+1.2 Concepts, section 3.1). Messages that this package has read or made are so, and are not looked at again. What a
+format cannot carry besides is `logs/carry.py`'s to say.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from construct_messages.errors import TermError, UsageError
+from construct_messages.message import Message, Quad
+from construct_messages.terms import FORBIDDEN, USUAL_IRI, USUAL_LANGUAGE, Lenience, Term, parse_term
+
+# nearly all terms, but for blank nodes in triple terms and such: what it does not know is read
+_TEXT: Final = r'[^"\\\x00-\x1f\x7f\ud800-\udfff\ufffe\uffff]*+'
+_USUAL: Final = re.compile(
+    rf'<{USUAL_IRI}>|"{_TEXT}(?:\\[tbnrf"\\]{_TEXT})*+"(?:@{USUAL_LANGUAGE})?|_:[A-Za-z0-9_](?:[A-Za-z0-9_\-]*)'
+)
+# terms to remember, and the length of those worth it
+_MOST: Final = 1 << 15
+_LONGEST: Final = 256
+
+
+class Checker:
+    """Looks at the messages of one log, in order, and counts them for the error.
+
+    Args:
+        lenience: what passes and counts malformed IRIs and language tags; None: they are refused.
+        generalized: whether terms may stand where RDF has no place for them, as Jelly can carry them.
+
+    >>> Checker().check(Message([Quad(Term("<urn:a>"), Term("<urn:b>"), Term("urn:c"))]))
+    Traceback (most recent call last):
+    construct_messages.errors.TermError: message 1: 'urn:c' is not an RDF term: <urn:a> <urn:b> urn:c .
+      hint: write an IRI as <http://…>, a string as "…", a number as 42
+    """
+
+    def __init__(self, lenience: Lenience | None = None, *, generalized: bool = False) -> None:
+        self._lenience, self._generalized = lenience, generalized
+        self._messages = 0
+        # by position; of a quad without a graph, None is known
+        self._known: tuple[set[Term | None], ...] = tuple(set[Term | None]() for _ in FORBIDDEN)
+        self._known[3].add(None)
+
+    def check(self, message: Message) -> None:
+        """Counts one message, and refuses it where it is none.
+
+        Raises:
+            TermError: naming the message (from 1), the quad and the term.
+            UsageError: no message, or a quad that is none.
+        """
+        self._messages += 1
+        if not isinstance(message, Message):
+            raise UsageError(
+                f"message {self._messages} is a {type(message).__name__}", hint="make it by Message([Quad(…), …])"
+            )
+        if message.checked:
+            return
+        subjects, predicates, objects, graphs = self._known
+        for quad in message:
+            if not isinstance(quad, Quad):
+                raise UsageError(f"message {self._messages}: {quad!r} is no Quad", hint="make it by Quad(…)")
+            subject, predicate, object, graph = quad
+            # an object is the term that is seldom met again
+            if not (
+                subject in subjects
+                and predicate in predicates
+                and graph in graphs
+                and (object in objects or (isinstance(object, str) and _USUAL.fullmatch(object)))
+            ):
+                self._learn(quad)
+        message.checked = self._lenience is None and not self._generalized
+
+    def _learn(self, quad: Quad) -> None:
+        for term, (position, starts), known in zip(quad, FORBIDDEN.items(), self._known, strict=True):
+            if term in known:
+                continue
+            try:
+                self._check_term(term, position, starts)
+            except TermError as error:
+                shown = " ".join(str(part) for part in quad if part is not None)
+                raise TermError(
+                    f"message {self._messages}: {error.message}: {shown} .", hint=error.hint or _HINT
+                ) from None
+            assert term is not None
+            if len(term) <= _LONGEST:
+                if len(known) >= _MOST:
+                    known.intersection_update({None})
+                known.add(term)
+
+    def _check_term(self, term: Term | None, position: str, starts: tuple[str, ...]) -> None:
+        if not isinstance(term, str):
+            raise TermError(f"the {position} is {term!r}, no term", hint=_HINT)
+        if not _USUAL.fullmatch(term):
+            canonical = parse_term(term, lenience=self._lenience, generalized=self._generalized)
+            if canonical != term:
+                raise TermError(f"the {position} {term} is not canonical", hint=f"write it as {canonical}")
+        if not self._generalized and term.startswith(starts):
+            raise TermError(f"{term} cannot be the {position}", hint=_PLACES)
+
+
+_HINT: Final = "make terms by iri(), literal(), blank() and triple(), or by parse_term()"
+_PLACES: Final = "subjects and graphs are IRIs or blank nodes, predicates are IRIs"
