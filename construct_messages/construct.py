@@ -28,7 +28,7 @@ from construct_messages.solutions import Solutions
 from construct_messages.sources import Request, Source
 from construct_messages.sources.open import open_source
 from construct_messages.sources.patience import RETRIES
-from construct_messages.terms import Term, from_pyoxigraph, from_rdflib, iri, parse_term
+from construct_messages.terms import Lenience, Term, from_pyoxigraph, from_rdflib, iri, parse_term
 from construct_messages.writing import LogTarget, format_of_target, log_file
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ def construct_messages(
     profile: str = "generic",
     retries: int = RETRIES,
     allow_stale: bool = False,
+    lenient: bool = False,
 ) -> MessageStream:
     """One RDF Message for each solution of a CONSTRUCT query.
 
@@ -92,6 +93,8 @@ def construct_messages(
         max_messages: end the stream after so many.
         timeout: seconds for the whole answer of the source.
         method, headers, results, profile, retries, allow_stale: see `open_source`.
+        lenient: pass malformed IRIs and language tags of the source as they are; how many it were is told to `logging`
+            at the end. Otherwise they are errors.
 
     Returns:
         A lazy stream, to iterate (`for` or `async for`), write or serialize, once.
@@ -135,6 +138,7 @@ def construct_messages(
         profile=profile,
         retries=retries,
         allow_stale=allow_stale,
+        lenient=lenient,
     )
     parsed = ConstructQuery.parse(query, base=base, prefixes=prefixes, predefined=opened.predefined, group_by=group_by)
     select = parsed.rewritten
@@ -147,7 +151,14 @@ def construct_messages(
     return MessageStream(
         parsed,
         opened,
-        Request(select, tuple(default_graph), tuple(named_graphs), page_size, timeout),
+        Request(
+            select,
+            tuple(default_graph),
+            tuple(named_graphs),
+            page_size,
+            timeout,
+            lenience=Lenience() if lenient else None,
+        ),
         options,
         owns_source=opened is not source,
     )
@@ -170,7 +181,7 @@ def as_term(value: object) -> Term:
     '"0.5"^^<http://www.w3.org/2001/XMLSchema#decimal>'
     """
     if isinstance(value, (ox.NamedNode, ox.BlankNode, ox.Literal, ox.Triple)):
-        return from_pyoxigraph(value)
+        return parse_term(from_pyoxigraph(value))  # it may have been parsed leniently
     if isinstance(value, str) and not _is_rdflib(value):
         return parse_term(value)
     if isinstance(value, (bool, float)):
@@ -323,6 +334,8 @@ def _pull(source: Source, request: Request, assembly: Assembly, owns_source: boo
                 if assembly.left == 0:
                     return
     finally:
+        if request.lenience is not None:
+            request.lenience.report()
         if owns_source:
             source.close()
 
@@ -337,6 +350,8 @@ async def _apull(source: Source, request: Request, assembly: Assembly, owns_sour
                 if assembly.left == 0:
                     return
     finally:
+        if request.lenience is not None:
+            request.lenience.report()
         if owns_source:
             source.close()
 

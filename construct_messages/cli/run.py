@@ -93,6 +93,9 @@ def add(commands: Commands) -> None:
     source.add_argument(
         "--retries", metavar="N", type=int, default=RETRIES, help="ask again N times where a failure may pass"
     )
+    source.add_argument(
+        "--lenient", action="store_true", help="pass malformed IRIs and language tags as they are, and count them"
+    )
     source.add_argument("--allow-stale", action="store_true", help="read a store directory that is being written")
 
 
@@ -112,6 +115,7 @@ def _run(options: argparse.Namespace) -> int:
         profile=options.profile,
         retries=options.retries,
         allow_stale=options.allow_stale,
+        lenient=options.lenient,
         **arguments(options),
     ) as stream:
         if options.select:

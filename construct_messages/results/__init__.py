@@ -10,12 +10,13 @@ from construct_messages.solutions import Solutions
 class Decoder(Protocol):
     """One results document on its way in.
 
-    Decoders are made as `XDecoder(variables, *, response=0, scope="d")`:
+    Decoders are made as `XDecoder(variables, *, response=0, scope="d", lenience=None)`:
 
     - `variables`: the names, without `?`, of the columns to give, in that order. What the document has beyond them is
       ignored.
     - `response`: the number of the response, handed on in `Solutions.response`.
     - `scope`: goes in front of every blank node label (see `terms.blank`).
+    - `lenience`: passes and counts malformed IRIs and language tags (see `terms.iri`); None: they are errors.
     """
 
     def feed(self, data: bytes) -> list[Solutions]:

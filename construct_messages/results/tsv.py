@@ -13,7 +13,16 @@ from typing import Final
 from construct_messages.errors import IncompleteResult, TermError
 from construct_messages.results import excerpt
 from construct_messages.solutions import Solutions
-from construct_messages.terms import ASCII_CHARS, RDF, USUAL_ASCII_IRI, USUAL_IRI, USUAL_LANGUAGE, XSD, parse_term
+from construct_messages.terms import (
+    ASCII_CHARS,
+    RDF,
+    USUAL_ASCII_IRI,
+    USUAL_IRI,
+    USUAL_LANGUAGE,
+    XSD,
+    Lenience,
+    parse_term,
+)
 
 # Columns are looked at as one text, with a line feed before each field.
 _UNTAGGED: Final = "|".join((f"{XSD}string", f"{RDF}langString", f"{RDF}dirLangString"))
@@ -56,11 +65,13 @@ class TsvDecoder:
     construct_messages.errors.IncompleteResult: the TSV result ends inside line 4: '<urn'
     """
 
-    def __init__(self, variables: tuple[str, ...], *, response: int = 0, scope: str = "d") -> None:
+    def __init__(
+        self, variables: tuple[str, ...], *, response: int = 0, scope: str = "d", lenience: Lenience | None = None
+    ) -> None:
         self._variables = variables
         self._response = response
         self._scope = scope
-        self._terms = _Terms(scope)
+        self._terms = _Terms(scope, lenience)
         self._indexes: list[int] | None = None  # where the variables' columns are, once the header has come
         self._width = 0
         self._line = 1  # the number of the next line
@@ -126,7 +137,9 @@ class TsvDecoder:
         try:
             terms.extend(map(self._terms.__getitem__, column))
         except TermError as error:
-            raise IncompleteResult(f"line {self._line + len(terms)} of the TSV result: {error.message}") from error
+            raise IncompleteResult(
+                f"line {self._line + len(terms)} of the TSV result: {error.message}", hint=error.hint
+            ) from error
         return terms
 
     def _uneven(self, block: bytes) -> IncompleteResult:
@@ -141,18 +154,20 @@ class _Terms(dict[bytes, bytes]):
 
     _LIMIT = 10_000
 
-    def __init__(self, scope: str) -> None:
+    def __init__(self, scope: str, lenience: Lenience | None) -> None:
         super().__init__({b"": b""})
-        self._scope = scope
+        self._scope, self._lenience = scope, lenience
 
     def __missing__(self, field: bytes) -> bytes:
+        passed = self._lenience and self._lenience.passed
         try:
-            term = parse_term(field.decode(), self._scope).encode()
+            term = parse_term(field.decode(), self._scope, self._lenience).encode()
         except UnicodeDecodeError as error:
             raise TermError(f"{excerpt(field)} is not UTF-8") from error
         if len(self) > self._LIMIT:
             self.clear()
-        self[field] = term
+        if self._lenience is None or self._lenience.passed == passed:  # each that is passed counts
+            self[field] = term
         return term
 
 

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from construct_messages.query.select import Select
 from construct_messages.solutions import Solutions
+from construct_messages.terms import Lenience
 
 UNION = "union"
 """As `Request.default_graphs`: the merge of all graphs of the source is its default graph."""
@@ -31,6 +32,7 @@ class Request:
         timeout: seconds for the whole answer.
         parameters: further parameters for an endpoint, in order.
         headers: further request headers for an endpoint; names as in `Accept`.
+        lenience: what passes and counts malformed IRIs and language tags of the source; None: they are errors.
     """
 
     select: Select
@@ -40,6 +42,7 @@ class Request:
     timeout: float | None = None
     parameters: tuple[tuple[str, str], ...] = ()
     headers: tuple[tuple[str, str], ...] = ()
+    lenience: Lenience | None = None
 
 
 class Source(Protocol):

@@ -21,25 +21,32 @@ from construct_messages.errors import SourceError, UsageError
 from construct_messages.unpacking import UNPACK_ERRORS, UnmarkedFile, UnpackedFile
 
 
-def load_files(paths: Sequence[Path]) -> ox.Store:
+def load_files(paths: Sequence[Path], *, lenient: bool = False) -> ox.Store:
     """A store in memory with the content of the files; blank nodes stay apart between files.
+
+    Args:
+        paths: see `load_into`.
+        lenient: whether malformed IRIs and language tags are loaded, too.
 
     Raises:
         UsageError: no such file, or a name whose extension says no RDF format.
         SourceError: a file that does not parse, naming it and the line.
     """
     store = ox.Store()
-    load_into(store, paths)
+    load_into(store, paths, lenient=lenient)
     return store
 
 
-def load_into(store: ox.Store, paths: Sequence[Path], progress: Callable[[int], None] | None = None) -> None:
+def load_into(
+    store: ox.Store, paths: Sequence[Path], progress: Callable[[int], None] | None = None, *, lenient: bool = False
+) -> None:
     """Adds the content of the files to a store; blank nodes stay apart between files.
 
     Args:
         store: where to.
         paths: all are looked at before the first is read.
         progress: called with the number of bytes read, packed as they are, of each piece.
+        lenient: see `load_files`.
 
     Raises:
         UsageError: no such file, or a name whose extension says no RDF format.
@@ -50,7 +57,9 @@ def load_into(store: ox.Store, paths: Sequence[Path], progress: Callable[[int], 
             with path.open("rb") as raw:
                 read: Any = raw if progress is None else _Counted(raw, progress)
                 file: Any = UnmarkedFile(UnpackedFile(read, packing) if packing else read)
-                _off_this_thread(partial(store.bulk_load, file, format, base_iri=path.absolute().as_uri()))
+                _off_this_thread(
+                    partial(store.bulk_load, file, format, base_iri=path.absolute().as_uri(), lenient=lenient)
+                )
         except (*UNPACK_ERRORS, SyntaxError, ValueError) as error:
             raise SourceError(f"{path}: {error}", hint="mend the file, or check that its extension is right") from error
 

@@ -38,6 +38,7 @@ def open_source(
     profile: str = "generic",
     retries: int = RETRIES,
     allow_stale: bool = False,
+    lenient: bool = False,
 ) -> Source:
     """The source that a value stands for.
 
@@ -51,6 +52,7 @@ def open_source(
         profile: the kind of endpoint, see `profiles.py`.
         retries: how often an endpoint is asked again after a failure that may pass by itself.
         allow_stale: open a store directory although a writer is live.
+        lenient: load files whose IRIs and language tags are malformed.
 
     Raises:
         UsageError: nothing is named, or it cannot be a source.
@@ -94,7 +96,7 @@ def open_source(
                 f"{directories[0]} is a directory and cannot be combined", hint="name one store directory, or files"
             )
         return OxigraphSource(open_directory(Path(paths[0]), allow_stale=allow_stale))
-    return OxigraphSource(load_files([Path(path) for path in paths]))
+    return OxigraphSource(load_files([Path(path) for path in paths], lenient=lenient))
 
 
 def _is_source(source: Any) -> TypeGuard[Source]:

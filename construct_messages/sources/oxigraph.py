@@ -42,13 +42,18 @@ class OxigraphSource:
         """See `Source.solutions`."""
         deadline = None if request.timeout is None else time.monotonic() + request.timeout
         with _Evaluation(self._store, request) as evaluation:
-            yield from decoded(evaluation.documents, request.select.variables, deadline, evaluation.end)
+            yield from decoded(
+                evaluation.documents, request.select.variables, deadline, evaluation.end, request.lenience
+            )
 
     async def asolutions(self, request: Request) -> AsyncGenerator[Solutions]:
         """See `Source.asolutions`."""
         deadline = None if request.timeout is None else time.monotonic() + request.timeout
         with _Evaluation(self._store, request) as evaluation:
-            async for batch in adecoded(evaluation.documents, request.select.variables, deadline, evaluation.aend):
+            batches = adecoded(
+                evaluation.documents, request.select.variables, deadline, evaluation.aend, request.lenience
+            )
+            async for batch in batches:
                 yield batch
 
     def close(self) -> None:

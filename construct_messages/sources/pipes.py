@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 from construct_messages.errors import SourceTimeout
 from construct_messages.results.tsv import TsvDecoder
 from construct_messages.solutions import Solutions
+from construct_messages.terms import Lenience
 
 _CHUNK: Final = 1 << 16
 _WIDE: Final = 1 << 20  # bytes in flight; what Linux grants anybody
@@ -55,6 +56,7 @@ def decoded(
     variables: tuple[str, ...],
     deadline: float | None,
     end: Callable[[Document], None],
+    lenience: Lenience | None = None,
 ) -> Generator[Solutions]:
     """The solutions of an evaluation's TSV documents, one document after the other.
 
@@ -64,13 +66,14 @@ def decoded(
         deadline: by `time.monotonic()`, None for none.
         end: called at the end of each document, which alone does not mean that the evaluation ended well: raises its
             error.
+        lenience: see `Request`.
 
     Raises:
         SourceTimeout: the deadline passed.
         IncompleteResult: a document is not whole.
     """
     for document in documents:
-        decoder = TsvDecoder(variables)
+        decoder = TsvDecoder(variables, lenience=lenience)
         received = False
         while chunk := read(document, deadline):
             received = True
@@ -85,11 +88,12 @@ async def adecoded(
     variables: tuple[str, ...],
     deadline: float | None,
     end: Callable[[Document], Awaitable[None]],
+    lenience: Lenience | None = None,
 ) -> AsyncGenerator[Solutions]:
     """`decoded` for asyncio; makes the read ends non-blocking."""
     for document in documents:
         os.set_blocking(document.read_end, False)
-        decoder = TsvDecoder(variables)
+        decoder = TsvDecoder(variables, lenience=lenience)
         received = False
         while chunk := await aread(document, deadline):
             received = True

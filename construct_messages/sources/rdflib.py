@@ -67,7 +67,9 @@ class RdflibSource:
         for binding in _evaluate(self._dataset(request), str(request.select)):
             terms = [binding.get(variable) for variable in variables]
             # one at a time: rdflib takes longer for a solution than a batch would save
-            yield Solutions.of([[UNBOUND if term is None else from_rdflib(term, "d") for term in terms]])
+            yield Solutions.of(
+                [[UNBOUND if term is None else from_rdflib(term, "d", request.lenience) for term in terms]]
+            )
 
     def close(self) -> None:
         """Nothing to do: the graph is the caller's."""

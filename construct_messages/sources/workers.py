@@ -99,7 +99,8 @@ class WorkerPool:
         evaluation = await self._evaluate(order, bulk_only=False, deadline=_deadline(request.timeout))
         try:
             documents, variables = evaluation.documents, request.select.variables
-            async with aclosing(adecoded(documents, variables, evaluation.deadline, evaluation.aend)) as batches:
+            came = adecoded(documents, variables, evaluation.deadline, evaluation.aend, request.lenience)
+            async with aclosing(came) as batches:
                 async for batch in batches:
                     yield batch
         finally:
