@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +14,6 @@ import pytest
 import rdflib
 
 from construct_messages import ConstructMessagesError, Message, construct_messages
-from construct_messages.cli import main
 
 DIRTY = """\
 <http://e/100%> <http://e/p> "x"@zh-classical .
@@ -22,6 +23,7 @@ DIRTY = """\
 """
 QUERY = "CONSTRUCT { ?s <http://e/q> ?o } WHERE { ?s <http://e/p> ?o } ORDER BY STR(?o)"
 LINES = {line.replace("http://e/p>", "http://e/q>") for line in DIRTY.splitlines()}
+REFUSED = r"is no IRI|percent encoding|is not a language tag|subtag|code point"
 COUNT = "passed as found: 3 malformed IRIs and 1 malformed language tag; the first is "
 
 
@@ -75,9 +77,7 @@ def test_sources(
 
         return asyncio.run(collect())
 
-    with pytest.raises(
-        ConstructMessagesError, match="is no IRI|percent encoding|is not a language tag|subtag|code point"
-    ):
+    with pytest.raises(ConstructMessagesError, match=REFUSED):
         read(False)
     assert not caplog.records
     messages = read(True)
@@ -96,15 +96,23 @@ def test_rdflib(dirty: Path, caplog: pytest.LogCaptureFixture) -> None:
     assert [record.getMessage() for record in caplog.records if "passed as found: 3" in record.getMessage()]
 
 
-def test_run(dirty: Path, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def command(*arguments: str) -> tuple[int, str, str]:
+    """Exit status, standard output and standard error of the command line in a process of its own, logging as it is."""
+    done = subprocess.run(
+        [sys.executable, "-m", "construct_messages", *arguments], capture_output=True, check=False, encoding="utf-8"
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_run(dirty: Path) -> None:
     """The log goes to standard output, the count to standard error."""
     arguments = ["run", "--query", QUERY, "--source", str(dirty), "--format", "nt"]
-    assert main(arguments) == 3
-    assert "%" in capfd.readouterr().err
-    assert main([*arguments, "--lenient"]) == 0
-    out, err = capfd.readouterr()
-    assert set(out.splitlines()) - {"# @message"} == LINES
-    assert COUNT in err
+    status, out, err = command(*arguments)
+    assert (status, out) == (3, "")
+    assert "percent encoding" in err
+    status, out, err = command(*arguments, "--lenient")
+    assert (status, set(out.splitlines()) - {"# @message"}) == (0, LINES)
+    assert err.startswith(COUNT)
 
 
 def test_what_no_log_can_hold_is_refused(tmp_path: Path) -> None:
