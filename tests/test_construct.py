@@ -206,6 +206,37 @@ CASES: list[tuple[str, str, dict[str, object], list[list[str]]]] = [
         [[], [], []],
     ),
     (
+        "13.3: a trailing VALUES behind GROUP BY",
+        "CONSTRUCT { ?l ex:called ?u ; ex:by ?c } WHERE { ?c ex:location ?l } GROUP BY ?l HAVING (COUNT(?c) > 0) "
+        'ORDER BY DESC(COUNT(?c)) ?u VALUES (?l ?u) { (ex:nl "three") (ex:be "one") (ex:be "two") (ex:none "none") }',
+        {},
+        [quads('be called "one"'), quads('be called "two"'), quads('nl called "three"')],
+    ),
+    (
+        "13.3: a trailing VALUES behind HAVING alone",
+        "CONSTRUCT { ex:x ex:y ?u } WHERE { ?c ex:location ?l } HAVING (COUNT(*) = 4) ORDER BY ?u VALUES ?u { 1 2 }",
+        {},
+        [quads(f'x y "1"^^<{XSD}integer>'), quads(f'x y "2"^^<{XSD}integer>')],
+    ),
+    (
+        "13.3: grouping by what a trailing VALUES binds",
+        "CONSTRUCT { ?l ex:called ?u } WHERE { ?c ex:location ?l } GROUP BY ?l VALUES (?l ?u) { (ex:nl 1) (ex:be 1) }",
+        {"group_by": "?u", "group_order": "sorted"},
+        [quads(f'be called "1"^^<{XSD}integer>', f'nl called "1"^^<{XSD}integer>')],
+    ),
+    (
+        "13.16: initial bindings of what BIND assigns",
+        "CONSTRUCT { ?c ex:in ?place } WHERE { ?c ex:location ?l BIND(?l AS ?place) } ORDER BY ?c",
+        {"bindings": {"place": "<http://example.org/be>"}},
+        [quads("acme in be"), quads("bolt in be")],
+    ),
+    (
+        "13.16: initial bindings of a plain value",
+        "CONSTRUCT { ?l ex:people ?n } WHERE { ?l ex:population ?n }",
+        {"bindings": {"n": 11500000}},
+        [quads(f'be people "11500000"^^<{XSD}integer>')],
+    ),
+    (
         "a quads template",
         "CONSTRUCT { GRAPH ?c { ?l ex:label ?n } ?c ex:has ?l } WHERE "
         "{ ?c ex:location ?l . ?l ex:label ?n } ORDER BY ?c ?l LIMIT 1",
@@ -666,6 +697,8 @@ def test_the_environment_names_the_source(data_file: Path, monkeypatch: pytest.M
         (SPO, {"bindings": {"s": Decimal("NaN")}}, UsageError, "no term"),
         (SPO, {"bindings": {"s": "_:b"}}, UsageError, "blank node"),
         (SPO, {"bindings": {"nowhere": "<urn:x>"}}, UsageError, "nowhere"),
+        (f"{SPO} GROUP BY (STR(?s) AS ?k)", {"bindings": {"k": 1}}, UsageError, "GROUP BY computes it"),
+        ("CONSTRUCT { ?s ?p ?o } { . ?s ?p ?o }", {"bindings": {"s": 1}}, QueryError, "line 1, column 27"),
     ],
 )
 def test_refused_at_once(

@@ -186,7 +186,7 @@ def test_a_slow_consumer_holds_the_evaluation_back() -> None:
     ("group", "words"),
     [
         ("{ ?s ?p", "refuses the query: unexpected token"),
-        ("{ ?s foo:p ?o }", "line 1, column .*: the embedded engine refuses the query: Prefix not found"),
+        ("{ ?s foo:p ?o }", "line 1, column .*: the embedded engine refuses the query: prefix foo: is not declared"),
         ("{ ?s ?p ?o BIND(1 AS ?s) }", "refuses the query"),
     ],
 )

@@ -85,7 +85,7 @@ def test_errors() -> None:
     graph.add((EX.a, EX.p, EX.b))
     with pytest.raises(QueryError, match="line 1, column"):
         collect(graph, request("s", "{ ?s ?p }"))
-    with pytest.raises(SourceError, match="evaluation failed: Unknown namespace prefix"):
+    with pytest.raises(QueryError, match="prefix nowhere: is not declared"):
         collect(graph, request("s", "{ ?s nowhere:p ?o }"))
     with pytest.raises(SourceTimeout, match="time allowed"):
         collect(graph, request("s", "{ ?s ?p ?o }", timeout=1e-9))

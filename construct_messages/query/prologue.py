@@ -7,7 +7,7 @@ section 5.2). Nothing here knows query forms or templates.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
@@ -159,6 +159,28 @@ class Prologue:
             return error(text, token.start, message, "give a base IRI, or declare the prefix with an absolute IRI")
         message = f"prefix {prefix}: is not declared"
         return error(text, token.start, message, f"add PREFIX {prefix}: <...> or give it as an option")
+
+
+def undeclared(text: str, known: Collection[str] = ()) -> str | None:
+    """The first prefix that a query uses and does not declare, without colon; None: there is none.
+
+    Args:
+        known: prefixes that need no declaration.
+
+    >>> undeclared("PREFIX a: <urn:a> ASK { a:a b:b c:c }")
+    'b'
+    """
+    declared = set(known)
+    before = Token("mark", "", 0)
+    for token in tokenize(text):
+        if token.kind == "pname":
+            prefix = decoded(text, token).partition(":")[0]
+            if before.keyword == "PREFIX":
+                declared.add(prefix)
+            elif prefix not in declared:
+                return prefix
+        before = token
+    return None
 
 
 def given_prefixes(prefixes: Mapping[str, str] | None) -> dict[str, str]:

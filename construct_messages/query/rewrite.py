@@ -8,14 +8,14 @@ template's own grammar is in `triples.py`; what else can be done to the SELECT i
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from construct_messages.errors import NotConstruct, Position, QueryError, UsageError
 from construct_messages.query.prologue import Prologue, given_base, given_prefixes, insert, usable_prefixes
-from construct_messages.query.select import Select
+from construct_messages.query.scope import group_keys, in_scope, values_variables
+from construct_messages.query.select import Select, unused
 from construct_messages.query.tokens import Token, check_braces, closing, decoded, error, outer, tokenize
 from construct_messages.query.triples import read_triples
 from construct_messages.template import Nested, Pattern, Slot, Template, Variable
@@ -24,7 +24,6 @@ _QUERIES: Final = ("CONSTRUCT", "SELECT", "ASK", "DESCRIBE")
 _UPDATES: Final = ("INSERT", "DELETE", "WITH", "LOAD", "CLEAR", "DROP", "CREATE", "ADD", "MOVE", "COPY")
 _CLAUSES: Final = {"ORDER": 0, "LIMIT": 1, "OFFSET": 1, "VALUES": 2}
 _SLICE: Final = ("LIMIT", "OFFSET")
-_AGGREGATES: Final = ("COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT")
 _LINE_BREAK: Final = re.compile(r"\r\n|\r|\n")
 _SPACE: Final = re.compile(r"[\x20\t\r\n]*")
 
@@ -106,7 +105,7 @@ class ConstructQuery:
 
         Raises:
             NotConstruct: another form of query, or an update.
-            QueryError: an illegal head or template, with its place; a `group_by` variable that is not in the query.
+            QueryError: an illegal head or template, with its place; a `group_by` variable that no solution binds.
             UsageError: a malformed base, prefix or variable name.
         """
         # a byte order mark is a sign of the encoding, no part of the text, and engines refuse it
@@ -122,21 +121,27 @@ class ConstructQuery:
         parts = _Parts.of(text, tokens, head)
         mentioned, patterns = read_triples(text, tokens, parts.template, prologue)
 
-        keys = _group_keys(tokens[parts.modifiers : parts.order], tokens[parts.order : parts.slice])
+        keys = group_keys(tokens[parts.modifiers : parts.order], tokens[parts.order : parts.slice])
+        added = values_variables(tokens[parts.values :])
+        bound = in_scope(tokens, parts.group).union(*(in_scope(tokens, place) for place in parts.named), added)
         everywhere = {decoded(text, token)[1:]: None for token in tokens if token.kind == "variable"}
-        variables = [name for name in mentioned if keys is None or name in keys]
+        variables = [name for name in mentioned if keys is None or name in keys or name in added]
         for name in (_variable_name(written) for written in group_by):
             if name not in everywhere:
                 raise QueryError(f"the query has no variable ?{name} to group by", hint=_choice(everywhere))
-            if keys is not None and name not in keys:
+            if keys is not None and name not in keys and name not in added:
                 raise QueryError(
                     f"?{name} is no key of the query's own GROUP BY, so it has no single value", hint=_choice(keys)
                 )
+            if keys is None and name not in bound:
+                raise QueryError(f"no solution of the query binds ?{name}, so it groups nothing", hint=_choice(bound))
             if name not in variables:
                 variables.append(name)
+        # behind GROUP BY, only a sub-select lets what VALUES binds be projected
+        apart = None if keys is None or set(variables) <= set(keys) else keys
         projection = " ".join(f"?{name}" for name in variables)
         if not variables:
-            variables = [_unused("solution", everywhere)]
+            variables = [unused("solution", everywhere)]
             projection = f"(1 AS ?{variables[0]})"
 
         used = {decoded(text, token).partition(":")[0] for token in tokens if token.kind == "pname"}
@@ -144,7 +149,7 @@ class ConstructQuery:
         place, inserted = insert(tokens[:head], base, undeclared)
         beginning = text[:place] + inserted + text[place : tokens[head].start]
         return cls(
-            rewritten=parts.select(text, tokens, beginning, projection, tuple(variables)),
+            rewritten=replace(parts.select(text, tokens, beginning, projection, tuple(variables)), keys=apart),
             template=Template(tuple(variables), tuple(_renumbered(patterns, mentioned, variables))),
             prefixes={
                 prefix: namespace
@@ -163,6 +168,7 @@ class _Parts:
         head: CONSTRUCT.
         behind: what stands behind the replaced head: behind the template, or in the short form behind CONSTRUCT.
         template: the `{` of the template.
+        named: the `{` of each named sub-query, which is Blazegraph's.
         group: the `{` of the WHERE group; in the short form it is the template.
         modifiers: behind the `}` of the group.
         order: ORDER BY.
@@ -173,6 +179,7 @@ class _Parts:
     head: int
     behind: int
     template: int
+    named: tuple[int, ...]
     group: int
     modifiers: int
     order: int
@@ -186,10 +193,11 @@ class _Parts:
         if following and following.is_mark("{"):
             template = head + 1
             behind = closing(tokens, template) + 1
-            group = _where(text, tokens, behind)
+            named, group = _where(text, tokens, behind)
         elif following and following.keyword in ("FROM", "WHERE"):
             behind = head + 1
-            template = group = _where(text, tokens, behind)
+            named, group = _where(text, tokens, behind)
+            template = group
             if tokens[group - 1].keyword != "WHERE":
                 message = "expected WHERE before the pattern of the short form"
                 raise error(text, tokens[group].start, message, "write CONSTRUCT FROM <...> WHERE { ... }")
@@ -197,8 +205,10 @@ class _Parts:
             found = f", found {following.text}" if following else ""
             place = following.start if following else len(text)
             raise error(text, place, f"expected {{ or WHERE behind CONSTRUCT{found}")
+        if tokens[group + 1].is_mark("."):  # it would be legal behind a block of initial bindings
+            raise error(text, tokens[group + 1].start, "expected a pattern, found .")
         modifiers = closing(tokens, group) + 1
-        return cls(head, behind, template, group, modifiers, *_clauses(tokens, modifiers))
+        return cls(head, behind, template, named, group, modifiers, *_clauses(tokens, modifiers))
 
     def select(
         self, text: str, tokens: Sequence[Token], prologue: str, projection: str, variables: tuple[str, ...]
@@ -226,12 +236,42 @@ class _Parts:
         )
 
 
-def _where(text: str, tokens: Sequence[Token], start: int) -> int:
-    """The index of the `{` of the WHERE group: the first outermost one but for Blazegraph's `WITH { … } AS %name`."""
-    for index in outer(tokens, start, len(tokens)):
-        if tokens[index].is_mark("{") and tokens[index - 1].keyword != "WITH":
-            return index
-    raise error(text, len(text), "there is no WHERE group", "add WHERE { ... }")
+def _where(text: str, tokens: Sequence[Token], index: int) -> tuple[tuple[int, ...], int]:
+    """The `{` of each named sub-query and that of the WHERE group.
+
+    [14] DatasetClause* and [18] `WHERE`? GroupGraphPattern, and between them Blazegraph's `WITH { … } AS %name`: all
+    that a template or CONSTRUCT may be followed by, since what is beside it would become part of a projection.
+    """
+    named: list[int] = []
+
+    def expect(expected: str, ok: Callable[[Token], bool]) -> None:
+        nonlocal index
+        if index == len(tokens):
+            raise error(text, len(text), "there is no WHERE group", "add WHERE { ... }")
+        if not ok(tokens[index]):
+            raise error(text, tokens[index].start, f"expected {expected}, found {tokens[index].text}")
+        index += 1
+
+    def at(keyword: str) -> bool:
+        return index < len(tokens) and tokens[index].keyword == keyword
+
+    while at("FROM"):
+        index += 2 if index + 1 < len(tokens) and tokens[index + 1].keyword == "NAMED" else 1
+        expect("the IRI of a graph", lambda token: token.kind in ("iri", "pname"))
+    while at("WITH"):
+        index += 1
+        expect("{ behind WITH", lambda token: token.is_mark("{"))
+        named.append(index - 1)
+        index = closing(tokens, index - 1) + 1
+        expect("AS", lambda token: token.keyword == "AS")
+        expect("the name of a sub-query, as in %name", lambda token: token.text == "%")
+        expect("the name of a sub-query, as in %name", lambda token: token.kind == "word")
+    if at("WHERE"):
+        index += 1
+        expect("{ behind WHERE", lambda token: token.is_mark("{"))
+    else:
+        expect("FROM, WHERE or {", lambda token: token.is_mark("{"))
+    return tuple(named), index - 1
 
 
 def _clauses(tokens: Sequence[Token], start: int) -> tuple[int, int, int]:
@@ -264,41 +304,6 @@ def _read_slice(tokens: Sequence[Token]) -> tuple[int | None, int]:
     return counts.get("LIMIT"), counts.get("OFFSET", 0)
 
 
-def _group_keys(aggregation: Sequence[Token], order: Sequence[Token]) -> frozenset[str] | None:
-    """The variables that have one value in each group, as names; None where the query does not group.
-
-    HAVING, or an aggregate in ORDER BY, groups all solutions into one, without keys.
-    """
-    places = list(outer(aggregation, 0, len(aggregation)))
-    grouping = next((index for index in places if aggregation[index].keyword == "GROUP"), None)
-    having = next((index for index in places if aggregation[index].keyword == "HAVING"), None)
-    if grouping is None:
-        return None if having is None and not _has_aggregate(order) else frozenset()
-    conditions = aggregation[grouping + 2 : having]
-    keys: set[str] = set()
-    depth = 0
-    for index, token in enumerate(conditions):
-        depth += token.is_mark("(", "{") - token.is_mark(")", "}")
-        if token.kind != "variable":
-            continue
-        before = [part.kind if part.kind != "mark" else part.text for part in conditions[max(0, index - 2) : index]]
-        is_alias = depth == 1 and conditions[index - 1].keyword == "AS"
-        # engines take `GROUP BY (?v)` as `GROUP BY ?v`; in `GROUP BY STR(?v)` a name stands before the bracket
-        is_bracketed = depth == 1 and before[-1:] == ["("] and before[0] not in ("word", "pname", "iri")
-        if depth == 0 or is_alias or (is_bracketed and conditions[index + 1].is_mark(")")):
-            keys.add(decoded("", token)[1:])
-    return frozenset(keys)
-
-
-def _has_aggregate(order: Sequence[Token]) -> bool:
-    depth = 0
-    for token, following in pairwise(order):
-        depth += token.is_mark("{") - token.is_mark("}")
-        if depth == 0 and token.keyword in _AGGREGATES and following.is_mark("("):
-            return True
-    return False
-
-
 def _renumbered(patterns: Sequence[Pattern], names: Sequence[str], variables: Sequence[str]) -> Iterator[Pattern]:
     """The patterns that need no other than these variables, by their indexes."""
     projected = {name: number for number, name in enumerate(variables)}
@@ -324,10 +329,6 @@ def _variable_name(written: str) -> str:
     if tokenize(f"?{name}") != [Token("variable", f"?{name}", 0)] or "\\" in name:
         raise UsageError(f"{written!r} is not a variable", hint="write it as in ?company")
     return name
-
-
-def _unused(name: str, taken: Collection[str]) -> str:
-    return next(free for free in (name, *(f"{name}{n}" for n in range(len(taken) + 1))) if free not in taken)
 
 
 def _choice(names: Collection[str]) -> str:

@@ -7,10 +7,11 @@ text than its variables, and the methods take each other's results.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from construct_messages.errors import UsageError
+from construct_messages.query.scope import aggregates, assigned, group_aliases
 from construct_messages.query.tokens import decoded, tokenize
 from construct_messages.terms import Term, has_blank
 
@@ -31,6 +32,8 @@ class Select:
         limit: the value of LIMIT, None where there is none or it is no number.
         offset: the value of OFFSET, 0 where there is none.
         values: the trailing VALUES clause and whatever else follows.
+        keys: the keys of GROUP BY, where `values` binds a projected variable that is none of them; else None. The
+            groups are a sub-select then, in the text: what is no key cannot be projected beside it (section 11.4).
     """
 
     prologue: str
@@ -44,33 +47,31 @@ class Select:
     limit: int | None = None
     offset: int = 0
     values: str = ""
+    keys: tuple[str, ...] | None = None
 
     def __str__(self) -> str:
-        return "".join(
-            (
-                self.prologue,
-                self.head,
-                self.dataset,
-                self.group,
-                self.aggregation,
-                self.order,
-                self.slice,
-                self.values,
-            )
-        )
+        if self.keys is not None:
+            return str(self._groups_first(self.keys))
+        return "".join(self._pieces)
+
+    @property
+    def _pieces(self) -> tuple[str, ...]:
+        behind = (self.aggregation, self.order, self.slice, self.values)
+        return (self.prologue, self.head, self.dataset, self.group, *behind)
 
     def bind(self, bindings: Mapping[str, Term]) -> Select:
         """Initial bindings: a VALUES block at the head of the WHERE group (section 10.2, VALUES).
 
         They join with the group as a VALUES block written there does: a sub-select that does not project the variable
-        does not see them, and a BIND to the same variable clashes. A variable of the template that WHERE does not
-        bind takes the value.
+        does not see them. A variable of the template that WHERE does not bind takes the value. One that the group
+        itself assigns to by BIND is compared with it: its block stands at the end of the group.
 
         Args:
             bindings: term by variable name, without `?`.
 
         Raises:
-            UsageError: a variable that the query does not mention; a blank node, which is no constant in a query.
+            UsageError: a variable that the query does not mention, or that GROUP BY assigns to; a blank node, which is
+                no constant in a query.
 
         >>> from construct_messages.terms import iri
         >>> select = Select("", "SELECT ?s ", ("s",), "WHERE ", "{ ?s a ?c }")
@@ -88,11 +89,15 @@ class Select:
             if not term or has_blank(term):
                 what = f"the blank node {term}" if term else "nothing"
                 raise UsageError(f"?{name} cannot be bound to {what}", hint="bind it to an IRI or a literal")
-        names, terms = " ".join(f"?{name}" for name in bindings), " ".join(bindings.values())
-        block = f"{{ VALUES ({names}) {{ ({terms}) }}"
-        if tokenize(self.group[1:])[0].keyword == "SELECT":
-            return replace(self, group=f"{block} {self.group} }}")
-        return replace(self, group=f"{block}{self.group[1:]}")
+        for name in group_aliases(tokenize(self.aggregation)) & bindings.keys():
+            raise UsageError(f"?{name} cannot be bound: GROUP BY computes it", hint="compare it in HAVING")
+        tokens = tokenize(self.group)
+        later = assigned(tokens, 0) & bindings.keys()
+        first = _block({name: term for name, term in bindings.items() if name not in later})
+        last = _block({name: term for name, term in bindings.items() if name in later})
+        if tokens[1].keyword == "SELECT":
+            return replace(self, group=f"{{ {first} {self.group} }}")
+        return replace(self, group=f"{{{first and ' '}{first}{self.group[1:-1]}{last}{last and ' '}}}")
 
     def sorted_by(self, names: Sequence[str]) -> Select:
         """The same solutions with those that are equal, as terms, on these variables next to each other.
@@ -128,6 +133,8 @@ class Select:
         >>> str(Select("", "SELECT ?s ", ("s",), "", "{ ?s ?p ?o }", order=" ORDER BY ?p").nested())
         'SELECT ?s { { SELECT ?s WHERE { ?s ?p ?o } ORDER BY ?p } }'
         """
+        if self.keys is not None:
+            return self._groups_first(self.keys).nested()
         projection = self.head.rstrip()
         # what follows may end with a comment, which must not swallow the braces
         end = "\n" if self.values.strip() else " "
@@ -139,3 +146,31 @@ class Select:
             dataset=self.dataset,
             group=f"{{ {{ {projection} WHERE {inner.rstrip(' ')}{end}}} }}",
         )
+
+    def _groups_first(self, keys: Sequence[str]) -> Select:
+        """The groups as a sub-select, with the aggregates of ORDER BY; VALUES joins with them (section 18.2.4.3)."""
+        taken = {
+            decoded(piece, token)[1:] for piece in self._pieces for token in tokenize(piece) if token.kind == "variable"
+        }
+        tokens, order, done = tokenize(self.order), "", 0
+        projected = [f"?{key}" for key in keys]
+        for first, last in aggregates(tokens):
+            start, end = tokens[first].start, tokens[last].end
+            name = unused("order", taken)
+            taken.add(name)
+            projected.append(f"({self.order[start:end]} AS ?{name})")
+            order, done = f"{order}{self.order[done:start]}?{name}", end
+        projection = " ".join(projected) or f"(1 AS ?{unused('group', taken)})"
+        group = f"{{ {{ SELECT {projection} WHERE {self.group}{self.aggregation} }} }}"
+        return replace(self, group=group, aggregation="", order=order + self.order[done:], keys=None)
+
+
+def unused(name: str, taken: Collection[str]) -> str:
+    """A variable's name that is not taken: this one, or this one with a number."""
+    return next(free for free in (name, *(f"{name}{n}" for n in range(len(taken) + 1))) if free not in taken)
+
+
+def _block(bindings: Mapping[str, Term]) -> str:
+    if not bindings:
+        return ""
+    return f"VALUES ({' '.join(f'?{name}' for name in bindings)}) {{ ({' '.join(bindings.values())}) }}"

@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 import pyoxigraph as ox
 
 from construct_messages.errors import ConstructMessagesError, Position, QueryError, SourceError, UsageError
+from construct_messages.query.prologue import undeclared
 from construct_messages.sources import UNION
 from construct_messages.terms import from_pyoxigraph
 
@@ -129,11 +130,12 @@ _AT: Final = re.compile(r"(?:error )?at (\d+):(\d+)(?:-\d+:\d+)?: ", re.IGNORECA
 _SENTENCE: Final = re.compile(r"(?:expected (?:one of )?|, )([A-Z][A-Za-z]*(?: [A-Za-z]+)+)")
 
 
-def explain(error: BaseException, hint: str | None) -> ConstructMessagesError:
+def explain(error: BaseException, text: str, hint: str | None) -> ConstructMessagesError:
     """The engine's exception as an error of this package.
 
     Args:
         error: what was raised.
+        text: the query.
         hint: what to say about the position in a query that the engine refuses.
     """
     if isinstance(error, ConstructMessagesError):
@@ -142,9 +144,12 @@ def explain(error: BaseException, hint: str | None) -> ConstructMessagesError:
         return QueryError(f"the embedded engine refuses the query: {error}", hint="use the functions of SPARQL")
     if not isinstance(error, SyntaxError):
         return SourceError(f"the embedded evaluation failed: {error}")
-    place, said = _AT.search(str(error)), _SENTENCE.search(str(error))
+    place, found = _AT.search(str(error)), _SENTENCE.search(str(error))
+    said = found[1] if found else "unexpected token"
+    if said == "Prefix not found" and (prefix := undeclared(text)) is not None:
+        said, hint = f"prefix {prefix}: is not declared", f"add PREFIX {prefix}: <...> or give it as an option"
     return QueryError(
-        f"the embedded engine refuses the query: {said[1] if said else 'unexpected token'}",
+        f"the embedded engine refuses the query: {said}",
         position=Position(int(place[1]), int(place[2])) if place else None,
         hint=hint,
     )

@@ -65,13 +65,14 @@ class _Evaluation:
 
     def __init__(self, store: ox.Store, request: Request) -> None:
         self._error: ConstructMessagesError | None = None
-        run = partial(query, store, str(request.select), request.default_graphs, request.named_graphs)
+        text = str(request.select)
+        run = partial(query, store, text, request.default_graphs, request.named_graphs)
         first, bulk = small_document(), bulk_document()
         self.documents = (first[0], bulk[0])
         # a daemon: an abandoned evaluation, which nothing can stop before its next solution, must not hold up the exit
         self._thread = threading.Thread(
             target=self._evaluate,
-            args=(run, request.select.variables, first[1], bulk[1]),
+            args=(run, text, request.select.variables, first[1], bulk[1]),
             name="construct-messages evaluation",
             daemon=True,
         )
@@ -95,9 +96,11 @@ class _Evaluation:
         """`end` for asyncio; the thread has nothing left to do but to end."""
         self.end(document)
 
-    def _evaluate(self, run: Callable[[], QueryResult], variables: tuple[str, ...], first: int, bulk: int) -> None:
+    def _evaluate(
+        self, run: Callable[[], QueryResult], text: str, variables: tuple[str, ...], first: int, bulk: int
+    ) -> None:
         try:
             write_solutions(run, variables, first, bulk)
         except BaseException as error:  # noqa: BLE001 - carried to the consumer's thread, which raises it
             # without its traceback, which holds the solutions, and these must die in their own thread
-            self._error = explain(error, REWRITTEN)
+            self._error = explain(error, text, REWRITTEN)

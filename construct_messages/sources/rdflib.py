@@ -23,6 +23,7 @@ from construct_messages.errors import (
     SourceError,
     UsageError,
 )
+from construct_messages.query.prologue import undeclared
 from construct_messages.solutions import Solutions
 from construct_messages.sources import REWRITTEN, UNION, Request
 from construct_messages.sources.threads import ain_thread, in_thread
@@ -124,4 +125,11 @@ def _evaluate(graph: rdflib.Graph, query: str) -> Generator[_Binding]:
     except ConstructMessagesError:
         raise
     except Exception as error:  # rdflib and the stores behind it raise bare ones
+        if "Unknown namespace prefix" in str(error) and (
+            prefix := undeclared(query, [known for known, _ in graph.namespaces()])
+        ):
+            raise QueryError(
+                f"rdflib refuses the query: prefix {prefix}: is not declared",
+                hint=f"add PREFIX {prefix}: <...> or give it as an option",
+            ) from error
         raise SourceError(f"rdflib's evaluation failed: {error}") from error

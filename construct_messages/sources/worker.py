@@ -131,7 +131,7 @@ def main() -> None:
                 _respond(store, order, control, *pipes)
         except (ConstructMessagesError, SyntaxError, OSError, ValueError, RuntimeError, MemoryError) as error:
             hint = REWRITTEN if isinstance(order, Solve) else None
-            _report(control, Ended(Failure.of(explain(error, hint))))
+            _report(control, Ended(Failure.of(explain(error, order.text, hint))))
         else:
             _report(control, Ended())
 

@@ -274,7 +274,7 @@ def _refusal(text: str, base: str | None, tokens: Sequence[Token], found: int) -
     try:
         ox.Store().query(text, base_iri=base)
     except SyntaxError as problem:
-        refused = explain(problem, None)
+        refused = explain(problem, text, None)
         return QueryError(f"the query is not SPARQL: {refused.message.partition(': ')[2]}", position=refused.position)
     except RuntimeError:
         pass  # a function that pyoxigraph does not know: legal as far as grammar goes
