@@ -15,7 +15,7 @@ from construct_messages.logs.sizes import sizes
 from construct_messages.message import Message, Quad
 from construct_messages.solutions import Solutions
 from construct_messages.template import Template
-from construct_messages.terms import has_blank
+from construct_messages.terms import iri
 
 GROUP_LIMIT: Final = 1_000_000
 """How many solutions grouping holds unless told otherwise."""
@@ -125,12 +125,17 @@ class Assembly:
             if self._options.skip_empty and not len(message):
                 continue
             if self._options.skolemize is not None:
-                message = message.skolemize(self._options.skolemize)
+                message = self._skolemized(message, self._options.skolemize)
             self._deliver(1)
             message.checked = True  # as the source's terms are
             yield message
             if self.left == 0:
                 return
+
+    def _skolemized(self, message: Message, prefix: str) -> Message:
+        """With IRIs for the blank nodes of the data; those of the template are fresh in each solution, and stay."""
+        labels = self._template.labels
+        return message.map_blanks(lambda node: node if labels.in_template(node) else iri(prefix + node[2:]))
 
     def _is_new(self, group: Group) -> bool:
         """Whether no earlier message had the same quads, the template's blank nodes compared by their slot."""
@@ -138,7 +143,7 @@ class Assembly:
         fresh: list[str] = []
         for _, solution in group:
             quads = self._template.instantiate(solution, 0)
-            own = {str(quad) for quad in quads if self._template.has_blanks and _is_fresh(quad)}
+            own = {str(quad) for quad in quads if self._template.has_blanks and self._is_fresh(quad)}
             ground |= {str(quad) for quad in quads} - own
             if own:
                 fresh.append(digest("\n".join(sorted(own))).hex())
@@ -152,9 +157,8 @@ class Assembly:
         self._seen.add(key)
         return True
 
-
-def _is_fresh(quad: Quad) -> bool:
-    return any(term is not None and has_blank(term, "t") for term in quad)
+    def _is_fresh(self, quad: Quad) -> bool:
+        return any(term is not None and self._template.labels.in_template(term) for term in quad)
 
 
 class Writing:

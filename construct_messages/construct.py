@@ -20,6 +20,7 @@ import pyoxigraph as ox
 from construct_messages.assembly import DISTINCT_LIMIT, GROUP_LIMIT, Assembly, Options, Writing
 from construct_messages.errors import UsageError
 from construct_messages.formats import NDJSON_LD, find_log
+from construct_messages.labels import Labels
 from construct_messages.logs.jelly.options import JellyOptions
 from construct_messages.message import Message
 from construct_messages.once import Once
@@ -51,6 +52,7 @@ def construct_messages(
     distinct_limit: int = DISTINCT_LIMIT,
     skip_empty: bool = False,
     skolemize: str | None = None,
+    label_prefix: str | None = None,
     bindings: Mapping[str, Any] | None = None,
     default_graph: str | Sequence[str] = (),
     named_graphs: Sequence[str] = (),
@@ -82,7 +84,10 @@ def construct_messages(
         distinct_limit: how many messages to tell apart; past it an error, nothing is forgotten.
         skip_empty: leave out messages without quads.
         skolemize: the IRI that blank nodes of the data become IRIs under, such as
-            `https://example.org/.well-known/genid/`.
+            `https://example.org/.well-known/genid/`; those of the template stay.
+        label_prefix: what the labels of blank nodes begin with, a lower-case letter with others or digits behind it;
+            None: a random one, so that no two streams share a node. With one of your own the same solutions give the
+            same log.
         bindings: initial bindings, joined as a VALUES block in WHERE: variable to term (N-Triples text, a term of
             pyoxigraph or rdflib, or a number, boolean, date, time or duration of Python).
         default_graph: `"union"` for all graphs, or IRIs to merge.
@@ -158,6 +163,7 @@ def construct_messages(
             page_size,
             timeout,
             lenience=Lenience() if lenient else None,
+            labels=Labels(label_prefix),
         ),
         options,
         owns_source=opened is not source,
@@ -218,7 +224,8 @@ class MessageStream(Once):
         super().__init__()
         self.query = query
         self._source, self._request, self._owns_source = source, request, owns_source
-        self._assembly = Assembly(query.template, options, source.stable_blank_nodes)
+        self._template = query.template.labelled(request.labels)
+        self._assembly = Assembly(self._template, options, source.stable_blank_nodes)
 
     @property
     def select(self) -> str:
@@ -311,7 +318,7 @@ class MessageStream(Once):
         found, syntax = find_log(format, messages)
         # ordinary readers of NDJSON-LD take each line by itself: a context on a line of its own would be lost on them
         prefixes = {} if found == NDJSON_LD else self.query.prefixes
-        return Writing(self._assembly, self.query.template, found, syntax, prefixes, jelly)
+        return Writing(self._assembly, self._template, found, syntax, prefixes, jelly)
 
     def _batches(self) -> Generator[Solutions]:
         return _pull(self._source, self._request, self._assembly, self._owns_source)

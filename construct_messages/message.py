@@ -6,7 +6,7 @@ https://w3c-cg.github.io/rsp/messages/). No serialization here, and nothing abou
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -141,19 +141,26 @@ class Message:
         return dataset
 
     def skolemize(self, prefix: str) -> Message:
-        """The message with every blank node *of the data* as an IRI, `prefix` followed by its label.
+        """The message with every blank node as an IRI, `prefix` followed by its label (RDF 1.2 Concepts, section 3.5).
 
-        Blank nodes of the template stay: they are fresh in each solution, so no other message can mean them.
+        The labels of messages that a query gives, or a log that is read, are unique, and so are the IRIs.
 
-        >>> Message([Quad(Term("_:d1"), iri("urn:p"), Term("_:t0b0"))]).skolemize("https://example.org/.well-known/genid/")
-        <Message of 1 quad: <https://example.org/.well-known/genid/d1> <urn:p> _:t0b0 .>
+        Raises:
+            TermError: a prefix that is no absolute IRI.
+
+        >>> Message([Quad(Term("_:b0"), iri("urn:p"), iri("urn:o"))]).skolemize("https://example.org/.well-known/genid/")
+        <Message of 1 quad: <https://example.org/.well-known/genid/b0> <urn:p> <urn:o> .>
         """
+        return self.map_blanks(lambda node: iri(prefix + node[2:]))
 
-        def replace(term: Term) -> Term:
-            return term if term.startswith("_:t") else iri(prefix + term[2:])
+    def map_blanks(self, change: Callable[[Term], Term]) -> Message:
+        """The message with every blank node, also in triple terms, replaced by `change(blank node)`.
 
+        >>> Message([Quad(Term("_:a"), iri("urn:p"), Term("_:b"))]).map_blanks(lambda node: Term(f"{node}2"))
+        <Message of 1 quad: _:a2 <urn:p> _:b2 .>
+        """
         return Message(
-            Quad(*(None if term is None else map_blanks(term, replace) for term in quad))  # type: ignore[arg-type] # only the graph is None
+            Quad(*(None if term is None else map_blanks(term, change) for term in quad))  # type: ignore[arg-type] # only the graph is None
             for quad in self._quads
         )
 

@@ -23,6 +23,7 @@ from typing import IO, Any, Final, TypeAlias
 from construct_messages.compression import COMPRESSIONS
 from construct_messages.errors import ConstructMessagesError, IncompleteResult, LimitExceeded, LogError, UsageError
 from construct_messages.formats import Format, Syntax, find_format, find_log, find_syntax, format_of_file
+from construct_messages.labels import Labels
 from construct_messages.logs import MESSAGE_BYTES
 from construct_messages.logs.detecting import DetectingDecoder, Known
 from construct_messages.logs.jelly.options import JellyOptions, PhysicalType
@@ -44,6 +45,8 @@ def read_log(
     base: str | None = None,
     contexts: Mapping[str, Any] | None = None,
     message_bytes: int = MESSAGE_BYTES,
+    label_prefix: str | None = None,
+    keep_labels: bool = False,
 ) -> LogReader:
     """The messages of a log, in order.
 
@@ -61,6 +64,11 @@ def read_log(
         base: the IRI that relative IRIs resolve against, until the log says otherwise.
         contexts: JSON-LD contexts by their IRI, as parsed JSON; no context is fetched.
         message_bytes: how large a message may be, as it stands in the log.
+        label_prefix: what the labels of blank nodes begin with, a lower-case letter with others or digits behind it;
+            None: a random one, so that no message of another log shares a node with one of this. Labels that this
+            package has made unique before stay as they are.
+        keep_labels: whether the labels of `rdfm` stay as they are, which mean the same node in the whole log. Those of
+            two logs may be the same then.
 
     Returns:
         An iterator, to read once (`for` or `async for`).
@@ -96,7 +104,9 @@ def read_log(
         syntax=None if format is None else _announced(format, messages),
         label=messages,
     )
-    decoder = DetectingDecoder(known, base=base, contexts=contexts, message_bytes=message_bytes)
+    decoder = DetectingDecoder(
+        known, base=base, contexts=contexts, message_bytes=message_bytes, labels=Labels(label_prefix, keep=keep_labels)
+    )
     return LogReader(source, name, decoder)
 
 

@@ -8,10 +8,12 @@ must agree with `instantiate` (tests/test_fast_path.py). No query text here, and
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
+from construct_messages.labels import Labels
 from construct_messages.message import Quad
 from construct_messages.terms import FORBIDDEN as FORBIDDEN
 from construct_messages.terms import Term, is_triple, triple
@@ -104,17 +106,6 @@ def _may_equal(a: Slot, b: Slot) -> bool:
     return a == b
 
 
-def blank_label(number: int | str, index: int) -> str:
-    """The label of blank node `index` of the template in solution `number`.
-
-    It begins with `t`; labels of the data get another letter where they enter, so the two never meet.
-
-    >>> blank_label(7, 0)
-    't7b0'
-    """
-    return f"t{number}b{index}"
-
-
 @dataclass(frozen=True)
 class Template:
     """A compiled CONSTRUCT template.
@@ -123,16 +114,18 @@ class Template:
         variables: the names (without `?`) of the projected variables, in the order of a solution's values. It may
             hold more than the patterns use (grouping variables).
         patterns: the triples, in the order of the text.
+        labels: make those of its blank nodes; the data of the same stream has others of them.
 
-    >>> t = Template(("x",), (Pattern(Variable(0), Constant(Term("<urn:p>")), Blank(0)),))
+    >>> t = Template(("x",), (Pattern(Variable(0), Constant(Term("<urn:p>")), Blank(0)),), Labels("x"))
     >>> [str(quad) for quad in t.instantiate((Term("<urn:a>"),), 0)]
-    ['<urn:a> <urn:p> _:t0b0 .']
+    ['<urn:a> <urn:p> _:x_t0b0 .']
     >>> t.instantiate((Term('"a literal"'),), 1)
     []
     """
 
     variables: tuple[str, ...]
     patterns: tuple[Pattern, ...]
+    labels: Labels = field(default_factory=Labels, repr=False, compare=False)
     _rows: tuple[_Row, ...] = field(init=False, repr=False, compare=False)
     _constants: tuple[Term, ...] = field(init=False, repr=False, compare=False)
     _nested: tuple[_Row, ...] = field(init=False, repr=False, compare=False)
@@ -144,6 +137,12 @@ class Template:
         object.__setattr__(self, "_constants", compiled.constants)
         object.__setattr__(self, "_nested", compiled.nested)
         object.__setattr__(self, "_blanks", compiled.blanks)
+
+    def labelled(self, labels: Labels) -> Template:
+        """The same template with other labels for its blank nodes; nothing is compiled again."""
+        template = copy.copy(self)
+        object.__setattr__(template, "labels", labels)
+        return template
 
     @property
     def live(self) -> tuple[Pattern, ...]:
@@ -180,7 +179,7 @@ class Template:
             number: a number no other solution of the stream has; it makes blank nodes of the template fresh.
         """
         terms = [*solution, *self._constants]
-        terms += [Term(f"_:{blank_label(number, index)}") for index in range(self._blanks)]
+        terms += [self.labels.of_template(number, index) for index in range(self._blanks)]
         for s, p, o, _, checks in self._nested:
             subject, predicate, object = terms[s], terms[p], terms[o]
             if not (subject and predicate and object) or any(terms[i].startswith(bad) for i, bad in checks):

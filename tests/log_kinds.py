@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from construct_messages.errors import LimitExceeded, LogError
 from construct_messages.formats import FORMATS, RDFM, VARIANTS, Format, Syntax
+from construct_messages.labels import Labels
 from construct_messages.logs import decoder_for, encoder_for
 from construct_messages.message import Message
 from construct_messages.terms import Term, is_blank, is_triple, triple_parts
@@ -63,7 +64,7 @@ def read(chunks: Iterable[bytes], kind: Kind, *, announced: bool = True, **optio
         chunks: the log.
         kind: what it is read as.
         announced: whether its media type says the syntax; else the log tells.
-        options: of `decoder_for`.
+        options: of `decoder_for`; unless told otherwise, labels are the same each time, and those of a log are kept.
     """
     messages: list[Message] = []
     try:
@@ -80,6 +81,7 @@ def reading(chunks: Iterable[bytes], kind: Kind, *, announced: bool = True, **op
     Raises:
         LogError, LimitExceeded: as `Decoder.feed` and `Decoder.close`.
     """
+    options = {"labels": Labels("x", keep=True), **options}
     decoder = decoder_for(kind.format, kind.syntax if announced else kind.format.own, **options)
     for chunk in chunks:
         yield from decoder.feed(chunk)

@@ -35,6 +35,7 @@ from construct_messages import (
     construct_messages,
     terms,
 )
+from construct_messages.labels import Labels
 from construct_messages.solutions import Solutions
 from construct_messages.sources import Request
 from construct_messages.template import Blank, Constant, Pattern, Slot, Template, Variable
@@ -111,7 +112,7 @@ CASES: list[tuple[str, str, dict[str, object], list[list[str]]]] = [
         "template blank nodes are fresh in each solution of a group",
         f"CONSTRUCT {{ ?c ex:has [ ex:place ?l ] }} {EACH} LIMIT 2",
         {"group_by": "?c"},
-        [quads("acme has _:t0b0", "_:t0b0 place be", "acme has _:t1b0", "_:t1b0 place nl")],
+        [quads("acme has _:x_t0b0", "_:x_t0b0 place be", "acme has _:x_t1b0", "_:x_t1b0 place nl")],
     ),
     (
         "group_by sorted keeps the slice",
@@ -158,13 +159,13 @@ CASES: list[tuple[str, str, dict[str, object], list[list[str]]]] = [
         "template blank nodes are fresh in each solution",
         f"CONSTRUCT {{ [] ex:at ?l }} {EACH} LIMIT 2",
         {},
-        [quads("_:t0b0 at be"), quads("_:t1b0 at nl")],
+        [quads("_:x_t0b0 at be"), quads("_:x_t1b0 at nl")],
     ),
     (
         "distinct compares template blank nodes by slot",
         f"CONSTRUCT {{ _:x ex:at ?l ; ex:same _:x }} {EACH} LIMIT 3",
         {"distinct": True},
-        [quads("_:t0b0 at be", "_:t0b0 same _:t0b0"), quads("_:t1b0 at nl", "_:t1b0 same _:t1b0")],
+        [quads("_:x_t0b0 at be", "_:x_t0b0 same _:x_t0b0"), quads("_:x_t1b0 at nl", "_:x_t1b0 same _:x_t1b0")],
     ),
     (
         "numbers and booleans are expanded",
@@ -322,7 +323,7 @@ def test_one_case_every_path(
     sources: dict[str, object],
 ) -> None:
     def stream() -> MessageStream:
-        return construct_messages(PREFIX + query, sources[path[0]], **path[1], **options)  # type: ignore[arg-type]
+        return construct_messages(PREFIX + query, sources[path[0]], label_prefix="x", **path[1], **options)  # type: ignore[arg-type]
 
     async def collect() -> tuple[list[Message], bytes]:
         return [message async for message in stream()], b"".join([chunk async for chunk in stream().aserialize()])
@@ -394,7 +395,7 @@ def check_union(triples: list[tuple[Term, Term, Term]], patterns: list[Pattern],
         store.add(ox.Quad(*map(terms.to_pyoxigraph, triple)))  # type: ignore[arg-type]
     text = " . ".join(" ".join(map(sparql, (p.subject, p.predicate, p.object))) for p in patterns)
     query = f"CONSTRUCT {{ {text} }} WHERE {where}"
-    stream = construct_messages(query, store)
+    stream = construct_messages(query, store, label_prefix="x")
     messages = list(stream)
 
     # one message per solution, in the order of the SELECT
@@ -402,10 +403,10 @@ def check_union(triples: list[tuple[Term, Term, Term]], patterns: list[Pattern],
     solutions = list(store.query(stream.select))
     assert len(messages) == len(solutions)
     values = [
-        tuple("" if (v := solution[name]) is None else terms.from_pyoxigraph(v, "d") for name in names)
+        tuple("" if (v := solution[name]) is None else terms.from_pyoxigraph(v, "x_d") for name in names)
         for solution in solutions
     ]
-    template = stream.query.template
+    template = stream.query.template.labelled(Labels("x"))
     assert [list(m) for m in messages] == [template.instantiate(value, n) for n, value in enumerate(values)]  # type: ignore[arg-type]
 
     # their union is what the engine's own CONSTRUCT says
@@ -414,7 +415,7 @@ def check_union(triples: list[tuple[Term, Term, Term]], patterns: list[Pattern],
     assert as_dataset(united) == as_dataset(own)
 
     # the log by the fast path is the log by the slow path, and plain parsers read it
-    log = b"".join(construct_messages(query, store).serialize("nq"))
+    log = b"".join(construct_messages(query, store, label_prefix="x").serialize("nq"))
     assert as_dataset(list(ox.parse(log, ox.RdfFormat.N_QUADS))) == as_dataset(united)
     slow = "".join("# @message\n" + "".join(f"{quad}\n" for quad in message) for message in messages)
     assert log == slow.encode()
@@ -424,7 +425,7 @@ def check_union(triples: list[tuple[Term, Term, Term]], patterns: list[Pattern],
     return {
         "unbound variable": any(not value[index] for value in values for index in used),
         "literal subject": any(value[index].startswith('"') for value in values for index in subjects),
-        "shared blank node": len({m for m in messages if any("_:d" in str(q) for q in m)}) > 1,
+        "shared blank node": len({m for m in messages if any("_:x_d" in str(q) for q in m)}) > 1,
         "duplicate inside a message": any(
             len(m) < sum(len(Template(names, (p,)).instantiate(v, 0)) for p in template.patterns)  # type: ignore[arg-type]
             for m, v in zip(messages, values, strict=True)
@@ -624,12 +625,13 @@ def test_a_failed_write_leaves_nothing(store: ox.Store, tmp_path: Path) -> None:
 
 def test_skolemize(store: ox.Store) -> None:
     query = PREFIX + "CONSTRUCT { ?e ex:in ?y ; ex:by [ ex:name 'x' ] } WHERE { ?c ex:founded ?e . ?e ex:year ?y }"
-    (message,) = construct_messages(query, store, skolemize="https://example.org/.well-known/genid/")
+    options = {"skolemize": "https://example.org/.well-known/genid/", "label_prefix": "x"}
+    (message,) = construct_messages(query, store, **options)  # type: ignore[arg-type]
     skolem, own = sorted({quad.subject for quad in message})
-    assert skolem.startswith("<https://example.org/.well-known/genid/d")
-    assert own == "_:t0b0"
-    (log,) = construct_messages(query, store, skolemize="https://example.org/.well-known/genid/").serialize()
-    assert b"<https://example.org/.well-known/genid/d" in log
+    assert skolem.startswith("<https://example.org/.well-known/genid/x_d")
+    assert own == "_:x_t0b0"
+    (log,) = construct_messages(query, store, **options).serialize()  # type: ignore[arg-type]
+    assert b"<https://example.org/.well-known/genid/x_d" in log
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from construct_messages.errors import (
     SourceTimeout,
     UsageError,
 )
+from construct_messages.labels import Labels
 from construct_messages.query.select import Select
 from construct_messages.sources import UNION, Request
 from construct_messages.sources.endpoint import EndpointSource, WrapperSource
@@ -487,13 +488,15 @@ def test_a_probe_gives_nothing(server: FaultServer, client: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("profile", "labels"), [("generic", ["_:p0_b", "_:p0_c", "_:p1_b"]), ("virtuoso", ["_:db", "_:dc", "_:db"])]
+    ("profile", "labels"),
+    [("generic", ["_:x_p0_b", "_:x_p0_c", "_:x_p1_b"]), ("virtuoso", ["_:x_db", "_:x_dc", "_:x_db"])],
 )
 def test_blank_nodes_of_pages(server: FaultServer, client: str, profile: str, labels: list[str]) -> None:
     pages = [json_document(("s",), [(Term(label),) for label in page]) for page in (["_:b", "_:c"], ["_:b"])]
     server.play(*map(response, pages))
     select = Select("", "SELECT ?s ", ("s",), "WHERE ", "{ ?s ?p ?o }")
-    came, error = read(client, EndpointSource(server.url, profile=profile), Request(select, page_size=2, timeout=10))
+    request = Request(select, page_size=2, timeout=10, labels=Labels("x"))
+    came, error = read(client, EndpointSource(server.url, profile=profile), request)
     assert error is None
     assert [term for (term,) in came] == labels
 

@@ -11,6 +11,7 @@ import pytest
 
 from construct_messages.errors import ConstructMessagesError, LimitExceeded, LogError
 from construct_messages.formats import JELLY, N_TRIPLES
+from construct_messages.labels import Labels
 from construct_messages.logs import encoder_for
 from construct_messages.logs.archive import ArchiveDecoder
 from construct_messages.message import Message, Quad
@@ -51,7 +52,7 @@ def jelly(*messages: Message) -> bytes:
 
 def read(data: bytes, size: int = 1 << 30, **options: object) -> list[Message]:
     """The messages before the end or an error, which is raised behind them."""
-    return list(reading(ArchiveDecoder(**options), data, size))  # type: ignore[arg-type] # as the test has them
+    return list(reading(ArchiveDecoder(labels=Labels("x"), **options), data, size))  # type: ignore[arg-type] # as the test has them
 
 
 def reading(decoder: ArchiveDecoder, data: bytes, size: int) -> Iterable[Message]:
@@ -143,7 +144,9 @@ def test_blank_nodes_are_those_of_their_file() -> None:
     node = b"_:x <http://example.org/p> <http://example.org/o> ."
     message = Message([Quad(Term("_:x"), PREDICATE, OBJECT)])
     messages = read(archive(("0.ttl", node), ("1.ttl", node), ("2.jelly", jelly(message)), ("3.jelly", jelly(message))))
-    assert [str(next(iter(message))).split()[0] for message in messages] == ["_:m1b0", "_:m2b0", "_:m3b0", "_:m4b0"]
+    assert [str(next(iter(message))).split()[0] for message in messages] == [
+        f"_:x_m{number}b0" for number in (1, 2, 3, 4)
+    ]
 
 
 # the bytes, how many messages come before the error, and what it says

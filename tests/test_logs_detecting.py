@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from construct_messages.errors import ConstructMessagesError, LimitExceeded, LogError, UsageError
 from construct_messages.formats import FORMATS, N_QUADS, NDJSON_LD, RDFM, TRIG, TURTLE, Format, find_syntax
+from construct_messages.labels import Labels
 from construct_messages.logs import encoder_for
 from construct_messages.logs.detecting import DetectingDecoder, Known
 from construct_messages.message import Message, Quad
@@ -39,7 +40,7 @@ def log(format: Format, label: str = "rdfm") -> bytes:
 
 
 def read(data: bytes, known: Known | None = None, size: int = 1 << 30, **options: int) -> list[Message]:
-    return list(reading(DetectingDecoder(known, **options), data, size))
+    return list(reading(DetectingDecoder(known, labels=Labels("x"), **options), data, size))
 
 
 def reading(decoder: DetectingDecoder, data: bytes, size: int = 1 << 30) -> Iterator[Message]:

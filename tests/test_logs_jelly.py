@@ -20,6 +20,7 @@ from pyjelly.options import LookupPreset, StreamParameters
 from pyjelly.serialize.streams import SerializerOptions
 
 from construct_messages.errors import CannotCarry, LimitExceeded, LogError, TermError, UsageError
+from construct_messages.labels import Labels
 from construct_messages.logs.jelly.decoder import JellyDecoder
 from construct_messages.logs.jelly.encoder import JellyEncoder
 from construct_messages.logs.jelly.options import JellyOptions, LogicalType, PhysicalType
@@ -58,7 +59,7 @@ def write(log: Sequence[Message], **options: Any) -> bytes:
 
 
 def read(data: bytes, size: int = 1 << 30, limit: int = 1 << 28, **options: Any) -> Iterator[Message]:
-    decoder = JellyDecoder(message_bytes=limit, **options)
+    decoder = JellyDecoder(message_bytes=limit, labels=Labels("x"), **options)
     for start in range(0, len(data), size):
         yield from decoder.feed(data[start : start + size])
     yield from decoder.close()
@@ -152,26 +153,26 @@ def entry(datatype: str) -> str:
 def test_a_label_is_of_its_frame(size: int) -> None:
     log = [message((A, P, B), (A, Q, A)), message((A, Q, triple(A, P, B))), message((A, Q, triple(A, P, B)), (S, P, B))]
     first, second, third = read(write(log), size)
-    assert str(first) == str(message(("_:m1b0", P, "_:m1b1"), ("_:m1b0", Q, "_:m1b0")))
-    assert second == message(("_:m2b0", Q, triple(Term("_:m2b0"), P, Term("_:m2b1"))))
+    assert str(first) == str(message(("_:x_m1b0", P, "_:x_m1b1"), ("_:x_m1b0", Q, "_:x_m1b0")))
+    assert second == message(("_:x_m2b0", Q, triple(Term("_:x_m2b0"), P, Term("_:x_m2b1"))))
     # the third frame repeats the whole statement, whose nodes are now its own
     assert third.isomorphic(log[2])
-    assert all("_:m3b" in str(quad) and "_:m2" not in str(quad) for quad in third)
+    assert all("_:x_m3b" in str(quad) and "_:x_m2" not in str(quad) for quad in third)
 
 
 def test_a_graph_that_goes_on_in_the_next_frame_is_a_node_of_that_frame() -> None:
     start = row(graph_start=jelly.RdfGraphStart(g_bnode="g"))
     log = log_of([options_row(GRAPHS), *ENTRIES, start, FIRST], [row(triple=jelly.RdfTriple(s_bnode="g"))])
     first, second = read(log)
-    assert first == message((S, S, S, "_:m1b0"))
-    assert second == message(("_:m2b0", S, S, "_:m2b0"))
+    assert first == message((S, S, S, "_:x_m1b0"))
+    assert second == message(("_:x_m2b0", S, S, "_:x_m2b0"))
 
 
 def test_labels_are_kept_where_asked_for() -> None:
     assert list(read(write([message((A, P, B))]), scoped=False)) == [message((A, P, B))]
     log = log_of([options_row(TRIPLES), *ENTRIES, row(triple=jelly.RdfTriple(s_bnode="a b", p_iri=IRI, o_iri=IRI))])
     assert [str(one) for one in read(log)] == [
-        "<Message of 1 quad: _:m1b0 <http://example.org/s> <http://example.org/s> .>"
+        "<Message of 1 quad: _:x_m1b0 <http://example.org/s> <http://example.org/s> .>"
     ]
     with pytest.raises(LogError, match="'a b' is not a blank node label"):
         list(read(log, scoped=False))
@@ -462,7 +463,7 @@ def test_a_frame_cannot_make_much_of_little() -> None:
 
 def test_a_single_frame() -> None:
     log = log_of([options_row(QUADS), *ENTRIES, row(quad=jelly.RdfQuad(s_iri=IRI, p_iri=IRI, o_bnode="x", g_iri=IRI))])
-    assert list(read(log)) == list(read(log[1:])) == list(read(log[1:], 1)) == [message((S, S, "_:m1b0", S))]
+    assert list(read(log)) == list(read(log[1:])) == list(read(log[1:], 1)) == [message((S, S, "_:x_m1b0", S))]
 
 
 def test_namespaces_become_prefixes() -> None:
@@ -527,7 +528,7 @@ def test_terms_out_of_place_are_read_where_asked_for() -> None:
     data = write([*log, *log], options=wide)
     assert list(read(data, generalized=True, scoped=False)) == [*log, *log]
     _, second = read(data, generalized=True)
-    assert "_:m1" not in str(list(second))
+    assert "_:x_m1" not in str(list(second))
 
 
 def scrambled(data: bytes, kind: type[Any]) -> bytes:

@@ -343,8 +343,8 @@ def test_a_local_context_does_not_stay() -> None:
 def test_blank_nodes_are_of_their_message() -> None:
     came = read([b'{"@id": "_:x", "urn:p": [{"urn:q": 1}, {"@id": "_:x"}]}\n{"@id": "_:x", "urn:p": "o"}\n'], LINES)
     assert [[str(quad) for quad in each] for each in came.messages] == [
-        ["_:m1b0 <urn:p> _:m1b1 .", f'_:m1b1 <urn:q> "1"^^<{XSD}integer> .', "_:m1b0 <urn:p> _:m1b0 ."],
-        ['_:m2b0 <urn:p> "o" .'],
+        ["_:x_m1b0 <urn:p> _:x_m1b1 .", f'_:x_m1b1 <urn:q> "1"^^<{XSD}integer> .', "_:x_m1b0 <urn:p> _:x_m1b0 ."],
+        ['_:x_m2b0 <urn:p> "o" .'],
     ]
 
 

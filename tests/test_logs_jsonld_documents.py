@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from construct_messages.errors import LogError, Position, UsageError
 from construct_messages.formats import NDJSON_LD
+from construct_messages.labels import Labels
 from construct_messages.logs.contexts import Contexts
 from construct_messages.logs.jsonld_documents import Documents, _is_node
 from construct_messages.logs.parsed import to_message
@@ -29,6 +30,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:(terms|values) beginning with:Sy
 
 assert NDJSON_LD.own is not None
 LINES = Kind(NDJSON_LD, NDJSON_LD.own)
+LABELS = Labels("x")
 
 # --- the toRdf suite of JSON-LD 1.1 -------------------------------------------------------------------------------
 
@@ -88,7 +90,7 @@ def outcome(case: Any) -> Message | LogError:
         assert isinstance(came.error, LogError)
         return came.error
     try:
-        return Documents(base, contexts).read(document, 1, Position(1, 1)) or Message()
+        return Documents(base, contexts, LABELS).read(document, 1, Position(1, 1)) or Message()
     except LogError as error:
         return error
 
@@ -227,7 +229,7 @@ def test_both_ways_give_the_same(base: str | None, context: Any, node: dict[str,
     document = {"@context": context, "@graph": node} if context else node
     long = by_pyld(document, base)
     event("refused" if long is None else "empty" if not len(long) else "quads")
-    documents = Documents(base, None)
+    documents = Documents(base, None, LABELS)
     if context:
         documents.read({"@context": context}, 1, Position(1, 1))
     try:
@@ -259,7 +261,7 @@ LONG_WAY: dict[str, tuple[Any, Any, str | None]] = {
 @pytest.mark.parametrize("case", LONG_WAY)
 def test_whatever_is_not_plain_goes_the_long_way(case: str) -> None:
     context, document, base = LONG_WAY[case]
-    documents = Documents(base, None)
+    documents = Documents(base, None, LABELS)
     documents.read({"@context": context}, 1, Position(1, 1))
     documents.read(document, 1, Position(1, 1))
     assert "_contexts" in documents.__dict__
@@ -306,7 +308,7 @@ MALFORMED = st.recursive(
 @settings(max_examples=100)
 @given(st.dictionaries(st.just("@context") | KEYS, MALFORMED, max_size=3), MALFORMED)
 def test_only_our_errors_come_out(node: dict[str, Any], context: Any) -> None:
-    documents = Documents(None, {"urn:a": {"p": "urn:p"}})
+    documents = Documents(None, {"urn:a": {"p": "urn:p"}}, LABELS)
     for document in ({"@context": context}, node, {"@graph": node}):
         try:
             documents.read(document, 1, Position(1, 1))

@@ -332,8 +332,8 @@ def test_base() -> None:
 def test_labels_are_new_in_each_message() -> None:
     text = described("<ex:p><ex:C/></ex:p>", about='rdf:nodeID="b"').encode()
     first, second = read([text * 2], KIND).messages
-    assert {term for quad in first for term in quad if str(term).startswith("_:")} == {"_:m1b0", "_:m1b1"}
-    assert {term for quad in second for term in quad if str(term).startswith("_:")} == {"_:m2b0", "_:m2b1"}
+    assert {term for quad in first for term in quad if str(term).startswith("_:")} == {"_:x_m1b0", "_:x_m1b1"}
+    assert {term for quad in second for term in quad if str(term).startswith("_:")} == {"_:x_m2b0", "_:x_m2b1"}
 
 
 def test_prefixes_are_those_of_all_documents() -> None:

@@ -113,7 +113,7 @@ READ = {
         "MESSAGE:x MESSAGE.x:MESSAGE x-MESSAGE:y.MESSAGE, MESSAGE:, x-MESSAGE:MESSAGE-, _:MESSAGE.",
         [
             "<a:x> <b:MESSAGE> <c:y.MESSAGE> . <a:x> <b:MESSAGE> <a:> . <a:x> <b:MESSAGE> <c:MESSAGE-> .\n"
-            "<a:x> <b:MESSAGE> _:m1b0 ."
+            "<a:x> <b:MESSAGE> _:x_m1b0 ."
         ],
     ),
     "in names with escapes": (
@@ -156,8 +156,8 @@ READ = {
         "trig",
         f"{NEW}_:x <a:p> [ <a:q> _:x ] . MESSAGE _:x {{ _:y <a:p> _:x, <<( _:y <a:p> '_:x' )>> }}",
         [
-            "_:m1b0 <a:q> _:m1b1 . _:m1b1 <a:p> _:m1b0 .",
-            '_:m2b0 <a:p> _:m2b1 _:m2b1 . _:m2b0 <a:p> <<( _:m2b0 <a:p> "_:x" )>> _:m2b1 .',
+            "_:x_m1b0 <a:q> _:x_m1b1 . _:x_m1b1 <a:p> _:x_m1b0 .",
+            '_:x_m2b0 <a:p> _:x_m2b1 _:x_m2b1 . _:x_m2b0 <a:p> <<( _:x_m2b0 <a:p> "_:x" )>> _:x_m2b1 .',
         ],
     ),
     "labels are the log's": (

@@ -14,6 +14,7 @@ from rdflib.plugins.stores.memory import Memory
 
 from construct_messages.construct import construct_messages
 from construct_messages.errors import QueryError, SourceError, SourceTimeout, TermError, UsageError
+from construct_messages.labels import Labels
 from construct_messages.sources import Request
 from construct_messages.sources.rdflib import RdflibSource
 from construct_messages.terms import XSD
@@ -39,11 +40,11 @@ def test_solutions(asynchronous: bool) -> None:
     graph.add((EX.a, EX.p, rdflib.Literal("chat", lang="FR")))
     graph.add((EX.b, EX.p, rdflib.Literal(5)))
     graph.add((EX.c, EX.q, rdflib.BNode("x")))
-    asked = request("s o missing", "{ ?s ?p ?o } ORDER BY ?s")
+    asked = request("s o missing", "{ ?s ?p ?o } ORDER BY ?s", labels=Labels("x"))
     assert collect(graph, asked, asynchronous) == [
         ("<http://example.org/a>", '"chat"@fr', ""),
         ("<http://example.org/b>", f'"5"^^<{XSD}integer>', ""),
-        ("<http://example.org/c>", "_:dx", ""),
+        ("<http://example.org/c>", "_:x_dx", ""),
     ]
 
 

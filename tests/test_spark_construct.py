@@ -60,16 +60,17 @@ def test_labels_of_the_data_are_none_that_a_template_makes(spark: SparkSession) 
     table = spark.createDataFrame(
         [("_:t0b0", "<urn:p>", nested, None)], "subject STRING, predicate STRING, object STRING, graph STRING"
     )
-    asked = room.construct_messages("CONSTRUCT { ?s ?p ?o . [] ?p ?s } WHERE { ?s ?p ?o }", table)
+    query = "CONSTRUCT { ?s ?p ?o . [] ?p ?s } WHERE { ?s ?p ?o }"
+    asked = room.construct_messages(query, table, label_prefix="x")
     assert [row.message for row in asked.frame.collect()] == [
-        f"_:dt0b0 <urn:p> {nested.replace(' _:', ' _:d')} .\n_:t0b0 <urn:p> _:dt0b0 ."
+        f"_:x_dt0b0 <urn:p> {nested.replace(' _:', ' _:x_d')} .\n_:x_t0b0 <urn:p> _:x_dt0b0 ."
     ]
     assert [row.s for row in asked.solutions().collect()] == ["_:t0b0"]
 
 
 def messages_of(found: Any) -> list[Message]:
     log = "".join(f"# @message\n{message}\n" if message else "# @message\n" for (message,) in found.frame.collect())
-    return list(read_log(log.encode(), "nq", messages="rdfm"))
+    return list(read_log(log.encode(), "nq", messages="rdfm", keep_labels=True))
 
 
 OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -129,10 +130,10 @@ def in_some_order(messages: Iterable[Message]) -> list[Message]:
 def test_skolemize(quads: DataFrame) -> None:
     query = f"{PREFIX}CONSTRUCT {{ ?c :in ?g ; :as [] }} WHERE {{ ?c :part-of ?g }}"
     first, second = messages_of(
-        room.construct_messages(query, quads, skolemize="https://example.org/.well-known/genid/")
+        room.construct_messages(query, quads, skolemize="https://example.org/.well-known/genid/", label_prefix="x")
     )
     (group,) = {quad.object for message in (first, second) for quad in message if quad.predicate.endswith("/in>")}
-    assert group.startswith("<https://example.org/.well-known/genid/d")
+    assert group.startswith("<https://example.org/.well-known/genid/x_d")
     assert all(quad.object.startswith("_:") for quad in first if quad.predicate.endswith("/as>"))
 
 

@@ -143,7 +143,7 @@ def test_blank_nodes_are_fresh_in_every_partition(spark: SparkSession) -> None:
     labels = [label for message in found for label in set(re.findall("_:[^ ]+", message))]
     assert len(found) == 12
     assert len(labels) == len(set(labels)) == 24
-    assert all(label.startswith("_:t") for label in labels)
+    assert all(label.startswith(f"_:{template.labels.prefix}_t") for label in labels)
 
 
 def test_a_template_that_needs_no_number_counts_nothing(spark: SparkSession) -> None:

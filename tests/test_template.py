@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
+from construct_messages.labels import Labels
 from construct_messages.template import (
     FORBIDDEN,
     Blank,
@@ -42,8 +43,8 @@ CASES: list[tuple[str, tuple[Pattern, ...], tuple[str, ...], list[str]]] = [
         "<urn:s> <urn:p> <urn:o> ."
     ]),
     ("template blanks", (Pattern(Blank(0), P, Blank(1)), Pattern(Blank(1), P, Blank(0))), ("", ""), [
-        "_:t7b0 <urn:p> _:t7b1 .",
-        "_:t7b1 <urn:p> _:t7b0 .",
+        "_:x_t7b0 <urn:p> _:x_t7b1 .",
+        "_:x_t7b1 <urn:p> _:x_t7b0 .",
     ]),
     ("template blank predicate", (Pattern(S, Blank(0), O),), ("", ""), []),
     ("same triple twice", (Pattern(X, P, Y), Pattern(Y, P, X)), (IRI, IRI), ["<urn:x> <urn:p> <urn:x> ."]),
@@ -53,7 +54,7 @@ CASES: list[tuple[str, tuple[Pattern, ...], tuple[str, ...], list[str]]] = [
     ]),
     ("nested", (Pattern(S, P, Nested(X, P, Y)),), (IRI, LITERAL), ['<urn:s> <urn:p> <<( <urn:x> <urn:p> "x" )>> .']),
     ("nested blank", (Pattern(S, P, Nested(Blank(0), P, Y)),), ("", LITERAL), [
-        '<urn:s> <urn:p> <<( _:t7b0 <urn:p> "x" )>> .'
+        '<urn:s> <urn:p> <<( _:x_t7b0 <urn:p> "x" )>> .'
     ]),
     ("nested unbound", (Pattern(S, P, Nested(X, P, Y)),), (IRI, ""), []),
     ("nested literal subject", (Pattern(S, P, Nested(X, P, O)),), (LITERAL, ""), []),
@@ -66,13 +67,13 @@ CASES: list[tuple[str, tuple[Pattern, ...], tuple[str, ...], list[str]]] = [
     ("nested in nested unbound", (Pattern(S, P, Nested(S, P, Nested(X, P, Y))),), (IRI, ""), []),
     ("variable and blank of one index", (Pattern(S, P, Nested(X, P, O)), Pattern(S, P, Nested(Blank(0), P, O))), (
         IRI, "",
-    ), ["<urn:s> <urn:p> <<( <urn:x> <urn:p> <urn:o> )>> .", "<urn:s> <urn:p> <<( _:t7b0 <urn:p> <urn:o> )>> ."]),
+    ), ["<urn:s> <urn:p> <<( <urn:x> <urn:p> <urn:o> )>> .", "<urn:s> <urn:p> <<( _:x_t7b0 <urn:p> <urn:o> )>> ."]),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("patterns", "solution", "quads"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
 def test_instantiate(patterns: tuple[Pattern, ...], solution: tuple[Term, ...], quads: list[str]) -> None:
-    assert [str(quad) for quad in Template(("x", "y"), patterns).instantiate(solution, 7)] == quads
+    assert [str(quad) for quad in Template(("x", "y"), patterns, Labels("x")).instantiate(solution, 7)] == quads
 
 
 def _by_the_book(slot: Slot, solution: tuple[Term, ...], position: str) -> str | None:
@@ -83,7 +84,7 @@ def _by_the_book(slot: Slot, solution: tuple[Term, ...], position: str) -> str |
         case Constant(term):
             pass
         case Blank(index):
-            term = f"_:t3b{index}"
+            term = f"_:x_t3b{index}"
         case Nested():
             parts = [_by_the_book(part, solution, name) for part, name in zip(slot, FORBIDDEN, strict=False)]
             term = None if None in parts else f"<<( {' '.join(map(str, parts))} )>>"
@@ -110,7 +111,7 @@ def test_instantiate_by_the_book(template: Template, solutions: list[tuple[Term,
             ]
             if None not in parts:
                 expected[tuple(part or None for part in parts)] = None
-        assert [tuple(quad) for quad in template.instantiate(solution, 3)] == list(expected)
+        assert [tuple(quad) for quad in template.labelled(Labels("x")).instantiate(solution, 3)] == list(expected)
 
 
 @given(templates(), SOLUTIONS)
@@ -118,7 +119,7 @@ def test_what_may_not_coincide_does_not(template: Template, solutions: list[tupl
     for solution in solutions:
         for i, a in enumerate(template.patterns):
             for b in template.patterns[:i]:
-                quads = [Template(template.variables, (p,)).instantiate(solution, 0) for p in (a, b)]
+                quads = [Template(template.variables, (p,), template.labels).instantiate(solution, 0) for p in (a, b)]
                 if quads[0] and quads[0] == quads[1]:
                     assert may_coincide(a, b)
                     assert may_coincide(b, a)

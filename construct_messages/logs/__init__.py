@@ -23,6 +23,7 @@ from construct_messages.formats import (
     Format,
     Syntax,
 )
+from construct_messages.labels import Labels
 from construct_messages.message import Message
 from construct_messages.solutions import Solutions
 from construct_messages.template import Template
@@ -78,8 +79,8 @@ class Decoder(Protocol):
     """Reads one log: `feed(data)` for each chunk, then `close()`; each gives the messages that are complete with it.
 
     Chunks may be split anywhere. What `feed` gives is to be exhausted before the next call; messages that stand before
-    an error come before it. Blank nodes are those of their message: labels are new, unique in the log, except under
-    `rdfm`, which keeps them.
+    an error come before it. Blank nodes get labels that are unique (see `Labels`), each message others, but for those
+    that a label stands for in a whole log: under `rdfm`.
     """
 
     @property
@@ -176,6 +177,7 @@ def decoder_for(
     base: str | None = None,
     contexts: Mapping[str, Any] | None = None,
     message_bytes: int = MESSAGE_BYTES,
+    labels: Labels | None = None,
 ) -> Decoder:
     """A decoder for a log.
 
@@ -186,6 +188,7 @@ def decoder_for(
         base: the IRI that relative IRIs resolve against, until the log says otherwise.
         contexts: JSON-LD contexts by their IRI, as parsed JSON (`{"@context": …}` or what stands in there).
         message_bytes: how large a message may be, as it stands in the log.
+        labels: of the log; None: with a prefix that no other has.
 
     Raises:
         UsageError: a base that is no absolute IRI.
@@ -200,24 +203,24 @@ def decoder_for(
     if format in (N_TRIPLES, N_QUADS):
         from construct_messages.logs.lines_decoder import LinesDecoder
 
-        return LinesDecoder(format, syntax, message_bytes=message_bytes)
+        return LinesDecoder(format, syntax, message_bytes=message_bytes, labels=labels)
     if format in (TURTLE, TRIG):
         from construct_messages.logs.turtle_decoder import TurtleDecoder
 
-        return TurtleDecoder(format, syntax, base=base, message_bytes=message_bytes)
+        return TurtleDecoder(format, syntax, base=base, message_bytes=message_bytes, labels=labels)
     if format == RDF_XML:
         from construct_messages.logs.rdfxml import RdfXmlDecoder
 
-        return RdfXmlDecoder(base=base, message_bytes=message_bytes)
+        return RdfXmlDecoder(base=base, message_bytes=message_bytes, labels=labels)
     if format == JELLY:
         from construct_messages.logs.jelly.decoder import JellyDecoder
 
-        return JellyDecoder(message_bytes=message_bytes)
+        return JellyDecoder(message_bytes=message_bytes, labels=labels)
     if format == NDJSON_LD:
         from construct_messages.logs.jsonld import JsonLdDecoder
 
-        return JsonLdDecoder(base=base, contexts=contexts, message_bytes=message_bytes)
+        return JsonLdDecoder(base=base, contexts=contexts, message_bytes=message_bytes, labels=labels)
     assert format == YAML_LD
     from construct_messages.logs.yamlld import YamlLdDecoder
 
-    return YamlLdDecoder(base=base, contexts=contexts, message_bytes=message_bytes)
+    return YamlLdDecoder(base=base, contexts=contexts, message_bytes=message_bytes, labels=labels)

@@ -17,10 +17,10 @@ import pyoxigraph as ox
 
 from construct_messages.errors import LimitExceeded, LogError
 from construct_messages.formats import FORMATS, Format, Syntax, format_of_file
+from construct_messages.labels import Labels
 from construct_messages.logs import MESSAGE_BYTES, decoder_for
-from construct_messages.logs.parsed import Labels, Rename, log_error, to_message
-from construct_messages.message import Message, Quad
-from construct_messages.terms import map_blanks
+from construct_messages.logs.parsed import Rename, log_error, to_message
+from construct_messages.message import Message
 
 _BLOCK: Final = 512
 _MOST_EXTENSION: Final = 1 << 16
@@ -49,6 +49,7 @@ class ArchiveDecoder:
         base: the IRI that relative IRIs resolve against.
         contexts: see `decoder_for`.
         message_bytes: how large a file may be.
+        labels: of the log that it is; None: with a prefix that no other has.
 
     Attributes:
         format: of the last file, or as given.
@@ -68,8 +69,9 @@ class ArchiveDecoder:
         base: str | None = None,
         contexts: Mapping[str, Any] | None = None,
         message_bytes: int = MESSAGE_BYTES,
+        labels: Labels | None = None,
     ) -> None:
-        self.format = format
+        self.format, self._labels = format, labels or Labels()
         self._format, self._base, self._contexts, self._message_bytes = format, base, contexts, message_bytes
         self._buffer, self._place = bytearray(), 0  # what is not used yet, and where it begins
         self._header: tarfile.TarInfo | None = None  # at the buffer's start, where its content is not whole yet
@@ -185,7 +187,7 @@ class ArchiveDecoder:
                 f"the extension of {name!r} is that of no format",
                 f"name files {', '.join(f'.{format.extension}' for format in FORMATS)}, or say the format",
             )
-        labels = Labels(number).__getitem__
+        labels = self._labels.in_message(number).__getitem__
         if format.own is None:
             message = self._parse(name, document, format, labels)
         else:
@@ -216,11 +218,7 @@ class ArchiveDecoder:
         if len(messages) > 1:
             raise self._error(f"{name!r} holds {len(messages)} messages, where each file is one", "read it by itself")
         self._prefixes |= decoder.prefixes
-        return Message(
-            Quad(*(None if term is None else map_blanks(term, labels) for term in quad))  # type: ignore[arg-type] # only the graph is None
-            for message in messages
-            for quad in message
-        )
+        return Message(quad for message in messages for quad in message).map_blanks(labels)
 
     def _in_file(self, name: str, error: LogError) -> LogError:
         message = f"in {name!r}: {error.message}"

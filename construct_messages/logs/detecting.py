@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from construct_messages.errors import LogError, UsageError
 from construct_messages.formats import JELLY, Format, Syntax, find_log
+from construct_messages.labels import Labels
 from construct_messages.logs import MESSAGE_BYTES, Decoder, decoder_for
 from construct_messages.logs.archive import ArchiveDecoder
 from construct_messages.logs.sniff import SNIFF_BYTES, is_archive, sniff
@@ -45,7 +46,7 @@ class DetectingDecoder:
 
     Args:
         known: what need not be told by the bytes.
-        base, contexts, message_bytes: see `decoder_for`.
+        base, contexts, message_bytes, labels: see `decoder_for`.
 
     Attributes:
         format: of the log, or of the archive's last file; None: not told yet.
@@ -69,9 +70,10 @@ class DetectingDecoder:
         base: str | None = None,
         contexts: Mapping[str, Any] | None = None,
         message_bytes: int = MESSAGE_BYTES,
+        labels: Labels | None = None,
     ) -> None:
         self._known = known = known or Known()
-        self._base, self._contexts, self._message_bytes = base, contexts, message_bytes
+        self._base, self._contexts, self._message_bytes, self._labels = base, contexts, message_bytes, labels
         self.format, self.packing, self.archive = known.format, known.packing, known.archive
         self.bytes_read = self.messages = 0
         self._unpacker = Unpacker(self.packing) if self.packing else None
@@ -182,7 +184,11 @@ class DetectingDecoder:
                     hint="leave it out",
                 )
             return ArchiveDecoder(
-                self.format, base=self._base, contexts=self._contexts, message_bytes=self._message_bytes
+                self.format,
+                base=self._base,
+                contexts=self._contexts,
+                message_bytes=self._message_bytes,
+                labels=self._labels,
             )
         assert self.format is not None  # else it would not have been told
         return decoder_for(
@@ -191,6 +197,7 @@ class DetectingDecoder:
             base=self._base,
             contexts=self._contexts,
             message_bytes=self._message_bytes,
+            labels=self._labels,
         )
 
     def _tell(self, head: bytes, whole: bool) -> bool:

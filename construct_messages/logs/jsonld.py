@@ -14,6 +14,7 @@ import msgspec
 
 from construct_messages.errors import LogError, Position
 from construct_messages.formats import NDJSON_LD, Syntax
+from construct_messages.labels import Labels
 from construct_messages.logs.carry import Carrier
 from construct_messages.logs.json_text import JsonReader
 from construct_messages.logs.jsonld_documents import Documents
@@ -78,6 +79,7 @@ class JsonLdDecoder:
         base: the IRI that relative IRIs resolve against.
         contexts: JSON-LD contexts by their IRI, as parsed JSON; no other is loaded.
         message_bytes: how long a line may be.
+        labels: of the log; None: with a prefix that no other has.
 
     >>> decoder = JsonLdDecoder(message_bytes=1 << 20)
     >>> list(decoder.feed(b'{"@context": {"ex": "http://example.org/"}}\\n{"@id": "ex:a", "ex:b": ["c"]}'))
@@ -90,9 +92,14 @@ class JsonLdDecoder:
     syntax: Final[Syntax] = _SYNTAX
 
     def __init__(
-        self, *, base: str | None = None, contexts: Mapping[str, Any] | None = None, message_bytes: int
+        self,
+        *,
+        base: str | None = None,
+        contexts: Mapping[str, Any] | None = None,
+        message_bytes: int,
+        labels: Labels | None = None,
     ) -> None:
-        self._documents, self._json = Documents(base, contexts), JsonReader()
+        self._documents, self._json = Documents(base, contexts, labels or Labels()), JsonReader()
         self._lines = WholeLines(message_bytes)
 
     @property

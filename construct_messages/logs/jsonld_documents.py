@@ -16,8 +16,9 @@ import msgspec
 import pyoxigraph as ox
 
 from construct_messages.errors import LimitExceeded, LogError, Position, UsageError
+from construct_messages.labels import Labels
 from construct_messages.logs.jsonld_nodes import GEN_DELIMS
-from construct_messages.logs.parsed import Labels, to_message
+from construct_messages.logs.parsed import to_message
 from construct_messages.message import Message
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class Documents:
     Attributes:
         prefixes: what the active contexts so far have declared.
 
-    >>> documents, start = Documents(None, None), Position(1, 1)
+    >>> documents, start = Documents(None, None, Labels("x")), Position(1, 1)
     >>> documents.read({"@context": {"ex": "http://example.org/"}}, 1, start)
     >>> documents.read({"@id": "ex:s", "ex:p": "o"}, 1, start)
     <Message of 1 quad: <http://example.org/s> <http://example.org/p> "o" .>
@@ -47,8 +48,8 @@ class Documents:
     <Message, empty>
     """
 
-    def __init__(self, base: str | None, contexts: Mapping[str, Any] | None) -> None:
-        self._base, self._given = base, contexts
+    def __init__(self, base: str | None, contexts: Mapping[str, Any] | None, labels: Labels) -> None:
+        self._base, self._given, self._labels = base, contexts, labels
         # relative IRIs mean the same to both libraries only under such a base
         self._plain_base = base is None or _PLAIN_BASE.fullmatch(base) is not None
         self._active: Any = _UNSET
@@ -73,7 +74,7 @@ class Documents:
                 return None
             if document == {}:
                 return Message()
-            return to_message(self._quads(document), Labels(number).__getitem__)
+            return to_message(self._quads(document), self._labels.in_message(number).__getitem__)
         except UsageError as error:
             raise LogError(error.message, number=number, position=position, hint=error.hint) from error
         except MemoryError as error:

@@ -20,7 +20,7 @@ from construct_messages.logs.carry import Carrier
 from construct_messages.logs.jsonld_nodes import RDF_TYPE, Ambiguous, MessageDocuments, Nodes, remember
 from construct_messages.message import Message
 from construct_messages.solutions import Solutions
-from construct_messages.template import FORBIDDEN, Blank, Constant, Pattern, Slot, Template, Variable, blank_label
+from construct_messages.template import FORBIDDEN, Blank, Constant, Pattern, Slot, Template, Variable
 from construct_messages.terms import Term, is_literal
 
 _MOST_PATTERNS: Final = 100
@@ -112,6 +112,7 @@ class _Layout:
     """
 
     def __init__(self, template: Template, nodes: Nodes) -> None:
+        self._labels = template.labels
         # no IRI and no prefix holds what JSON escapes
         self._names, self._values = _Json(nodes.names, '"{}"'.format), _Json(nodes.values, _encode)
         self._forbidden: dict[int, set[str]] = {}  # how the terms of each variable may not begin
@@ -170,7 +171,7 @@ class _Layout:
             else:
                 assert isinstance(slot, Blank)
                 form = "%s" if json is self._names else '{"@id":%s}'
-                form %= f'"_:{blank_label("%d", slot.index)}"'
+                form %= f'"{self._labels.of_template("%d", slot.index)}"'
                 filled.append([form % (first + place) for place in places])
         if not filled:
             return repeat(self._form % (), len(places))

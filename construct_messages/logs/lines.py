@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from construct_messages.formats import Format, Syntax
+from construct_messages.labels import Labels
 from construct_messages.logs.by_message import ByMessage
 from construct_messages.logs.carry import Carrier
 from construct_messages.message import Message
@@ -26,7 +27,6 @@ from construct_messages.template import (
     Slot,
     Template,
     Variable,
-    blank_label,
     may_coincide,
 )
 
@@ -102,7 +102,7 @@ class TemplateLines:
 
     def __init__(self, encoder: LinesEncoder, template: Template) -> None:
         self._encoder, self._plain = encoder, ByMessage(encoder.encode, template)
-        self._patterns = template.live
+        self._patterns, self._labels = template.live, template.labels
         # each pattern is compared with each: of very many, message by message is quicker
         self._by_column = len(self._patterns) <= _MOST_PATTERNS and encoder._carrier.carries_template(template)
         # which earlier patterns can give the same quad: the only ones a line is compared with
@@ -124,7 +124,7 @@ class TemplateLines:
         """
         if not self._by_column or not self._encoder._carrier.carries_columns(solutions):
             return self._plain.encode(solutions, first)
-        batch = _Batch(solutions.utf8, len(solutions), first)
+        batch = _Batch(solutions.utf8, len(solutions), first, self._labels)
         pieces: list[_Column] = [self._encoder.before]
         lines: dict[int, list[bytes]] = {}
         for index, pattern in enumerate(self._patterns):
@@ -182,8 +182,8 @@ def _interleave(pieces: Sequence[_Column], size: int) -> bytes:
 class _Batch:
     """The columns of one batch, each looked at once and made legal for each position it stands in."""
 
-    def __init__(self, columns: Sequence[list[bytes]], size: int, first: int) -> None:
-        self._columns, self._size, self._first = columns, size, first
+    def __init__(self, columns: Sequence[list[bytes]], size: int, first: int, labels: Labels) -> None:
+        self._columns, self._size, self._first, self._labels = columns, size, first, labels
         self._joined: dict[int, bytes] = {}
         self._fresh: dict[int, list[bytes]] = {}
         self._legal: dict[tuple[Slot, str], _Column] = {}
@@ -216,7 +216,7 @@ class _Batch:
 
     def _blanks(self, index: int) -> list[bytes]:
         if index not in self._fresh:
-            form = b"_:%b" % blank_label("%d", index).encode()
+            form = self._labels.of_template("%d", index).encode()
             self._fresh[index] = [form % number for number in range(self._first, self._first + self._size)]
         return self._fresh[index]
 

@@ -17,9 +17,10 @@ from typing import Final
 
 from construct_messages.errors import LimitExceeded, LogError, Position, TermError
 from construct_messages.formats import LABELLED, RDFM, Format, Syntax
+from construct_messages.labels import Labels, MessageLabels
 from construct_messages.logs.carry import lacks
 from construct_messages.logs.lines_statements import BLANK, Statements, make_quad
-from construct_messages.logs.parsed import Labels, log_error
+from construct_messages.logs.parsed import Rename, log_error
 from construct_messages.logs.whole_lines import too_long
 from construct_messages.message import Message, Quad
 from construct_messages.terms import map_blanks
@@ -54,20 +55,30 @@ class LinesDecoder:
         message_bytes: how many bytes the lines of a message may have, its delimiter among them; line ends do not count.
         continued: whether the log begins before what is read, so that the first delimiter ends a message, if of no
             statement.
+        labels: of the log; None: with a prefix that no other has.
 
     Attributes:
         delimiter: the line of the last delimiter that was read, from 1; 0: there was none.
 
     >>> from construct_messages.formats import N_TRIPLES
-    >>> decoder = LinesDecoder(N_TRIPLES, None, message_bytes=1 << 20)
+    >>> decoder = LinesDecoder(N_TRIPLES, None, message_bytes=1 << 20, labels=Labels("x"))
     >>> list(decoder.feed(b'VERSION "1.2-messages"\n_:b <urn:p> <urn:o> .\nMESS'))
     []
     >>> list(decoder.feed(b"AGE\n")), decoder.syntax.label, list(decoder.close())
-    ([<Message of 1 quad: _:m1b0 <urn:p> <urn:o> .>], '1.2-messages', [])
+    ([<Message of 1 quad: _:x_m1b0 <urn:p> <urn:o> .>], '1.2-messages', [])
     """
 
-    def __init__(self, format: Format, syntax: Syntax | None, *, message_bytes: int, continued: bool = False) -> None:
+    def __init__(
+        self,
+        format: Format,
+        syntax: Syntax | None,
+        *,
+        message_bytes: int,
+        continued: bool = False,
+        labels: Labels | None = None,
+    ) -> None:
         self._format, self._message_bytes, self._continued = format, message_bytes, continued
+        self._labels = labels or Labels()
         self._statements = Statements(format)
         self._use(syntax)
         # bytes not read yet: of a line without an end, and of a line end or a byte order mark that may go on
@@ -76,7 +87,7 @@ class LinesDecoder:
         self.delimiter = 0
         # the message that is open: its number, the bytes of its lines, its quads
         self._number, self._size = 1, 0
-        self._labels: Labels | None = None  # as soon as it has blank nodes
+        self._own: MessageLabels | None = None  # as soon as it has blank nodes
         self._quads: list[Quad] = []
         self._ready: list[Message] = []  # those that are complete and not given yet
 
@@ -184,7 +195,9 @@ class LinesDecoder:
     # --- lines to messages ------------------------------------------------------------------------------------------
 
     def _read_lines(self, text: str) -> None:
-        quads, others = self._statements.read(text)
+        # behind a statement no announcement can change any more what labels mean
+        known = not self._scoped and (self._syntax is not None or bool(self._quads))
+        quads, others = self._statements.read(text, self._labels.in_log if known else None)
         start = 0
         for index, other in others:
             if other is BLANK:
@@ -263,17 +276,18 @@ class LinesDecoder:
         # the first comment opens the first message, unless that has begun without
         if self._scoped or self.delimiter or self._quads or self._continued:
             self._ready.append(Message(self._quads))
-            self._quads, self._labels = [], None
+            self._quads, self._own = [], None
             self._number += 1
         self.delimiter = line
 
     def _in_scope(self, quad: Quad) -> Quad:
-        """The quad with the labels that its blank nodes have in the log."""
-        if not self._scoped:
-            return quad
-        if self._labels is None:
-            self._labels = Labels(self._number)
-        return make_quad(term and map_blanks(term, self._labels.__getitem__) for term in quad)
+        """The quad with the labels that its blank nodes are to have."""
+        rename: Rename = self._labels.in_log
+        if self._scoped:
+            if self._own is None:
+                self._own = self._labels.in_message(self._number)
+            rename = self._own.__getitem__
+        return make_quad(term and map_blanks(term, rename) for term in quad)
 
     def _error(self, message: str, line: int, column: int = 1, hint: str | None = None) -> LogError:
         return LogError(message, number=self._number, position=Position(line, column), hint=hint)

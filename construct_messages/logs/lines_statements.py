@@ -21,7 +21,7 @@ import pyoxigraph as ox
 
 from construct_messages.errors import LimitExceeded
 from construct_messages.formats import N_QUADS, N_TRIPLES, Format
-from construct_messages.logs.parsed import DEEPEST, to_message
+from construct_messages.logs.parsed import DEEPEST, Rename, to_message
 from construct_messages.message import Message, Quad
 from construct_messages.terms import RDF, USUAL_IRI, USUAL_LANGUAGE, XSD, Term, escape, nesting, unescape
 
@@ -57,7 +57,7 @@ make_quad = cast("Callable[[Iterable[str | None]], Quad]", partial(tuple.__new__
 
 
 BLANK: Final = "_:"
-"""What is said of a line that is a canonical statement, and holds a blank node."""
+"""What is said of a line that is a canonical statement, and holds a blank node that was not renamed."""
 
 _NO_QUAD: Final = Quad(*[Term("")] * 3)
 
@@ -68,7 +68,7 @@ class Lines(NamedTuple):
     Args:
         quads: one for each line, of no meaning where the line is among the others.
         others: the lines that are no canonical statements, each with its index and its end, and those that hold a blank
-            node, each with its index and `BLANK`.
+            node whose label was kept, each with its index and `BLANK`.
     """
 
     quads: list[Quad]
@@ -95,11 +95,13 @@ class Statements:
         self._known: set[str | None] = {None}  # as a group that took no part is
         self._read = 0
 
-    def read(self, text: str) -> Lines:
+    def read(self, text: str, rename: Rename | None = None) -> Lines:
         """The canonical statements of some lines.
 
         Args:
             text: whole lines, each with LF at its end.
+            rename: gives each blank node its label, always the same for the same; None: labels are kept, and the lines
+                that hold some are among the others.
         """
         self._read += len(text)
         if self._read > _REMEMBERED:
@@ -111,10 +113,14 @@ class Statements:
             if not self._known.issuperset(column):
                 blanks = self._learn(column)
                 if blanks is None:
-                    return self._one_by_one(text)
-                if blanks:
+                    return self._one_by_one(text, rename)
+                if not blanks:
+                    continue
+                if rename is None:
                     for index in compress(count(), map(blanks.__contains__, column)):
                         others[index] = BLANK
+                elif renamed := self._rename(blanks, rename):
+                    column[:] = map(renamed.get, column, column)
         objects = [node or string for node, string in zip(nodes, strings, strict=True)]
         quads = list(map(make_quad, zip(subjects, predicates, objects, graphs, strict=True)))
         return Lines(quads, list(compress(enumerate(others), others)))
@@ -128,14 +134,25 @@ class Statements:
             (blanks if term.startswith("_:") else self._known).add(term)
         return blanks
 
-    def _one_by_one(self, text: str) -> Lines:
+    def _rename(self, blanks: set[str], rename: Rename) -> dict[str, str]:
+        """The new labels of blank nodes; those that keep theirs are known then."""
+        renamed: dict[str, str] = {}
+        for blank in blanks:
+            label = rename(Term(blank))
+            if label == blank:
+                self._known.add(label)
+            else:
+                renamed[blank] = label
+        return renamed
+
+    def _one_by_one(self, text: str, rename: Rename | None) -> Lines:
         # splitlines() would know more line ends
         lines = text.split("\n")[:-1]
         if len(lines) == 1:
             return Lines([_NO_QUAD], [(0, text)])
         together = Lines([], [])
         for index, line in enumerate(lines):
-            quads, others = self.read(f"{line}\n")
+            quads, others = self.read(f"{line}\n", rename)
             together.quads.extend(quads)
             together.others.extend((index, other) for _, other in others)
         return together

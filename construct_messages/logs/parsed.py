@@ -1,6 +1,6 @@
-"""What a library has parsed, as messages: blank nodes get their labels in the log, and syntax errors their place.
+"""What a library has parsed, as messages: blank nodes get their labels, and syntax errors their place in the log.
 
-No bytes are read here. RDF Messages, section 3: a blank node label is scoped to its message.
+No bytes are read here.
 """
 
 from __future__ import annotations
@@ -21,26 +21,6 @@ DEEPEST: Final = 100
 Rename: TypeAlias = Callable[[Term], Term]
 
 
-class Labels(dict[Term, Term]):
-    """The labels of one message's blank nodes, made unique in the log, in order of first appearance.
-
-    Args:
-        number: of the message in its log, from 1.
-
-    >>> labels = Labels(7)
-    >>> labels[Term("_:x")], labels[Term("_:y")], labels[Term("_:x")]
-    ('_:m7b0', '_:m7b1', '_:m7b0')
-    """
-
-    def __init__(self, number: int) -> None:
-        super().__init__()
-        self._number = number
-
-    def __missing__(self, label: Term) -> Term:
-        renamed = self[label] = Term(f"_:m{self._number}b{len(self)}")
-        return renamed
-
-
 _GROUND: Final = (ox.NamedNode, ox.Literal)
 
 
@@ -49,11 +29,12 @@ def to_message(quads: Iterable[ox.Quad], rename: Rename | None = None) -> Messag
 
     Args:
         quads: of pyoxigraph.
-        rename: gives each blank node its label, such as `Labels(7).__getitem__`; None: labels are kept.
+        rename: gives each blank node its label, such as `labels.in_log`; None: labels are kept.
 
-    >>> quad = ox.Quad(ox.BlankNode("x"), ox.NamedNode("urn:p"), ox.Literal("o"))
-    >>> to_message([quad], Labels(1).__getitem__)
-    <Message of 1 quad: _:m1b0 <urn:p> "o" .>
+    >>> from construct_messages.labels import Labels
+    >>> quad = ox.Quad(ox.BlankNode("b"), ox.NamedNode("urn:p"), ox.Literal("o"))
+    >>> to_message([quad], Labels("x").in_message(1).__getitem__)
+    <Message of 1 quad: _:x_m1b0 <urn:p> "o" .>
     """
 
     # JSON-LD takes any text for a label; in a scope each has one that N-Triples can write

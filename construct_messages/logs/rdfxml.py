@@ -19,9 +19,10 @@ import pyoxigraph as ox
 
 from construct_messages.errors import CannotCarry, LimitExceeded, LogError, Position
 from construct_messages.formats import RDF_XML, Syntax
+from construct_messages.labels import Labels
 from construct_messages.logs.by_message import ByMessage
 from construct_messages.logs.carry import Carrier
-from construct_messages.logs.parsed import Labels, to_message
+from construct_messages.logs.parsed import to_message
 from construct_messages.logs.whole_lines import WholeLines
 from construct_messages.message import Message
 from construct_messages.template import Template
@@ -228,6 +229,7 @@ class RdfXmlDecoder:
     Args:
         base: the IRI that relative IRIs resolve against, where a document has no `xml:base`.
         message_bytes: how long a line may be.
+        labels: of the log; None: with a prefix that no other has.
 
     >>> decoder = RdfXmlDecoder(message_bytes=1 << 20)
     >>> line = '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"/>'
@@ -237,8 +239,8 @@ class RdfXmlDecoder:
 
     syntax: Final[Syntax] = _SYNTAX
 
-    def __init__(self, *, base: str | None = None, message_bytes: int) -> None:
-        self._base = base
+    def __init__(self, *, base: str | None = None, message_bytes: int, labels: Labels | None = None) -> None:
+        self._base, self._labels = base, labels or Labels()
         self._lines = WholeLines(message_bytes)  # a line is a message
         self._prefixes: dict[str, str] = {}
 
@@ -263,7 +265,7 @@ class RdfXmlDecoder:
         _Examination(line, number, self._prefixes).run()
         try:
             quads = ox.parse(line, format=ox.RdfFormat.RDF_XML, base_iri=self._base)
-            message = to_message(quads, Labels(number).__getitem__)
+            message = to_message(quads, self._labels.in_message(number).__getitem__)
         except SyntaxError as error:
             # where in the document, the parser does not say
             raise _error(error.msg, number) from error

@@ -12,8 +12,8 @@ from typing import Final, cast
 
 from construct_messages.errors import LogError
 from construct_messages.formats import LABELLED, RDFM, Format, Syntax
+from construct_messages.labels import Labels
 from construct_messages.logs.carry import lacks
-from construct_messages.logs.parsed import Labels
 from construct_messages.logs.turtle_scanner import Kind, Mark, TurtleScanner
 from construct_messages.logs.turtle_statements import TurtleStatements, check_utf8
 from construct_messages.logs.whole_lines import too_long
@@ -36,20 +36,28 @@ class TurtleDecoder:
         syntax: what the media type announces; None: nothing.
         base: the IRI that relative IRIs resolve against, until the log says otherwise.
         message_bytes: how long a message may be, with its delimiter.
+        labels: of the log; None: with a prefix that no other has.
 
     >>> from construct_messages.formats import find_format
-    >>> decoder = TurtleDecoder(find_format("ttl")[0], message_bytes=1 << 20)
+    >>> decoder = TurtleDecoder(find_format("ttl")[0], message_bytes=1 << 20, labels=Labels("x"))
     >>> log = b'VERSION "1.2-messages" PREFIX : <urn:x:> _:a :p 1 . MESSAGE _:a :p 2 .'
     >>> for message in (*decoder.feed(log), *decoder.close()):
     ...     print(message)
-    <Message of 1 quad: _:m1b0 <urn:x:p> "1"^^<http://www.w3.org/2001/XMLSchema#integer> .>
-    <Message of 1 quad: _:m2b0 <urn:x:p> "2"^^<http://www.w3.org/2001/XMLSchema#integer> .>
+    <Message of 1 quad: _:x_m1b0 <urn:x:p> "1"^^<http://www.w3.org/2001/XMLSchema#integer> .>
+    <Message of 1 quad: _:x_m2b0 <urn:x:p> "2"^^<http://www.w3.org/2001/XMLSchema#integer> .>
     """
 
     def __init__(
-        self, format: Format, syntax: Syntax | None = None, *, base: str | None = None, message_bytes: int
+        self,
+        format: Format,
+        syntax: Syntax | None = None,
+        *,
+        base: str | None = None,
+        message_bytes: int,
+        labels: Labels | None = None,
     ) -> None:
         self._graphs, self._message_bytes = format.graphs, message_bytes
+        self._labels = labels or Labels()
         self._scanner = TurtleScanner()
         self._statements = TurtleStatements(format, base)
         self._beginning: bytes | None = b""  # until it is known whether it is a byte order mark
@@ -165,7 +173,7 @@ class TurtleDecoder:
     def _message(self, end: int, behind: str) -> Message:
         """The message that ends there; the next one is open then."""
         syntax = self._syntax or RDFM
-        labels = None if syntax.delimiter_first else Labels(self._number)
+        rename = self._labels.in_log if syntax.delimiter_first else self._labels.in_message(self._number).__getitem__
         restricted = not (syntax.triple_terms and syntax.directions)
         quads = []
         for line in self._quads(end, behind):
@@ -173,9 +181,9 @@ class TurtleDecoder:
             graph = None
             if self._graphs:
                 object, graph = _object_and_graph(object)
-            if labels is not None and "_:" in line:
-                subject, object = map_blanks(subject, labels.__getitem__), map_blanks(object, labels.__getitem__)
-                graph = graph and map_blanks(graph, labels.__getitem__)
+            if "_:" in line:
+                subject, object = map_blanks(subject, rename), map_blanks(object, rename)
+                graph = graph and map_blanks(graph, rename)
             quad = Quad(subject, predicate, object, graph)
             if restricted and (lack := lacks(syntax, object)):
                 raise LogError(

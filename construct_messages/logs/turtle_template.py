@@ -14,6 +14,7 @@ from itertools import combinations, repeat
 from operator import eq
 from typing import Final, TypeAlias
 
+from construct_messages.labels import Labels
 from construct_messages.message import Message, Quad
 from construct_messages.solutions import Solutions
 from construct_messages.template import (
@@ -25,7 +26,6 @@ from construct_messages.template import (
     Slot,
     Template,
     Variable,
-    blank_label,
 )
 from construct_messages.terms import Term
 
@@ -114,7 +114,7 @@ class TurtleTemplate:
             if len(self._layouts) == _MOST_LAYOUTS:
                 self._layouts.clear()
             kept = [pattern for bit, pattern in enumerate(self._patterns) if not dropped >> bit & 1]
-            self._layouts[dropped] = _Layout(kept, self._write)
+            self._layouts[dropped] = _Layout(kept, self._write, self._template.labels)
         return self._layouts[dropped]
 
 
@@ -124,9 +124,11 @@ class _Layout:
     Args:
         patterns: all of them are written.
         write: the plain encoder's text of a message.
+        labels: those of the template.
     """
 
-    def __init__(self, patterns: Sequence[Pattern], write: Callable[[Message], str]) -> None:
+    def __init__(self, patterns: Sequence[Pattern], write: Callable[[Message], str], labels: Labels) -> None:
+        self._labels = labels
         marks: dict[str, tuple[Slot, bool]] = {}
 
         def mark(slot: Slot, verb: bool = False) -> Term:
@@ -154,7 +156,7 @@ class _Layout:
                 filled.append(map((verbs if verb else texts).__getitem__, columns[slot.index]))
             else:
                 assert isinstance(slot, Blank)
-                form = f"_:{blank_label('%d', slot.index)}"
+                form = self._labels.of_template("%d", slot.index)
                 filled.append([form % number for number in numbers])
         if not filled:
             return repeat(self._form % (), len(numbers))

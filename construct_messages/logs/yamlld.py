@@ -17,6 +17,7 @@ import yaml
 
 from construct_messages.errors import LogError, Position
 from construct_messages.formats import YAML_LD, Syntax
+from construct_messages.labels import Labels
 from construct_messages.logs.by_message import ByMessage
 from construct_messages.logs.carry import Carrier
 from construct_messages.logs.jsonld_documents import Documents
@@ -122,6 +123,7 @@ class YamlLdDecoder:
         base: the IRI that relative IRIs resolve against.
         contexts: JSON-LD contexts by their IRI, as parsed JSON; no other is loaded.
         message_bytes: how large a document may be.
+        labels: of the log; None: with a prefix that no other has.
 
     >>> decoder = YamlLdDecoder(message_bytes=1 << 20)
     >>> list(decoder.feed(b'---\\n"@id": urn:a\\nurn:b: c\\n---\\n{}\\n...\\n'))
@@ -131,10 +133,15 @@ class YamlLdDecoder:
     syntax: Final[Syntax] = _SYNTAX
 
     def __init__(
-        self, *, base: str | None = None, contexts: Mapping[str, Any] | None = None, message_bytes: int
+        self,
+        *,
+        base: str | None = None,
+        contexts: Mapping[str, Any] | None = None,
+        message_bytes: int,
+        labels: Labels | None = None,
     ) -> None:
         self._message_bytes = message_bytes
-        self._documents, self._yaml = Documents(base, contexts), YamlReader(message_bytes)
+        self._documents, self._yaml = Documents(base, contexts, labels or Labels()), YamlReader(message_bytes)
         self._messages = 0
         self._line = bytearray()
         self._line_number = 1

@@ -64,11 +64,12 @@ class ConstructQuery:
             server that the text uses.
         base: the base IRI in effect at the template.
 
+    >>> from construct_messages.labels import Labels
     >>> query = ConstructQuery.parse("CONSTRUCT { ?s <urn:p> [] } WHERE { ?s a <urn:C> } LIMIT 10")
     >>> query.select
     'SELECT ?s WHERE { ?s a <urn:C> } LIMIT 10'
-    >>> [str(quad) for quad in query.template.instantiate(["<urn:a>"], 0)]
-    ['<urn:a> <urn:p> _:t0b0 .']
+    >>> [str(quad) for quad in query.template.labelled(Labels("x")).instantiate(["<urn:a>"], 0)]
+    ['<urn:a> <urn:p> _:x_t0b0 .']
     """
 
     rewritten: Select

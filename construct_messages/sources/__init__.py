@@ -6,9 +6,10 @@ The only room that does I/O. Sources never import `logs`, and know nothing of te
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
+from construct_messages.labels import Labels
 from construct_messages.query.select import Select
 from construct_messages.solutions import Solutions
 from construct_messages.terms import Lenience
@@ -33,6 +34,8 @@ class Request:
         parameters: further parameters for an endpoint, in order.
         headers: further request headers for an endpoint; names as in `Accept`.
         lenience: what passes and counts malformed IRIs and language tags of the source; None: they are errors.
+        labels: make those of the data's blank nodes, which are to meet no others (`labels.of_data` is the scope that
+            `terms.blank` and what reads other libraries' terms take).
     """
 
     select: Select
@@ -43,6 +46,7 @@ class Request:
     parameters: tuple[tuple[str, str], ...] = ()
     headers: tuple[tuple[str, str], ...] = ()
     lenience: Lenience | None = None
+    labels: Labels = field(default_factory=Labels, compare=False)
 
 
 class Source(Protocol):

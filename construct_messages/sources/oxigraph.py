@@ -42,17 +42,15 @@ class OxigraphSource:
         """See `Source.solutions`."""
         deadline = None if request.timeout is None else time.monotonic() + request.timeout
         with _Evaluation(self._store, request) as evaluation:
-            yield from decoded(
-                evaluation.documents, request.select.variables, deadline, evaluation.end, request.lenience
-            )
+            documents, variables, scope = evaluation.documents, request.select.variables, request.labels.of_data
+            yield from decoded(documents, variables, deadline, evaluation.end, scope, request.lenience)
 
     async def asolutions(self, request: Request) -> AsyncGenerator[Solutions]:
         """See `Source.asolutions`."""
         deadline = None if request.timeout is None else time.monotonic() + request.timeout
         with _Evaluation(self._store, request) as evaluation:
-            batches = adecoded(
-                evaluation.documents, request.select.variables, deadline, evaluation.aend, request.lenience
-            )
+            documents, variables, scope = evaluation.documents, request.select.variables, request.labels.of_data
+            batches = adecoded(documents, variables, deadline, evaluation.aend, scope, request.lenience)
             async for batch in batches:
                 yield batch
 

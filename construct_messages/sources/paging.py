@@ -120,7 +120,7 @@ def pages(request: Request, profile: Profile, *, asked: tuple[str, ...], url: st
         IncompleteResult: the endpoint's cap cut the result, or it sent more than a page.
     """
     numbers = count()
-    paged = request.page_size is not None
+    paged, labels = request.page_size is not None, request.labels
 
     def new_reader(
         kind: type[ResponseReader], status: int, header: Header, variables: tuple[str, ...]
@@ -133,7 +133,7 @@ def pages(request: Request, profile: Profile, *, asked: tuple[str, ...], url: st
             asked=asked,
             url=url,
             response=number,
-            scope=f"p{number}_" if paged and not profile.stable_blank_nodes else "d",
+            scope=labels.of_response(number) if paged and not profile.stable_blank_nodes else labels.of_data,
             timeouts=profile.timeouts,
             client_authenticates=any(name.title() == "Authorization" for name, _ in request.headers),
         )

@@ -56,6 +56,7 @@ def decoded(
     variables: tuple[str, ...],
     deadline: float | None,
     end: Callable[[Document], None],
+    scope: str,
     lenience: Lenience | None = None,
 ) -> Generator[Solutions]:
     """The solutions of an evaluation's TSV documents, one document after the other.
@@ -66,6 +67,7 @@ def decoded(
         deadline: by `time.monotonic()`, None for none.
         end: called at the end of each document, which alone does not mean that the evaluation ended well: raises its
             error.
+        scope: for blank node labels.
         lenience: see `Request`.
 
     Raises:
@@ -73,7 +75,7 @@ def decoded(
         IncompleteResult: a document is not whole.
     """
     for document in documents:
-        decoder = TsvDecoder(variables, lenience=lenience)
+        decoder = TsvDecoder(variables, scope=scope, lenience=lenience)
         received = False
         while chunk := read(document, deadline):
             received = True
@@ -88,12 +90,13 @@ async def adecoded(
     variables: tuple[str, ...],
     deadline: float | None,
     end: Callable[[Document], Awaitable[None]],
+    scope: str,
     lenience: Lenience | None = None,
 ) -> AsyncGenerator[Solutions]:
     """`decoded` for asyncio; makes the read ends non-blocking."""
     for document in documents:
         os.set_blocking(document.read_end, False)
-        decoder = TsvDecoder(variables, lenience=lenience)
+        decoder = TsvDecoder(variables, scope=scope, lenience=lenience)
         received = False
         while chunk := await aread(document, deadline):
             received = True

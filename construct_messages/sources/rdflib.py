@@ -64,12 +64,12 @@ class RdflibSource:
                 yield batch
 
     def _solutions(self, request: Request) -> Generator[Solutions]:
-        variables = [Variable(name) for name in request.select.variables]
+        variables, scope = [Variable(name) for name in request.select.variables], request.labels.of_data
         for binding in _evaluate(self._dataset(request), str(request.select)):
             terms = [binding.get(variable) for variable in variables]
             # one at a time: rdflib takes longer for a solution than a batch would save
             yield Solutions.of(
-                [[UNBOUND if term is None else from_rdflib(term, "d", request.lenience) for term in terms]]
+                [[UNBOUND if term is None else from_rdflib(term, scope, request.lenience) for term in terms]]
             )
 
     def close(self) -> None:

@@ -98,8 +98,8 @@ class WorkerPool:
         order = Solve(str(request.select), request.select.variables, request.default_graphs, request.named_graphs)
         evaluation = await self._evaluate(order, bulk_only=False, deadline=_deadline(request.timeout))
         try:
-            documents, variables = evaluation.documents, request.select.variables
-            came = adecoded(documents, variables, evaluation.deadline, evaluation.aend, request.lenience)
+            documents, variables, scope = evaluation.documents, request.select.variables, request.labels.of_data
+            came = adecoded(documents, variables, evaluation.deadline, evaluation.aend, scope, request.lenience)
             async with aclosing(came) as batches:
                 async for batch in batches:
                     yield batch

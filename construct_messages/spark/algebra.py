@@ -336,7 +336,10 @@ class Extend(_Node):
 
 @dataclass(frozen=True)
 class Number(_Node):
-    """Gives each solution letters and digits that no other has, of any Number: what BNODE takes its labels from."""
+    """Gives each solution letters and digits that no other has, of any Number, in any evaluation.
+
+    BNODE takes its labels from them.
+    """
 
     pattern: Node
     variable: Var

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from construct_messages.construct import as_term
 from construct_messages.errors import Position, QueryError, UsageError
 from construct_messages.formats import JELLY, NDJSON_LD, Format, find_log
+from construct_messages.labels import Labels
 from construct_messages.logs.jelly.options import JellyOptions
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.spark.algebra import Plan, Var, column
@@ -50,6 +51,7 @@ def construct_messages(
     distinct: bool = False,
     skip_empty: bool = False,
     skolemize: str | None = None,
+    label_prefix: str | None = None,
     bindings: Mapping[str, Any] | None = None,
     default_graph: str | Sequence[str] = (),
     named_graphs: Sequence[str] = (),
@@ -75,7 +77,9 @@ def construct_messages(
             `"sorted"`: in the order of the key.
         distinct: leave out a message that an earlier one equals up to the template's blank nodes.
         skip_empty: leave out messages without quads.
-        skolemize: the IRI that blank nodes of the data become IRIs under.
+        skolemize: the IRI that blank nodes of the data become IRIs under; those of the template stay.
+        label_prefix: what the labels of blank nodes begin with; None: a random one, so that what two calls give shares
+            no node.
         bindings: initial bindings, joined as a VALUES block at the head of WHERE: variable to term.
         default_graph: IRIs of graphs to merge.
         named_graphs: IRIs.
@@ -112,6 +116,7 @@ def construct_messages(
     select = parsed.rewritten
     if bindings:
         select = select.bind({name.lstrip("?$"): as_term(value) for name, value in bindings.items()})
+    labels = Labels(label_prefix)
     keys = tuple(name.lstrip("?$") for name in group_by)
     if keys and group_order == "sorted":
         select = select.sorted_by(keys)
@@ -128,7 +133,7 @@ def construct_messages(
         planned,
         quads,
         Shape(keys, distinct, skip_empty, skolemize, max_messages),
-        Options(max_path_rounds=max_path_rounds, allow_full_closure=allow_full_closure),
+        Options(max_path_rounds=max_path_rounds, allow_full_closure=allow_full_closure, labels=labels),
     )
 
 
@@ -169,7 +174,9 @@ class Messages:
 
         A query's ORDER BY is the order of the frame.
         """
-        return messages(scoped(self._solutions), self.query.template, self.shape, ordered=self.plan.ordered)
+        labels = self.options.labels
+        solutions, template = scoped(self._solutions, labels), self.query.template.labelled(labels)
+        return messages(solutions, template, self.shape, ordered=self.plan.ordered)
 
     def solutions(self) -> DataFrame:
         """The solutions behind the messages: a column for each variable of the template, NULL where it is unbound."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pyspark.sql.functions import expr
 
+from construct_messages.labels import Labels
 from construct_messages.spark.algebra import Var, column
 from construct_messages.spark.values import case, literal
 from construct_messages.template import (
@@ -27,7 +28,6 @@ from construct_messages.template import (
     Slot,
     Template,
     Variable,
-    blank_label,
     may_coincide,
 )
 
@@ -71,12 +71,13 @@ class Shape:
 # --- solutions to messages --------------------------------------------------------------------------------------------
 
 
-def scoped(solutions: DataFrame) -> DataFrame:
-    """The same solutions with a `d` in front of all labels of blank nodes, as they come from every other source.
+def scoped(solutions: DataFrame, labels: Labels) -> DataFrame:
+    """The same solutions with labels of blank nodes that belong to this stream, as they come from every other source.
 
-    A template makes no such label (`template.blank_label`), while a table may hold any, those of a log, too.
+    A template makes no such label, while a table may hold any, those of a log, too.
     """
-    return solutions.selectExpr(*(f"{_relabelled(name, '_:d', '')} AS {name}" for name in solutions.columns))
+    before = f"_:{labels.of_data}"
+    return solutions.selectExpr(*(f"{_relabelled(name, before, '')} AS {name}" for name in solutions.columns))
 
 
 def messages(solutions: DataFrame, template: Template, shape: Shape, *, ordered: bool) -> DataFrame:
@@ -157,9 +158,9 @@ def message_sql(template: Template, number: str, *, skolemize: str | None = None
         skolemize: see `Shape`.
 
     >>> from construct_messages.terms import Term
-    >>> template = Template(("x",), (Pattern(Blank(0), Constant(Term("<urn:p>")), Variable(0)),))
+    >>> template = Template(("x",), (Pattern(Blank(0), Constant(Term("<urn:p>")), Variable(0)),), Labels("x"))
     >>> print(message_sql(template, "n"))
-    concat_ws(CAST(X'0A' AS STRING), concat('_:t', n, 'b0 <urn:p> ', v_x, ' .'))
+    concat_ws(CAST(X'0A' AS STRING), concat('_:x_t', n, 'b0 <urn:p> ', v_x, ' .'))
     """
     lines = _lines(template, template.live, number, skolemize)
     if any(may_coincide(a, b) for a, b in combinations(template.live, 2)):
@@ -207,8 +208,8 @@ class _Slots:
             case Variable(index):
                 yield _Piece(False, self._value(column(Var(self._template.variables[index])), position))
             case Blank(index):
-                before, after = blank_label(_HERE, index).split(_HERE)
-                yield from (_Piece(True, f"_:{before}"), _Piece(False, self._number), _Piece(True, after))
+                before, after = self._template.labels.of_template(_HERE, index).split(_HERE)
+                yield from (_Piece(True, before), _Piece(False, self._number), _Piece(True, after))
             case Nested():
                 yield _Piece(True, "<<( ")
                 for part, name in zip(slot, FORBIDDEN, strict=False):

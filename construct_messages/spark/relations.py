@@ -15,6 +15,7 @@ from typing import Final, assert_never
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from construct_messages.labels import Labels
 from construct_messages.spark import expressions
 from construct_messages.spark.algebra import (
     Aggregation,
@@ -88,10 +89,12 @@ class Options:
         max_path_rounds: the longest path, in steps, that `*` and `+` follow; a longer one is an error.
         allow_full_closure: whether `*` and `+` may be computed between all nodes of the data, where neither end of
             the path is known.
+        labels: those of the blank nodes that BNODE makes begin with their prefix: a table holds no such label.
     """
 
     max_path_rounds: int = 1000
     allow_full_closure: bool = False
+    labels: Labels = field(default_factory=Labels)
 
 
 def evaluate(plan: Plan, table: QuadTable, options: Options | None = None) -> DataFrame:
@@ -378,7 +381,8 @@ class _Evaluation:
 
     def _number(self, solutions: Solutions, variable: Var) -> Solutions:
         # the name in front keeps the numbers of two nodes apart
-        number = F.concat(F.lit(f"{variable.name.removeprefix('.')}x"), F.monotonically_increasing_id().cast("string"))
+        name = f"{self.options.labels.prefix}{variable.name.removeprefix('.')}x"
+        number = F.concat(F.lit(name), F.monotonically_increasing_id().cast("string"))
         numbered = solutions.bind(variable, number, certain=True)
         return replace(numbered, settled=False)
 

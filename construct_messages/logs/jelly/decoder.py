@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from construct_messages.errors import LimitExceeded, LogError
 from construct_messages.formats import JELLY, Syntax
+from construct_messages.labels import Labels
 from construct_messages.logs.jelly.options import JellyOptions
 from construct_messages.logs.jelly.rows import Rows
 from construct_messages.logs.jelly.wire import Malformed, read_varint
@@ -30,8 +31,8 @@ class JellyDecoder:
         message_bytes: how large a frame may be; its different IRIs may have as many characters, or 64 Mi.
         generalized: whether terms may stand where RDF has no place for them, quoted triples as subjects among them;
             they cannot be made objects of pyoxigraph.
-        scoped: whether blank node labels mean the nodes of one frame, and are made unique in the log; if not, they
-            are kept.
+        scoped: whether blank node labels mean the nodes of one frame, and are made unique; if not, they are kept.
+        labels: of the log; None: with a prefix that no other has.
 
     >>> from construct_messages.logs.jelly.encoder import JellyEncoder
     >>> log = JellyEncoder().encode(Message())
@@ -40,9 +41,16 @@ class JellyDecoder:
     ([<Message, empty>], 'DATASETS')
     """
 
-    def __init__(self, *, message_bytes: int, generalized: bool = False, scoped: bool = True) -> None:
+    def __init__(
+        self, *, message_bytes: int, generalized: bool = False, scoped: bool = True, labels: Labels | None = None
+    ) -> None:
         self._limit = message_bytes
-        self._rows = Rows(generalized=generalized, scoped=scoped, most_made=max(message_bytes, _LEAST_MADE))
+        self._rows = Rows(
+            generalized=generalized,
+            scoped=scoped,
+            most_made=max(message_bytes, _LEAST_MADE),
+            labels=labels or Labels(),
+        )
         self._buffer = bytearray()
         self._offset = 0  # of the buffer in the log
         self._messages = 0

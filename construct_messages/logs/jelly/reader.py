@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from construct_messages.errors import LimitExceeded, TermError
+from construct_messages.labels import Labels, MessageLabels
 from construct_messages.logs.jelly.options import JellyOptions
 from construct_messages.logs.jelly.tables import Entries
 from construct_messages.logs.jelly.wire import DEEPEST, Malformed, delimited, fields, integer, read_varint, text, varint
-from construct_messages.logs.parsed import Labels
 from construct_messages.terms import (
     USUAL_IRI,
     Term,
@@ -48,14 +48,17 @@ class TermReader:
     Args:
         options: of the stream.
         generalized: whether terms may stand where RDF has no place for them.
-        scoped: whether blank node labels mean the nodes of one frame; if so, they are made unique in the log.
+        scoped: whether blank node labels mean the nodes of one frame; if so, they are made unique.
+        labels: of the log.
         most_made: how many characters the IRIs may have that one frame makes of table entries.
 
     Attributes:
         prefix, begin, name: what the next IRI depends on: id and string of the last prefix, and id of the last name.
     """
 
-    def __init__(self, options: JellyOptions, *, generalized: bool, scoped: bool, most_made: int) -> None:
+    def __init__(
+        self, options: JellyOptions, *, generalized: bool, scoped: bool, most_made: int, labels: Labels
+    ) -> None:
         self.names = Entries("names", options.max_name_table_size)
         self.prefixes = Entries("prefixes", options.max_prefix_table_size)
         self.datatypes = Entries("datatypes", options.max_datatype_table_size)
@@ -63,7 +66,8 @@ class TermReader:
         self._prefixes = self.prefixes.strings
         self._scoped = scoped
         self._frame = 0
-        self._labels: Labels | None = None  # of this frame, once it has a blank node
+        self._of_log = labels
+        self._labels: MessageLabels | None = None  # of this frame, once it has a blank node
         self._depth = 0
         # a few entries make many long IRIs, which their frame is no measure of
         self._made, self._most_made = 0, most_made
@@ -153,7 +157,7 @@ class TermReader:
         self._frame = number
         if self._labels is not None:
             written = {node: label for label, node in self._labels.items()}
-            labels = self._labels = Labels(number)
+            labels = self._labels = self._of_log.in_message(number)
 
             def renew(term: Term) -> Term:
                 if is_triple(term):  # of a generalized one the predicate as well
@@ -217,7 +221,7 @@ class TermReader:
         if not self._scoped:
             return _legal(lambda: blank(label))
         if self._labels is None:
-            self._labels = Labels(self._frame)
+            self._labels = self._of_log.in_message(self._frame)
         return self._labels[Term(label)]
 
     def literal(self, data: bytes) -> Term:

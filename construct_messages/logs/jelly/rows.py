@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from construct_messages.labels import Labels
 from construct_messages.logs.jelly.options import JellyOptions, PhysicalType
 from construct_messages.logs.jelly.reader import POSITIONS, UNSET, Fields, TermReader
 from construct_messages.logs.jelly.wire import LENGTH_DELIMITED, Malformed, fields, read_field, read_varint, text
@@ -41,7 +42,8 @@ class Rows:
 
     Args:
         generalized: whether terms may stand where RDF has no place for them.
-        scoped: whether blank node labels mean the nodes of one frame; if so, they are made unique in the log.
+        scoped: whether blank node labels mean the nodes of one frame; if so, they are made unique.
+        labels: of the log.
         most_made: how many characters the IRIs may have that one frame makes of table entries.
 
     Attributes:
@@ -50,8 +52,8 @@ class Rows:
         place: where in the frame the row begins that was read last.
     """
 
-    def __init__(self, *, generalized: bool, scoped: bool, most_made: int) -> None:
-        self._generalized, self._scoped, self._most_made = generalized, scoped, most_made
+    def __init__(self, *, generalized: bool, scoped: bool, most_made: int, labels: Labels) -> None:
+        self._generalized, self._scoped, self._most_made, self._labels = generalized, scoped, most_made, labels
         self.options: JellyOptions | None = None
         self.prefixes: dict[str, str] = {}
         self.place = 0
@@ -165,7 +167,11 @@ class Rows:
             return
         self.options = options
         self._reader = reader = TermReader(
-            options, generalized=self._generalized, scoped=self._scoped, most_made=self._most_made
+            options,
+            generalized=self._generalized,
+            scoped=self._scoped,
+            most_made=self._most_made,
+            labels=self._labels,
         )
         reader.new_scope(self._frames, self._last)
         self._fields: Fields = reader.of_triple

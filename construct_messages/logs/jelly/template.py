@@ -14,6 +14,7 @@ from itertools import combinations, count
 from typing import Final, NamedTuple, TypeAlias
 
 from construct_messages.errors import CannotCarry
+from construct_messages.labels import Labels
 from construct_messages.logs.jelly.columns import Batch, LiteralHeads, Literals, Part, spliced
 from construct_messages.logs.jelly.encoder import HEADS, OBJECT, PREDICATE, SUBJECT, JellyEncoder, Statement, row
 from construct_messages.logs.jelly.options import PhysicalType
@@ -30,7 +31,6 @@ from construct_messages.template import (
     Slot,
     Template,
     Variable,
-    blank_label,
     may_coincide,
 )
 from construct_messages.terms import Term, is_literal, is_triple
@@ -58,7 +58,7 @@ class TemplateFrames:
         )
         if self._plain:
             return
-        self._layout = _Layout(patterns, len(template.variables))
+        self._layout = _Layout(patterns, len(template.variables), template.labels)
         self._prepared = _Prepared(encoder, patterns, self._layout)
         self._twins = any(may_coincide(one, other) for one, other in combinations(patterns, 2))
         self._checks = {
@@ -112,7 +112,8 @@ class TemplateFrames:
 class _Layout:
     """Statements as indexes into the list of a solution's terms, the constants and the blank nodes."""
 
-    def __init__(self, patterns: Sequence[Pattern], variables: int) -> None:
+    def __init__(self, patterns: Sequence[Pattern], variables: int, labels: Labels) -> None:
+        self._labels = labels
         slots = [slot for pattern in patterns for slot in pattern]
         self._constants = list(dict.fromkeys(slot.term for slot in slots if isinstance(slot, Constant)))
         self._blanks = range(1 + max((slot.index for slot in slots if isinstance(slot, Blank)), default=-1))
@@ -136,7 +137,7 @@ class _Layout:
         """The list for one solution."""
         terms = [*solution, *self._constants]
         if self._blanks:
-            terms += [Term(f"_:{blank_label(number, index)}") for index in self._blanks]
+            terms += [self._labels.of_template(number, index) for index in self._blanks]
         return terms
 
     def steps(self, rows: Sequence[_IndexedRow], batch: Batch, literals: Sequence[Literals | None]) -> list[_Step]:
