@@ -596,7 +596,6 @@ def test_threads_end_with_the_stream(store: ox.Store) -> None:
         ("log.nt", None, b"# @message\n<http"),
         ("log.ttl", None, b"# @message\nPREFIX ex:"),
         ("log.trig", None, b"# @message\nPREFIX ex:"),
-        ("log.txt", None, b"# @message\n<http"),
         ("log.txt", "trig", b"# @message\nPREFIX ex:"),
         ("log.nq", "application/trig; version=1.2-messages", b'VERSION "1.2-messages"\nPREFIX ex:'),
     ],
@@ -700,7 +699,7 @@ def test_the_environment_names_the_source(data_file: Path, monkeypatch: pytest.M
         (SPO, {"bindings": {"s": "_:b"}}, UsageError, "blank node"),
         (SPO, {"bindings": {"nowhere": "<urn:x>"}}, UsageError, "nowhere"),
         (f"{SPO} GROUP BY (STR(?s) AS ?k)", {"bindings": {"k": 1}}, UsageError, "GROUP BY computes it"),
-        ("CONSTRUCT { ?s ?p ?o } { . ?s ?p ?o }", {"bindings": {"s": 1}}, QueryError, "line 1, column 27"),
+        ("CONSTRUCT { ?s ?p ?o } { . ?s ?p ?o }", {"bindings": {"s": 1}}, QueryError, "line 1, column 26"),
     ],
 )
 def test_refused_at_once(

@@ -30,7 +30,7 @@ def page(select: Select, limit: int, offset: int, *, wrap: bool = False) -> Sele
 
     Raises:
         UsageError: a window that is none.
-        QueryError: the query's own LIMIT or OFFSET is no number; the place is that in the text of `select`.
+        QueryError: the query's own ORDER BY, LIMIT or OFFSET is not legal; the place is that in the text of `select`.
 
     >>> select = Select("", "SELECT ?s ", ("s",), "WHERE ", "{ ?s ?p ?o }", slice=" LIMIT 15", limit=15)
     >>> str(page(select, 10, 10))
@@ -109,10 +109,19 @@ def _gap(select: Select) -> str:
 
 
 def _check_own(select: Select) -> None:
+    """Makes sure that what is put in or taken away makes no legal query of another."""
+    text = str(select)
+    values = len(text) - len(select.values)
     tokens = tokenize(select.slice)
     for keyword, count in zip_longest(tokens, tokens[1:]):
         if keyword.keyword in ("LIMIT", "OFFSET") and not (count and count.text.isdigit()):
-            text = str(select)
             found = count or keyword
-            place = len(text) - len(select.values) - len(select.slice) + found.start
+            place = values - len(select.slice) + found.start
             raise error(text, place, f"expected a number behind {keyword.keyword}, found {found.text}")
+    behind = tokenize(select.values)[:1]
+    if tokens and behind and behind[0].keyword != "VALUES":
+        message = f"expected VALUES or the end behind {tokens[0].text}, found {behind[0].text}"
+        raise error(text, values + behind[0].start, message)
+    order = tokenize(select.order)
+    if order and order[-1].keyword in ("ORDER", "BY"):
+        raise error(text, values - len(select.slice), f"expected what to sort by behind {order[-1].text}")
