@@ -1,5 +1,6 @@
-// npm's n3 and jsonld as peers: `node log_peers.cjs`, with their modules in NODE_PATH.
-// A line of JSON is a request: mode, format, and a log (text) or messages (an array of N-Quads); a line is the answer.
+// npm's n3, jsonld and rdfjs-jelly as peers: `node log_peers.cjs`, with their modules in NODE_PATH.
+// A line of JSON is a request: mode, format, and a log (text, or base64 of Jelly) or messages (an array of N-Quads); a
+// line is the answer.
 'use strict';
 const { createInterface } = require('node:readline');
 const N3 = require('n3');
@@ -63,6 +64,10 @@ const modes = {
       documents.push({ '@graph': await jsonld.fromRDF(text, { format: 'application/n-quads' }) });
     }
     return documents.map((document) => `${JSON.stringify(document)}\n`).join('');
+  },
+  'jelly-read': async ({ input }) => {
+    const { Parser } = require('rdfjs-jelly'); // in no registry, so that it may be absent
+    return new Parser().parseMessages(Buffer.from(input, 'base64')).map(lines);
   },
 };
 

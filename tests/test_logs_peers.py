@@ -5,6 +5,7 @@ A difference is a bug of ours, or stands in `THEIRS` with its reason, and in doc
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import os
@@ -60,6 +61,7 @@ from construct_messages.terms import (
     triple,
     triple_parts,
 )
+from tests import rdfjs_jelly
 from tests.conftest import absent, shared_path
 from tests.log_kinds import Kind, isomorphic, read, write
 from tests.log_seeds import DIRECTIONS, GRAPHS, PLAIN, TRIPLE_TERMS
@@ -327,6 +329,14 @@ def ruamel_writes(messages: list[Message], _: Format) -> bytes:
     return out.getvalue()
 
 
+def rdfjs_jelly_reads(log: bytes, _: Format) -> list[Message]:
+    modules = Path(os.environ.get("CONSTRUCT_MESSAGES_NODE", "nowhere")) / "node_modules"
+    if not (modules / "rdfjs-jelly").exists():
+        # not `absent`: no machine can be expected to have what no registry has
+        pytest.skip("rdfjs-jelly is on GitHub only: put it into the node_modules of CONSTRUCT_MESSAGES_NODE")
+    return list(map(parsed, node("jelly-read", "", base64.b64encode(log).decode())))
+
+
 def pyjelly_reads(log: bytes, _: Format) -> list[Message]:
     def term(found: Any) -> Term:
         match found:
@@ -398,6 +408,8 @@ PEERS: Final = [
     Peer("rdflib, XML", own(RDF_XML), xml_lines(lambda line: rdflib_parses(line, RDF_XML)), rdflib_writes_xml),
     Peer("pyoxigraph, XML", own(RDF_XML), xml_lines(lambda line: parsed(line, RDF_XML)), pyoxigraph_writes_xml),
     Peer("pyjelly", own(JELLY), pyjelly_reads, pyjelly_writes),
+    Peer("npm rdfjs-jelly", own(JELLY), rdfjs_jelly_reads),
+    Peer("rules of rdfjs-jelly", own(JELLY), lambda log, _: rdfjs_jelly.read(log)),
 ]
 
 # What peers do otherwise: peer, way, extension and messages, each as a regular expression, and why.
@@ -424,6 +436,8 @@ THEIRS: Final[dict[tuple[str, str, str, str], str]] = {
     ("npm jsonld", "writes", ANY, "graphs"): "a blank node that names a graph loses its _: and so is relative",
     ("pyjelly", "reads", ANY, "no message"): "a file without frames is refused",
     ("pyjelly", "writes", ANY, "plain|graphs"): "empty messages are left out",
+    (".* rdfjs-jelly", "reads", ANY, "triple terms"): "RDF-star is not supported",
+    (".* rdfjs-jelly", "reads", ANY, "no message"): "a stream without options is refused",
 }
 
 
