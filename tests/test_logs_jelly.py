@@ -520,6 +520,30 @@ def test_logs_can_be_joined_end_to_end() -> None:
     assert list(read(write(logs[1]) + write(urns) + write(logs[1]))) == logs[1] + urns + logs[1]
 
 
+@SIZES
+@pytest.mark.parametrize("kind", ["prefix", "name", "datatype"])
+def test_joined_streams_of_others_are_no_guess(kind: str, size: int) -> None:
+    """Others number their entries from nothing: joined, the second stream's would be entered behind the first's.
+
+    pyjelly and rdflib do so, and read other IRIs from such files without an error; ours have ids where they begin.
+    """
+    entries = {
+        "prefix": row(prefix=jelly.RdfPrefixEntry(value="http://example.org/other/")),
+        "name": row(name=jelly.RdfNameEntry(value="t")),
+        "datatype": row(datatype=jelly.RdfDatatypeEntry(value="urn:d")),
+    }
+    first = [options_row(TRIPLES), *ENTRIES, FIRST]
+    decoded, error = read_on(log_of(first, [options_row(TRIPLES), entries[kind], FIRST]), size)
+    assert decoded == [message((S, S, S))]
+    assert re.match(r"message 2: byte \d+: the first entry of .* behind options that come again has no id", str(error))
+    # with an id it can be told, and so can an entry behind it, or options within a frame
+    getattr(entries[kind], kind).id = 1
+    told = row(name=jelly.RdfNameEntry(id=1, value="s")), row(name=jelly.RdfNameEntry(value="u"))
+    again = [options_row(TRIPLES), entries[kind], *told, row(triple=TRIPLE(o_iri=jelly.RdfIri(name_id=2)))]
+    assert len(list(read(log_of(first, again), size))) == 2
+    assert len(list(read(log_of([*first, options_row(TRIPLES), entries["name"], FIRST]), size))) == 1
+
+
 def test_terms_out_of_place_are_read_where_asked_for() -> None:
     wide = replace(QUADS, generalized_statements=True)
     quoted = triple(S, A, O, generalized=True)

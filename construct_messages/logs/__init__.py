@@ -160,6 +160,13 @@ def encoder_for(
     return YamlLdEncoder(prefixes)
 
 
+def options_of(decoder: object) -> JellyOptions | None:
+    """The options of a Jelly log that is read, once they came; None: it is another log."""
+    from construct_messages.logs.jelly.decoder import JellyDecoder
+
+    return decoder.options if isinstance(decoder, JellyDecoder) else None
+
+
 def check_options(format: Format, jelly: JellyOptions | None) -> None:
     """Refuses options of Jelly for another format.
 

@@ -16,9 +16,9 @@ from typing import Any, Final
 import pyoxigraph as ox
 
 from construct_messages.errors import LimitExceeded, LogError
-from construct_messages.formats import FORMATS, Format, Syntax, format_of_file
+from construct_messages.formats import FORMATS, JELLY, Format, Syntax, format_of_file
 from construct_messages.labels import Labels
-from construct_messages.logs import MESSAGE_BYTES, decoder_for
+from construct_messages.logs import MESSAGE_BYTES, decoder_for, options_of
 from construct_messages.logs.parsed import Rename, log_error, to_message
 from construct_messages.message import Message
 
@@ -215,7 +215,8 @@ class ArchiveDecoder:
             messages = [*decoder.feed(document), *decoder.close()]
         except LogError as error:
             raise self._in_file(name, error) from error
-        if len(messages) > 1:
+        jelly = options_of(decoder) if format == JELLY else None
+        if len(messages) > 1 and not (jelly and jelly.is_flat):  # whose frames are parts of one dataset
             raise self._error(f"{name!r} holds {len(messages)} messages, where each file is one", "read it by itself")
         self._prefixes |= decoder.prefixes
         return Message(quad for message in messages for quad in message).map_blanks(labels)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from construct_messages.errors import LogError, UsageError
 from construct_messages.formats import JELLY, Format, Syntax, find_log
 from construct_messages.labels import Labels
-from construct_messages.logs import MESSAGE_BYTES, Decoder, decoder_for
+from construct_messages.logs import MESSAGE_BYTES, Decoder, decoder_for, options_of
 from construct_messages.logs.archive import ArchiveDecoder
 from construct_messages.logs.sniff import SNIFF_BYTES, is_archive, sniff
 from construct_messages.message import Message
@@ -97,9 +97,7 @@ class DetectingDecoder:
         """The options of a Jelly log, once they came."""
         if self.archive or self.format != JELLY:
             return None
-        from construct_messages.logs.jelly.decoder import JellyDecoder  # loaded with the first byte of such a log
-
-        return self._decoder.options if isinstance(self._decoder, JellyDecoder) else None
+        return options_of(self._decoder)
 
     def feed(self, data: bytes) -> Iterator[Message]:
         """The messages that are complete now; see `Decoder.feed`.

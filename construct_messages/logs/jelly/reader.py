@@ -104,6 +104,11 @@ class TermReader:
         self.datatypes.enter(data)
         self._suffixes = dict(_NO_SUFFIXES)
 
+    def demand_ids(self) -> None:
+        """Takes the next entry of each table only with an id."""
+        for table in (self.names, self.prefixes, self.datatypes):
+            table.demand_id()
+
     # --- statements ---
 
     def fill(self, terms: list[Term | None], data: bytes, known: Fields) -> None:

@@ -74,6 +74,8 @@ class Rows:
         self._frames += 1
         if self.options is not None:
             self._reader.new_scope(self._frames, self._last)
+            if _begins_with_options(frame):
+                self._reader.demand_ids()
         self._quads = []
         self.place = 0
         while self.place < len(frame):
@@ -223,3 +225,12 @@ class Rows:
         if value is None:
             raise Malformed(f"namespace {name!r} without an IRI")
         self.prefixes[name] = value[1:-1]
+
+
+def _begins_with_options(frame: bytes) -> bool:
+    """Whether a frame's first row is of options, as producers write it: that of a stream, or of one joined to it."""
+    try:
+        _, start = read_varint(frame, 1)
+    except Malformed:
+        return False
+    return frame[0] == _ROW and frame[start : start + 1] == b"\x0a"

@@ -125,7 +125,7 @@ class Entries:
         """Takes an RdfNameEntry, RdfPrefixEntry or RdfDatatypeEntry, and gives its id.
 
         Raises:
-            Malformed: no such entry, or an id that the table's size excludes.
+            Malformed: no such entry, an id that the table's size excludes, or none where one is demanded.
         """
         number, string = 0, ""
         if entry[:1] == b"\x12" and entry[1:2] == bytes((len(entry) - 2 & 0x7F,)) and len(entry) < 0x82:
@@ -137,11 +137,21 @@ class Entries:
                 elif field == 2:
                     string = text(value, f"an entry of {self._name}")
         number = number or self._last + 1
+        if not number:
+            raise Malformed(
+                f"the first entry of {self._name} behind options that come again has no id: it is the next one in a "
+                "stream that goes on, and 1 in a stream that was joined to another",
+                hint="read streams that were joined end to end one by one",
+            )
         if number > self._size:
             raise Malformed(f"entry {number} in a table of {self._size} {self._name}")
         self.strings[number] = string
         self._last = number
         return number
+
+    def demand_id(self) -> None:
+        """Takes the next entry only with an id: none could mean the one after the last as well as the first."""
+        self._last = -1
 
     def get(self, number: int) -> str:
         """The string with an id.
