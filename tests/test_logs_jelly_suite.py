@@ -128,7 +128,7 @@ class Nodes:
 
 
 def decode(data: bytes, size: int) -> tuple[list[Message], JellyDecoder]:
-    decoder = JellyDecoder(message_bytes=1 << 20, generalized=True, scoped=False)
+    decoder = JellyDecoder(message_bytes=1 << 20, generalized=True, **KEPT)
     pieces = [data[start : start + size] for start in range(0, len(data), size)]
     return [message for piece in pieces for message in decoder.feed(piece)] + list(decoder.close()), decoder
 

@@ -9,6 +9,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from construct_messages.errors import CannotCarry
+from construct_messages.labels import Labels
 from construct_messages.logs.jelly.decoder import JellyDecoder
 from construct_messages.logs.jelly.encoder import JellyEncoder
 from construct_messages.logs.jelly.options import JellyOptions, LogicalType, PhysicalType
@@ -101,7 +102,7 @@ def test_long_logs_outlive_their_tables(names: int, datatypes: int) -> None:
         frames.encode(Solutions.of(solutions[start : start + 100]), start) for start in range(0, len(solutions), 100)
     )
     assert log == expected
-    decoder = JellyDecoder(message_bytes=1 << 20, scoped=False)
+    decoder = JellyDecoder(message_bytes=1 << 20, shared_labels=True, labels=Labels("x", keep=True))
     assert [*decoder.feed(log), *decoder.close()] == [
         Message(STAR.instantiate(one, number)) for number, one in enumerate(solutions)
     ]

@@ -1,7 +1,7 @@
 """Reads Jelly logs: finds the frames in chunks of bytes, however these are split, and says where an error is.
 
 Jelly 1.1, "Delimited variant of Jelly" and how it is told from a single frame; RDF Messages section 3: a frame is a
-message, and its blank nodes are its own. What is in a frame is read by `rows.py`.
+message, and its blank nodes are its own, except in a flat stream. What is in a frame is read by `rows.py`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ class JellyDecoder:
         message_bytes: how large a frame may be; its different IRIs may have as many characters, or 64 Mi.
         generalized: whether terms may stand where RDF has no place for them, quoted triples as subjects among them;
             they cannot be made objects of pyoxigraph.
-        scoped: whether blank node labels mean the nodes of one frame, and are made unique; if not, they are kept.
+        shared_labels: whether blank node labels mean nodes of the whole log; if not, of their frame; None: as the
+            logical type says, which gives frames a meaning or none.
         labels: of the log; None: with a prefix that no other has.
 
     >>> from construct_messages.logs.jelly.encoder import JellyEncoder
@@ -42,12 +43,17 @@ class JellyDecoder:
     """
 
     def __init__(
-        self, *, message_bytes: int, generalized: bool = False, scoped: bool = True, labels: Labels | None = None
+        self,
+        *,
+        message_bytes: int,
+        generalized: bool = False,
+        shared_labels: bool | None = None,
+        labels: Labels | None = None,
     ) -> None:
         self._limit = message_bytes
         self._rows = Rows(
             generalized=generalized,
-            scoped=scoped,
+            shared_labels=shared_labels,
             most_made=max(message_bytes, _LEAST_MADE),
             labels=labels or Labels(),
         )

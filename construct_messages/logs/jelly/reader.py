@@ -48,7 +48,7 @@ class TermReader:
     Args:
         options: of the stream.
         generalized: whether terms may stand where RDF has no place for them.
-        scoped: whether blank node labels mean the nodes of one frame; if so, they are made unique.
+        shared: whether blank node labels mean nodes of the whole stream, and not of their frame alone.
         labels: of the log.
         most_made: how many characters the IRIs may have that one frame makes of table entries.
 
@@ -57,14 +57,15 @@ class TermReader:
     """
 
     def __init__(
-        self, options: JellyOptions, *, generalized: bool, scoped: bool, most_made: int, labels: Labels
+        self, options: JellyOptions, *, generalized: bool, shared: bool, most_made: int, labels: Labels
     ) -> None:
         self.names = Entries("names", options.max_name_table_size)
         self.prefixes = Entries("prefixes", options.max_prefix_table_size)
         self.datatypes = Entries("datatypes", options.max_datatype_table_size)
         self.prefix, self.begin, self.name = 0, "", 0
         self._prefixes = self.prefixes.strings
-        self._scoped = scoped
+        self._shared = shared
+        self._nodes: dict[bytes, Term] = {}  # of the whole stream, by their labels
         self._frame = 0
         self._of_log = labels
         self._labels: MessageLabels | None = None  # of this frame, once it has a blank node
@@ -222,12 +223,23 @@ class TermReader:
 
     def blank(self, data: bytes) -> Term:
         """The term of a blank node's label."""
+        if self._shared:
+            return self._nodes.get(data) or self._shared_node(data)
         label = text(data, "the label of a blank node")
-        if not self._scoped:
-            return _legal(lambda: blank(label))
         if self._labels is None:
             self._labels = self._of_log.in_message(self._frame)
         return self._labels[Term(label)]
+
+    def _shared_node(self, data: bytes) -> Term:
+        label = text(data, "the label of a blank node")
+        try:
+            node = self._of_log.in_log(blank(label))
+        except TermError:  # any text is a label in Jelly; no other one has a surrogate
+            node = blank(label or "\ud800", self._of_log.of_data)
+        if len(self._nodes) >= _MOST:
+            self._nodes.clear()
+        self._nodes[data] = node
+        return node
 
     def literal(self, data: bytes) -> Term:
         """The term of an RdfLiteral."""
@@ -276,7 +288,10 @@ _OUT_OF_PLACE: Final = (
 
 def _only_generalized(what: str) -> ReadTerm:
     def refuse(_: bytes) -> Term:
-        raise Malformed(f"{what}, where RDF has no place for it", hint="read the log with generalized=True")
+        raise Malformed(
+            f"{what}, where RDF has no place for it",
+            hint="read the log with generalized=True, on the command line --generalized",
+        )
 
     return refuse
 

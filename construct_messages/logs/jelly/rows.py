@@ -42,7 +42,8 @@ class Rows:
 
     Args:
         generalized: whether terms may stand where RDF has no place for them.
-        scoped: whether blank node labels mean the nodes of one frame; if so, they are made unique.
+        shared_labels: whether blank node labels mean nodes of the whole stream; None: in a flat stream, where frames
+            have no meaning.
         labels: of the log.
         most_made: how many characters the IRIs may have that one frame makes of table entries.
 
@@ -52,8 +53,9 @@ class Rows:
         place: where in the frame the row begins that was read last.
     """
 
-    def __init__(self, *, generalized: bool, scoped: bool, most_made: int, labels: Labels) -> None:
-        self._generalized, self._scoped, self._most_made, self._labels = generalized, scoped, most_made, labels
+    def __init__(self, *, generalized: bool, shared_labels: bool | None, most_made: int, labels: Labels) -> None:
+        self._generalized, self._shared_labels = generalized, shared_labels
+        self._most_made, self._labels = most_made, labels
         self.options: JellyOptions | None = None
         self.prefixes: dict[str, str] = {}
         self.place = 0
@@ -171,7 +173,7 @@ class Rows:
         self._reader = reader = TermReader(
             options,
             generalized=self._generalized,
-            scoped=self._scoped,
+            shared=options.is_flat if self._shared_labels is None else self._shared_labels,
             most_made=self._most_made,
             labels=self._labels,
         )
