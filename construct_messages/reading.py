@@ -47,6 +47,8 @@ def read_log(
     message_bytes: int = MESSAGE_BYTES,
     label_prefix: str | None = None,
     keep_labels: bool = False,
+    generalized: bool = False,
+    shared_labels: bool | None = None,
 ) -> LogReader:
     """The messages of a log, in order.
 
@@ -67,8 +69,12 @@ def read_log(
         label_prefix: what the labels of blank nodes begin with, a lower-case letter with others or digits behind it;
             None: a random one, so that no message of another log shares a node with one of this. Labels that this
             package has made unique before stay as they are.
-        keep_labels: whether the labels of `rdfm` stay as they are, which mean the same node in the whole log. Those of
-            two logs may be the same then.
+        keep_labels: whether labels stay as they are that mean the same node in the whole log, as under `rdfm` and in a
+            flat Jelly stream. Those of two logs may be the same then.
+        generalized: whether a Jelly log may have terms where RDF has no place for them; such messages cannot be made
+            objects of pyoxigraph, and only Jelly can write them.
+        shared_labels: whether a blank node label of a Jelly log means the same node in all messages; None: if the log
+            says that it is one flat stream.
 
     Returns:
         An iterator, to read once (`for` or `async for`).
@@ -105,7 +111,13 @@ def read_log(
         label=messages,
     )
     decoder = DetectingDecoder(
-        known, base=base, contexts=contexts, message_bytes=message_bytes, labels=Labels(label_prefix, keep=keep_labels)
+        known,
+        base=base,
+        contexts=contexts,
+        message_bytes=message_bytes,
+        labels=Labels(label_prefix, keep=keep_labels),
+        generalized=generalized,
+        shared_labels=shared_labels,
     )
     return LogReader(source, name, decoder)
 
@@ -184,6 +196,11 @@ class LogReader(Once):
         return self._decoder.jelly
 
     @property
+    def generalized(self) -> bool:
+        """Whether messages may have terms where RDF has no place for them."""
+        return self._decoder.generalized
+
+    @property
     def names_graphs(self) -> bool:
         """Whether messages may have named graphs, as far as the format, and of a Jelly log its options, are told."""
         if (jelly := self.jelly) is not None:
@@ -216,10 +233,10 @@ def _iterate(chunks: Generator[bytes], decoder: DetectingDecoder, name: str) -> 
         with closing(chunks):
             for chunk in chunks:
                 for message in decoder.feed(chunk):
-                    message.checked = True
+                    message.checked = not decoder.generalized
                     yield message
             for message in decoder.close():
-                message.checked = True
+                message.checked = not decoder.generalized
                 yield message
     except (LogError, LimitExceeded) as error:
         _note(error, name)
@@ -231,10 +248,10 @@ async def _aiterate(chunks: AsyncGenerator[bytes], decoder: DetectingDecoder, na
         async with aclosing(chunks):
             async for chunk in chunks:
                 for message in decoder.feed(chunk):
-                    message.checked = True
+                    message.checked = not decoder.generalized
                     yield message
             for message in decoder.close():
-                message.checked = True
+                message.checked = not decoder.generalized
                 yield message
     except (LogError, LimitExceeded) as error:
         _note(error, name)

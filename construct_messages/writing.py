@@ -9,6 +9,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import IO, Any, Final, TypeAlias
 
 from construct_messages.checking import Checker
@@ -145,7 +146,10 @@ def options_for(
     """
     if format != JELLY:
         return jelly
-    return (jelly or JellyOptions()).for_writing(reader.jelly, graphs=graphs)
+    source = reader.jelly
+    if source is not None and not reader.generalized:  # so that no message is
+        source = replace(source, generalized_statements=False)
+    return (jelly or JellyOptions()).for_writing(source, graphs=graphs)
 
 
 @contextmanager
@@ -191,18 +195,17 @@ class _Log:
         check_options(self._format, jelly)
         self._stream, self._prefixes, self._graphs, self._jelly = stream, prefixes, graphs, jelly
         self._lenience = Lenience() if lenient else None
-        generalized = jelly is not None and jelly.generalized_statements
-        self._checker = Checker(self._lenience, generalized=generalized)
         self._encoder: Encoder | None = None
         self.messages = 0
 
     def encode(self, message: Message) -> bytes:
         self.messages += 1
-        self._checker.check(message)
+        start = b""
         if self._encoder is None:
-            encoder = self._start()
-            return encoder.start() + encoder.encode(message)
-        return self._encoder.encode(message)
+            start = self._start().start()
+        assert self._encoder is not None
+        self._checker.check(message)
+        return start + self._encoder.encode(message)
 
     def finish(self) -> bytes:
         if self._lenience is not None:
@@ -218,6 +221,9 @@ class _Log:
             prefixes = dict(self._stream.prefixes) if prefixes is None else prefixes
             graphs = self._stream.names_graphs if graphs is None else graphs
             jelly = options_for(self._stream, self._format, jelly, graphs=graphs)
+        # RDF-star has quoted triples as subjects; where nothing else may stand is then for the encoder to say
+        generalized = jelly is not None and bool(jelly.generalized_statements or jelly.rdf_star)
+        self._checker = Checker(self._lenience, generalized=generalized)
         self._encoder = encoder_for(self._format, self._syntax, prefixes, graphs=graphs is not False, jelly=jelly)
         return self._encoder
 

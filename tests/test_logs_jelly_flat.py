@@ -71,7 +71,7 @@ def test_nodes_of_a_dataset_stay_what_they_are() -> None:
     assert reader.jelly.is_flat
 
 
-@pytest.mark.parametrize(("logical", "size"), product(LogicalType, [1, 7, 1 << 20]), ids=str)
+@pytest.mark.parametrize(("logical", "size"), list(product(LogicalType, [1, 7, 1 << 20])), ids=str)
 def test_the_logical_type_says_what_a_label_means(logical: LogicalType, size: int) -> None:
     """Issue 13, 6: of all types, unspecified and subtypes among them, only the flat ones share nodes."""
     log = [Message([Quad(Term("_:a"), P, Term(f"_:{label}"))]) for label in "abc"]

@@ -19,16 +19,18 @@ from pyjelly.integrations.generic.parse import parse_jelly_grouped
 from construct_messages import (
     CannotCarry,
     JellyOptions,
+    LogError,
     LogicalType,
     Message,
     PhysicalType,
     Quad,
+    TermError,
     UsageError,
     construct_messages,
     read_log,
     write_log,
 )
-from construct_messages.terms import Term, iri, triple
+from construct_messages.terms import Term, iri, literal, triple
 from tests import rdfjs_jelly
 from tests.commands import Done
 from tests.log_kinds import isomorphic
@@ -183,6 +185,38 @@ def test_options_on_the_command_line(options: dict[str, Any], here: Callable[...
     assert done.status == 0, done.errors
     shown = json.loads(here("inspect", str(tmp_path / "out.jelly"), "--json").log)["jelly"]
     assert {name: str(shown[name]).lower() for name in options} == {name: text.lower() for name, text in texts.items()}
+
+
+QUOTED = triple(S, P, O)
+STAR = [
+    # RDF-star has quoted triples as subjects, and RDF 1.2 has not: they are read where that is asked for
+    (Quad(QUOTED, P, O), {"rdf_star": True}, None),
+    (Quad(S, QUOTED, O), {"rdf_star": True}, "no place for a triple term"),
+    (Quad(literal("x"), P, O), {"rdf_star": True}, "no place for a literal"),
+    (Quad(literal("x"), P, O), {"generalized_statements": True}, None),
+    (Quad(QUOTED, QUOTED, O), {"rdf_star": True, "generalized_statements": True}, None),
+    (Quad(QUOTED, P, O), {}, "cannot be the subject"),
+    (Quad(literal("x"), P, O), {}, "cannot be the subject"),
+]
+
+
+@pytest.mark.parametrize(("quad", "options", "why"), STAR, ids=str)
+def test_what_is_more_than_rdf(quad: Quad, options: dict[str, Any], why: str | None, tmp_path: Path) -> None:
+    log, path = [Message([quad])], tmp_path / "log.jelly"
+    if why is not None:
+        with pytest.raises((CannotCarry, TermError), match=why):
+            written(log, jelly=JellyOptions(**options))
+        return
+    write_log(log, path, jelly=JellyOptions(**options))
+    with pytest.raises(LogError, match="where RDF has no place for it") as raised:
+        list(read_log(path))
+    assert "--generalized" in str(raised.value.hint)
+    again = read_log(path, generalized=True)
+    # a Jelly log of such messages is one anew, and no other format can write them
+    assert write_log(again, path.with_suffix(".again.jelly")) == 1
+    assert list(read_log(path.with_suffix(".again.jelly"), generalized=True)) == log
+    with pytest.raises(TermError, match="cannot be the"):
+        write_log(read_log(path, generalized=True), tmp_path / "log.nq")
 
 
 # --- what cannot be -------------------------------------------------------------------------------------------------

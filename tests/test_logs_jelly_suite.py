@@ -1,4 +1,4 @@
-"""The Jelly project's own test suite, all of it, through decoder and encoder.
+"""The Jelly project's own test suite, all of it, through `read_log` and `write_log` (issue 13, 10).
 
 A case's frames are its files. Statements are compared in order, each once, and blank nodes by one mapping over a case,
 as labels are shared by its files.
@@ -19,10 +19,16 @@ from pyjelly.integrations.generic.parse import parse_jelly_grouped
 from rdflib.collection import Collection
 from rdflib.namespace import RDF, Namespace
 
-from construct_messages.errors import CannotCarry, LogError, UsageError
-from construct_messages.logs.jelly.decoder import JellyDecoder
-from construct_messages.logs.jelly.encoder import JellyEncoder
-from construct_messages.logs.jelly.options import JellyOptions
+from construct_messages import (
+    CannotCarry,
+    JellyOptions,
+    LogError,
+    LogReader,
+    TermError,
+    UsageError,
+    read_log,
+    write_log,
+)
 from construct_messages.message import Message, Quad
 from construct_messages.terms import Term, is_blank, is_triple, parse_term, triple, triple_parts
 from tests.conftest import shared_path
@@ -127,10 +133,11 @@ class Nodes:
         return one == other
 
 
-def decode(data: bytes, size: int) -> tuple[list[Message], JellyDecoder]:
-    decoder = JellyDecoder(message_bytes=1 << 20, generalized=True, **KEPT)
+def decode(data: bytes, size: int = 1 << 20) -> tuple[list[Message], LogReader]:
+    """The messages as the suite has them: of generalized RDF, with labels that mean the same in all files of a case."""
     pieces = [data[start : start + size] for start in range(0, len(data), size)]
-    return [message for piece in pieces for message in decoder.feed(piece)] + list(decoder.close()), decoder
+    reader = read_log(pieces, "jelly", generalized=True, shared_labels=True)
+    return list(reader), reader
 
 
 @pytest.mark.parametrize("size", [1, 1 << 20], ids=["byte by byte", "whole"])
@@ -157,19 +164,20 @@ def test_to_jelly(case: Case) -> None:
     options_file, *inputs = case.action
     messages = [read(path) for path in inputs]
 
-    def encode() -> tuple[JellyOptions, bytes]:
-        _, decoder = decode(options_file.read_bytes(), 1 << 20)
-        assert decoder.options
-        encoder = JellyEncoder(options=decoder.options)
-        return decoder.options, b"".join([encoder.start(), *map(encoder.encode, messages), encoder.finish()])
+    def encode() -> tuple[JellyOptions | None, bytes]:
+        _, reader = decode(options_file.read_bytes())
+        out = BytesIO()
+        write_log(messages, out, "jelly", jelly=reader.jelly)
+        return reader.jelly, out.getvalue()
 
     if not case.positive:
-        with pytest.raises((CannotCarry, LogError, UsageError)):
+        with pytest.raises((CannotCarry, LogError, TermError, UsageError)):
             encode()
         return
     options, log = encode()
-    again, decoder = decode(log, 1 << 20)
-    assert decoder.options == options
+    again, reader = decode(log)
+    assert options is not None
+    assert reader.jelly == options
     nodes = Nodes()
     assert [nodes.same(message, wanted) for message, wanted in zip(again, messages, strict=True)] == [True] * len(again)
     # and as the project's own Python library reads it

@@ -37,6 +37,9 @@ def add_input(command: argparse.ArgumentParser) -> None:
         "--context", metavar="IRI=FILE", action="append", default=[], help="a JSON-LD context that the log names"
     )
     group.add_argument(
+        "--generalized", action="store_true", help="take terms of a Jelly log where RDF has no place for them"
+    )
+    group.add_argument(
         "--max-message-bytes",
         metavar="N",
         type=int,
@@ -74,6 +77,7 @@ def open_log(name: str, options: argparse.Namespace) -> LogReader:
         base=options.base,
         contexts=_contexts(options.context),
         message_bytes=options.max_message_bytes,
+        generalized=options.generalized,
     )
 
 

@@ -185,6 +185,8 @@ def decoder_for(
     contexts: Mapping[str, Any] | None = None,
     message_bytes: int = MESSAGE_BYTES,
     labels: Labels | None = None,
+    generalized: bool = False,
+    shared_labels: bool | None = None,
 ) -> Decoder:
     """A decoder for a log.
 
@@ -196,6 +198,7 @@ def decoder_for(
         contexts: JSON-LD contexts by their IRI, as parsed JSON (`{"@context": …}` or what stands in there).
         message_bytes: how large a message may be, as it stands in the log.
         labels: of the log; None: with a prefix that no other has.
+        generalized, shared_labels: of a Jelly log, see `read_log`.
 
     Raises:
         UsageError: a base that is no absolute IRI.
@@ -222,7 +225,9 @@ def decoder_for(
     if format == JELLY:
         from construct_messages.logs.jelly.decoder import JellyDecoder
 
-        return JellyDecoder(message_bytes=message_bytes, labels=labels)
+        return JellyDecoder(
+            message_bytes=message_bytes, generalized=generalized, shared_labels=shared_labels, labels=labels
+        )
     if format == NDJSON_LD:
         from construct_messages.logs.jsonld import JsonLdDecoder
 

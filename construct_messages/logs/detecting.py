@@ -46,7 +46,7 @@ class DetectingDecoder:
 
     Args:
         known: what need not be told by the bytes.
-        base, contexts, message_bytes, labels: see `decoder_for`.
+        base, contexts, message_bytes, labels, generalized, shared_labels: see `decoder_for`.
 
     Attributes:
         format: of the log, or of the archive's last file; None: not told yet.
@@ -54,6 +54,7 @@ class DetectingDecoder:
         archive: whether it is an archive, as far as is told.
         bytes_read: how many bytes came so far, packed as they are.
         messages: how many messages came so far.
+        generalized: whether they may have terms where RDF has no place for them.
 
     >>> import gzip
     >>> decoder = DetectingDecoder()
@@ -71,9 +72,12 @@ class DetectingDecoder:
         contexts: Mapping[str, Any] | None = None,
         message_bytes: int = MESSAGE_BYTES,
         labels: Labels | None = None,
+        generalized: bool = False,
+        shared_labels: bool | None = None,
     ) -> None:
         self._known = known = known or Known()
         self._base, self._contexts, self._message_bytes, self._labels = base, contexts, message_bytes, labels
+        self.generalized, self._shared_labels = generalized, shared_labels
         self.format, self.packing, self.archive = known.format, known.packing, known.archive
         self.bytes_read = self.messages = 0
         self._unpacker = Unpacker(self.packing) if self.packing else None
@@ -196,6 +200,8 @@ class DetectingDecoder:
             contexts=self._contexts,
             message_bytes=self._message_bytes,
             labels=self._labels,
+            generalized=self.generalized,
+            shared_labels=self._shared_labels,
         )
 
     def _tell(self, head: bytes, whole: bool) -> bool:

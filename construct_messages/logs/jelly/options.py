@@ -145,7 +145,7 @@ class JellyOptions:
 
         Args:
             source: the options of the log whose messages they are, if that is a Jelly log: its types are kept as far
-                as `graphs` allows, and it tells whether there may be triple terms.
+                as `graphs` allows, and it tells whether there may be triple terms and generalized statements.
             graphs: whether messages may have named graphs.
             triple_terms: whether messages are known to have triple terms.
 
@@ -183,7 +183,14 @@ class JellyOptions:
         if rdf_star is None:
             rdf_star = triple_terms or bool(source and source.rdf_star)
         version = self.version or (_NAMESPACES if self.namespace_declarations else 1)
-        return replace(self, physical_type=physical, logical_type=logical, rdf_star=rdf_star, version=version)
+        return replace(
+            self,
+            physical_type=physical,
+            logical_type=logical,
+            rdf_star=rdf_star,
+            generalized_statements=self.generalized_statements or bool(source and source.generalized_statements),
+            version=version,
+        )
 
     # --- texts ------------------------------------------------------------------------------------------------------
 
