@@ -111,7 +111,8 @@ def _slice(options: argparse.Namespace) -> int:
 def _begun(messages: Iterable[Message]) -> Iterator[Message]:
     """The same, with the first message read: then the log's format, its syntax and most of its prefixes are known."""
     rest = iter(messages)
-    return chain(list(islice(rest, 1)), rest)
+    first = list(islice(rest, 1))
+    return chain(first, rest) if first else iter(())  # a reader that is at its end is read once
 
 
 def _refolded(messages: Iterable[Message], *, unfolded: bool) -> Iterator[Message]:
