@@ -11,6 +11,7 @@ RDF 1.2 Concepts, section 3.4: labels have meaning in one document only. docs/de
 from __future__ import annotations
 
 import re
+from hashlib import blake2b
 from random import SystemRandom
 from typing import Final
 
@@ -58,6 +59,21 @@ class Labels:
     """
 
     __slots__ = ("_keep", "of_data", "prefix")
+
+    @classmethod
+    def at(cls, place: str) -> Labels:
+        """The labels of what is read at a place: unique as random ones are, and the same whenever it is read again.
+
+        >>> Labels.at("file:///log.nq").of_data, Labels.at("file:///other.nq").of_data
+        ('scjwxz1vz0bc_d', 'q4p4rqv81wnc_d')
+        """
+        number = int.from_bytes(blake2b(place.encode("utf-8", "surrogatepass"), digest_size=16).digest())
+        number, first = divmod(number, len(_LETTERS))
+        prefix = _LETTERS[first]
+        for _ in range(_LENGTH - 1):
+            number, digit = divmod(number, len(_CHARACTERS))
+            prefix += _CHARACTERS[digit]
+        return cls(prefix)
 
     def __init__(self, prefix: str | None = None, *, keep: bool = False) -> None:
         if prefix is None:

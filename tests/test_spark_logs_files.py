@@ -6,6 +6,7 @@ import bz2
 import errno
 import gzip
 import io
+import os
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +21,7 @@ from construct_messages.reading import read_log
 from construct_messages.spark.logs.blocks import Block, partitions, texts_of
 from construct_messages.spark.logs.files import File, find, place_of, read_from, remove_folder
 from construct_messages.spark.logs.options import ReadOptions, WriteOptions
-from construct_messages.spark.logs.texts import Labels, to_messages, to_text
+from construct_messages.spark.logs.texts import to_messages, to_text
 from construct_messages.terms import Term, iri, triple
 from tests.log_kinds import KINDS, Kind, isomorphic, write
 from tests.log_seeds import DIRECTIONS, GRAPHS, PLAIN, TRIPLE_TERMS
@@ -140,8 +141,8 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("prefix", ["", "file:", "file://"], ids=["path", "file:", "file://"])
 @pytest.mark.parametrize("path", FOUND)
 def test_files_that_are_found(path: str, prefix: str, folder: Path) -> None:
-    expected = sorted(File(f"file://{folder}/{name}", len(name)) for name in FOUND[path])
-    assert find(f"{prefix}{folder}/{path}") == expected
+    expected = sorted((f"file://{folder}/{name}", len(name)) for name in FOUND[path])
+    assert [(file.uri, file.size) for file in find(f"{prefix}{folder}/{path}")] == expected
 
 
 @pytest.mark.parametrize("path", ["nothing.nq", "*.ttl", "b.nq/*", "nothing/*.nq"])
@@ -153,7 +154,7 @@ def test_no_files(path: str, folder: Path) -> None:
 
 def test_relative_paths(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
-    assert find("deep/../b.nq") == [File(f"file://{folder}/b.nq", 4)]
+    assert [(file.uri, file.size) for file in find("deep/../b.nq")] == [(f"file://{folder}/b.nq", 4)]
 
 
 def test_other_file_systems() -> None:
@@ -193,39 +194,21 @@ def test_chunks_begin_anywhere_and_let_go(tmp_path: Path) -> None:
 # --- texts -----------------------------------------------------------------------------------------------------------
 
 
-def test_labels_of_logs_are_apart() -> None:
-    x, y = Term("_:x"), Term("_:y")
-    one, other = Labels("one"), Labels("other")
-    assert len({one[x], one[y], other[x], other[y]}) == 4
-    assert Labels("one")[x] == one[x], "they depend on the place alone"
-
-
-def test_labels_do_not_grow_and_stay_apart() -> None:
-    label = Labels("one")[Term("_:x")]
-    again = Labels("two")
-    assert len(again[label]) == len(label)
-    # what looks alike was different before
-    assert len({again[label], again[Term("_:x")], again[Labels("three")[Term("_:x")]]}) == 3
-    assert again[Term("_:f0123456789abcdef")].startswith("_:f")
-
-
 def test_texts() -> None:
-    labels = Labels("")
     x, y, p = Term("_:x"), Term("_:y"), iri("urn:p")
     message = Message([Quad(x, p, triple(y, p, Term('"_:x"'))), Quad(iri("urn:_:s"), p, y, x)])
-    x, y = labels[x], labels[y]
-    assert to_text(message, labels) == f'{x} <urn:p> <<( {y} <urn:p> "_:x" )>> .\n<urn:_:s> <urn:p> {y} {x} .'
-    assert to_text(Message(), labels) == ""
+    text = '_:x <urn:p> <<( _:y <urn:p> "_:x" )>> .\n<urn:_:s> <urn:p> _:y _:x .'
+    assert to_text(message) == text
+    assert to_messages([text]) == [message]
+    assert to_text(Message()) == ""
 
 
 def test_messages_of_texts() -> None:
     every = [*PLAIN, *GRAPHS, *TRIPLE_TERMS, *DIRECTIONS]
-    labels = Labels("")
-    texts = [to_text(message, labels) for message in every]
+    texts = [to_text(message) for message in every]
     assert isomorphic(to_messages(texts), every)
     assert [
-        to_text(message, Labels(""))
-        for message in to_messages(["  # c\n\n<urn:a>  <urn:p> 'x'@EN.\r\n".replace("'", '"')])
+        to_text(message) for message in to_messages(["  # c\n\n<urn:a>  <urn:p> 'x'@EN.\r\n".replace("'", '"')])
     ] == ['<urn:a> <urn:p> "x"@en .']
     assert to_messages([]) == []
 
@@ -275,7 +258,9 @@ def test_packed(packing: str, named: bool, tmp_path: Path) -> None:
     name = f"log.nq{packing}" if named else "log.nq"
     (tmp_path / name).write_bytes(PACKINGS[packing](LOG))
     read = read_texts(ReadOptions((str(tmp_path),), partition_bytes=10))
-    assert read == [(Block(f"file://{tmp_path}/{name}", 0, None if named else 10), text) for text in (A, B)]
+    written = (tmp_path / name).stat().st_mtime_ns
+    block = Block(f"file://{tmp_path}/{name}", 0, None if named else 10, written)
+    assert read == [(block, A), (block, B)]
 
 
 def test_archives(tmp_path: Path) -> None:
@@ -314,6 +299,16 @@ def test_labels_hold_in_a_log_under_rdfm_and_in_a_message_elsewhere(tmp_path: Pa
         nodes = [text.split(" ")[0] for _, text in read_texts(ReadOptions((str(tmp_path),), partition_bytes=size))]
         assert [len(set(nodes[start : start + 3])) for start in (0, 3, 6)] == [1, 1, 3]
         assert len(set(nodes)) == 5
+
+
+def test_labels_of_a_log_that_is_written_over_are_others(tmp_path: Path) -> None:
+    """Issue 13, 7: else messages that were kept of the old log would share nodes with those of the new one."""
+    log = tmp_path / "log.nq"
+    log.write_bytes(b"_:x <urn:p> <urn:o> .\n")
+    os.utime(log, ns=(1, 1))
+    once, again = ([text for _, text in read_texts(ReadOptions((str(tmp_path),)))] for _ in range(2))
+    os.utime(log, ns=(2, 2))
+    assert once == again != [text for _, text in read_texts(ReadOptions((str(tmp_path),)))]
 
 
 def test_small_logs_share_a_partition() -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from construct_messages.errors import LimitExceeded, LogError
 from construct_messages.formats import N_QUADS, N_TRIPLES, RDFM, Format, Syntax, find_syntax
+from construct_messages.labels import Labels
 from construct_messages.message import Message
 from construct_messages.spark.logs.splitting import announced_in, messages_of
 from tests.hostile_logs import empty_messages, endless, long_literal
@@ -21,6 +22,7 @@ from tests.strategies import messages
 from tests.test_logs_lines import LIMITS, READ
 
 LINES = (N_TRIPLES, N_QUADS)
+LABELS = Labels("x", keep=True)  # as `log_kinds.read` has them
 each_format = pytest.mark.parametrize("format", LINES, ids=lambda format: format.extension)
 
 
@@ -45,7 +47,7 @@ def in_ranges(
             if start:
                 syntax = syntax or announced_in(in_pieces(data, pieces), format, **options)
             chunks = in_pieces(data[max(start - 1, 0) :], pieces)
-            for message in messages_of(chunks, start, end, format=format, syntax=syntax, **options):
+            for message in messages_of(chunks, start, end, format=format, syntax=syntax, labels=LABELS, **options):
                 found.append(message)
     except (LogError, LimitExceeded) as error:
         return Reading(found, error)

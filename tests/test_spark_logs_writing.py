@@ -16,7 +16,7 @@ from construct_messages.logs.jelly.options import LogicalType
 from construct_messages.message import Message
 from construct_messages.reading import read_log
 from construct_messages.spark.logs.options import WriteOptions
-from construct_messages.spark.logs.texts import Labels, to_text
+from construct_messages.spark.logs.texts import to_text
 from construct_messages.spark.logs.writing import LogJob, Part
 from tests.log_kinds import KINDS, Kind, isomorphic
 from tests.log_seeds import DIRECTIONS, GRAPHS, PLAIN, TRIPLE_TERMS
@@ -65,8 +65,7 @@ def read_all(path: Path) -> list[list[Message]]:
 
 
 def texts_of(messages: Sequence[Message]) -> list[str]:
-    labels = Labels("log")
-    return [to_text(message, labels) for message in messages]
+    return [to_text(message) for message in messages]
 
 
 def carried_by(kind: Kind) -> list[Message]:

@@ -14,12 +14,13 @@ from typing import IO, NamedTuple, cast
 from construct_messages.compression import COMPRESSIONS
 from construct_messages.errors import LimitExceeded, LogError
 from construct_messages.formats import N_QUADS, N_TRIPLES, RDFM, Format, Syntax, find_format, find_log, format_of_file
+from construct_messages.labels import Labels
 from construct_messages.message import Message
 from construct_messages.reading import is_archive_name, read_log
 from construct_messages.spark.logs.files import File, read_from
 from construct_messages.spark.logs.options import ReadOptions
 from construct_messages.spark.logs.splitting import announced_in, messages_of
-from construct_messages.spark.logs.texts import Labels, to_text
+from construct_messages.spark.logs.texts import to_text
 from construct_messages.unpacking import packing_of
 
 
@@ -30,14 +31,25 @@ class Block(NamedTuple):
         uri: the log's.
         start: where they begin.
         end: where they end; None: they are the whole log.
+        written: when the log was last, in nanoseconds; 0: not known.
     """
 
     uri: str
     start: int
     end: int | None
+    written: int = 0
 
     def __str__(self) -> str:
         return f"{self.uri} from byte {self.start}" if self.start else self.uri
+
+    def labels(self, *, of_log: bool) -> Labels:
+        """The labels of its nodes: the same in a task that runs again, others in a log that was written over.
+
+        Args:
+            of_log: whether they are those of the whole log, so that all of its blocks have the same; else messages,
+                whose numbers count within the block, have each its own.
+        """
+        return Labels.at(f"{self.written} {self.uri if of_log else self}")
 
 
 def partitions(files: Iterable[File], options: ReadOptions) -> list[tuple[Block, ...]]:
@@ -68,10 +80,10 @@ def partitions(files: Iterable[File], options: ReadOptions) -> list[tuple[Block,
 
 def _blocks(file: File, options: ReadOptions) -> Iterator[Block]:
     if _splittable(file.uri, options) is None:
-        yield Block(file.uri, 0, None)
+        yield Block(file.uri, 0, None, file.written)
         return
     for start in range(0, file.size, options.partition_bytes):
-        yield Block(file.uri, start, min(start + options.partition_bytes, file.size))
+        yield Block(file.uri, start, min(start + options.partition_bytes, file.size), file.written)
 
 
 def _splittable(uri: str, options: ReadOptions) -> Format | None:
@@ -90,9 +102,7 @@ def texts_of(block: Block, options: ReadOptions) -> Iterator[str]:
         UsageError, IncompleteResult: the log cannot be read.
     """
     try:
-        messages, labels = _read(block, options)
-        for message in messages:
-            yield to_text(message, labels)
+        yield from map(to_text, _read(block, options))
     except LogError as error:
         raise LogError(
             f"in {block}: {error.message}", number=error.number, position=error.position, hint=error.hint
@@ -101,36 +111,38 @@ def texts_of(block: Block, options: ReadOptions) -> Iterator[str]:
         raise LimitExceeded(f"in {block}: {error.message}", position=error.position, hint=error.hint) from error
 
 
-def _read(block: Block, options: ReadOptions) -> tuple[Iterable[Message], Labels]:
-    labels = Labels(block.uri)
+def _read(block: Block, options: ReadOptions) -> Iterable[Message]:
     chunks = read_from(block.uri)
     first = next(chunks, b"")
     chunks = chain([first], chunks)
     format = None if block.end is None else _splittable(block.uri, options)
     # its name need not say that it is packed
     if block.end is None or format is None or packing_of(first):
-        return () if block.start else _whole(block.uri, chunks, options), labels
+        return () if block.start else _whole(block, chunks, options)
     syntax = _announced(format, options)
     if block.start:
         syntax = syntax or announced_in(chunks, format, message_bytes=options.message_bytes)
         chunks = read_from(block.uri, block.start - 1)
-        if syntax is not None and syntax.label != RDFM.label:
-            # new in each message, whose numbers count within the block
-            labels = Labels(str(block))
-    messages = messages_of(
-        chunks, block.start, block.end, format=format, syntax=syntax, message_bytes=options.message_bytes
+    return messages_of(
+        chunks,
+        block.start,
+        block.end,
+        format=format,
+        syntax=syntax,
+        message_bytes=options.message_bytes,
+        labels=block.labels(of_log=syntax is None or syntax.label == RDFM.label),
     )
-    return messages, labels
 
 
-def _whole(uri: str, chunks: Iterator[bytes], options: ReadOptions) -> Iterator[Message]:
+def _whole(block: Block, chunks: Iterator[bytes], options: ReadOptions) -> Iterator[Message]:
     return read_log(
-        cast("IO[bytes]", _Named(uri, chunks)),
+        cast("IO[bytes]", _Named(block.uri, chunks)),
         options.format,
         messages=options.messages,
         base=options.base,
         contexts=options.contexts,
         message_bytes=options.message_bytes,
+        label_prefix=block.labels(of_log=True).prefix,
     )
 
 

@@ -59,10 +59,12 @@ class File(NamedTuple):
     Args:
         uri: where.
         size: in bytes.
+        written: when it was last, in nanoseconds, as far as the file system says.
     """
 
     uri: str
     size: int
+    written: int = 0
 
 
 def place_of(path: str) -> Place:
@@ -136,10 +138,10 @@ def _matching(place: Place) -> list[Any]:
 
 def _files_of(place: Place, info: Any) -> Iterator[File]:
     if info.type == fs.FileType.File:
-        yield File(place.at(info.path).uri, info.size)
+        yield File(place.at(info.path).uri, info.size, info.mtime_ns or 0)
     elif info.type == fs.FileType.Directory:
         for found in visible_below(place, info.path):
-            yield File(place.at(found.path).uri, found.size)
+            yield File(place.at(found.path).uri, found.size, found.mtime_ns or 0)
 
 
 def visible_below(place: Place, folder: str) -> Iterator[Any]:

@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Final
 
 from construct_messages.formats import RDFM, Format, Syntax
+from construct_messages.labels import Labels
 from construct_messages.logs import MESSAGE_BYTES
 from construct_messages.logs.lines_decoder import LinesDecoder
 from construct_messages.message import Message
@@ -29,6 +30,7 @@ def messages_of(
     format: Format,
     syntax: Syntax | None = None,
     message_bytes: int = MESSAGE_BYTES,
+    labels: Labels | None = None,
 ) -> Iterator[Message]:
     r"""The messages that a range of a log owns, in order.
 
@@ -38,7 +40,7 @@ def messages_of(
         start, end: the range in bytes, the end excluded.
         format: N-Triples or N-Quads.
         syntax: of the log; None: it announces none (`announced_in`).
-        message_bytes: see `decoder_for`.
+        message_bytes, labels: see `decoder_for`.
 
     Raises:
         LogError: malformed lines; numbers of messages and lines count from the first line that begins in the range.
@@ -54,8 +56,8 @@ def messages_of(
     """
     placed = _placed(chunks, max(start - 1, 0))
     if start == 0:
-        return _read(LinesDecoder(format, syntax, message_bytes=message_bytes), placed, end)
-    decoder = LinesDecoder(format, syntax or RDFM, message_bytes=message_bytes, continued=True)
+        return _read(LinesDecoder(format, syntax, message_bytes=message_bytes, labels=labels), placed, end)
+    decoder = LinesDecoder(format, syntax or RDFM, message_bytes=message_bytes, continued=True, labels=labels)
     # the first is the rest of one that began before, if only of its delimiter
     return islice(_read(decoder, _from_line(placed, end), end, continued=True), 1, None)
 

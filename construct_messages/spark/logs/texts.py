@@ -1,77 +1,34 @@
 """A message in a DataFrame: its statements as canonical N-Quads lines, joined by LF without one at the end. No I/O.
 
-The empty message is the empty text. Labels of blank nodes hold for a whole DataFrame, so those of a log are renamed
-where they enter it. RDF 1.2 N-Quads; RDF Messages, section 3.
+The empty message is the empty text. Labels of blank nodes hold for a whole DataFrame.
+
+RDF 1.2 N-Quads; RDF Messages, section 3.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
-from hashlib import blake2b
+from collections.abc import Sequence
 from typing import Final
 
 from construct_messages.errors import LogError
 from construct_messages.formats import N_QUADS, RDFM
+from construct_messages.labels import Labels
 from construct_messages.logs.lines_decoder import LinesDecoder
-from construct_messages.message import Message, Quad
-from construct_messages.terms import Term, map_blanks
+from construct_messages.message import Message
 
-_LABEL: Final = re.compile(r"_:(?:f([0-9a-f]{16}))?+(.*)")
-_REMEMBERED: Final = 1 << 16
 _UNBOUNDED: Final = 1 << 62  # the text is in memory already
+_LABELS: Final = Labels("x", keep=True)  # they stay, as they hold for the whole DataFrame
 
 
-class Labels(dict[Term, Term]):
-    """The labels that the blank nodes of one log have in a DataFrame: `f`, 16 digits of a hash, and what it was before.
-
-    They depend on the log's place and on nothing else. Of a label that is such a one already, the digits are replaced,
-    so that labels do not grow by reading and writing.
-
-    Args:
-        origin: the log's place, or that of the part of it in which labels hold.
-
-    >>> labels = Labels("file:///log.nq")
-    >>> labels[Term("_:x")], Labels("file:///copy.nq")[labels[Term("_:x")]]
-    ('_:f1e5b05dde0e26f74x', '_:f15a0165f44fa13c1x')
-    """
-
-    def __init__(self, origin: str) -> None:
-        super().__init__()
-        self._origin = origin
-
-    def __missing__(self, label: Term) -> Term:
-        match = _LABEL.fullmatch(label)
-        assert match is not None  # it is a blank node
-        digits = blake2b(f"{match[1] or ''} {self._origin}".encode(), digest_size=8).hexdigest()
-        if len(self) >= _REMEMBERED:
-            self.clear()
-        renamed = self[label] = Term(f"_:f{digits}{match[2]}")
-        return renamed
-
-
-def to_text(message: Message, labels: Labels) -> str:
+def to_text(message: Message) -> str:
     """A message as text.
 
-    Args:
-        message: of a log.
-        labels: what its blank nodes are called.
-
-    >>> to_text(Message([Quad(Term("<urn:s>"), Term("<urn:p>"), Term('"o"'), Term("<urn:g>"))]), Labels(""))
+    >>> from construct_messages.message import Quad
+    >>> from construct_messages.terms import Term
+    >>> to_text(Message([Quad(Term("<urn:s>"), Term("<urn:p>"), Term('"o"'), Term("<urn:g>"))]))
     '<urn:s> <urn:p> "o" <urn:g> .'
     """
-    text = _lines(message)
-    if "_:" not in text:
-        return text
-    name = labels.__getitem__
-    return _lines(
-        Quad(map_blanks(s, name), p, map_blanks(o, name), None if g is None else map_blanks(g, name))
-        for s, p, o, g in message
-    )
-
-
-def _lines(quads: Iterable[Quad]) -> str:
-    return "\n".join([f"{s} {p} {o} ." if g is None else f"{s} {p} {o} {g} ." for s, p, o, g in quads])
+    return "\n".join([f"{s} {p} {o} ." if g is None else f"{s} {p} {o} {g} ." for s, p, o, g in message])
 
 
 def to_messages(texts: Sequence[str], first: int = 1) -> list[Message]:
@@ -110,6 +67,6 @@ def _only_message(text: str, number: int) -> Message:
 
 def _decode(texts: Sequence[str]) -> list[Message]:
     """What stands in texts when each begins behind a delimiter."""
-    decoder = LinesDecoder(N_QUADS, RDFM, message_bytes=_UNBOUNDED)
+    decoder = LinesDecoder(N_QUADS, RDFM, message_bytes=_UNBOUNDED, labels=_LABELS)
     log = "".join([f"{RDFM.delimiter}{text}\n" for text in texts])
     return [*decoder.feed(log.encode()), *decoder.close()]
