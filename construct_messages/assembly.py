@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from construct_messages.errors import LimitExceeded
+from construct_messages.errors import LimitExceeded, SourceError
 from construct_messages.formats import Format, Syntax
 from construct_messages.grouping import ByAppearance, EachSolution, Group, Grouping, Sorted, digest
 from construct_messages.logs import TemplateEncoder, encoder_for
@@ -15,7 +16,9 @@ from construct_messages.logs.sizes import sizes
 from construct_messages.message import Message, Quad
 from construct_messages.solutions import Solutions
 from construct_messages.template import Template
-from construct_messages.terms import iri
+from construct_messages.terms import has_blank, iri
+
+_LOGGER: Final = logging.getLogger(__name__)
 
 GROUP_LIMIT: Final = 1_000_000
 """How many solutions grouping holds unless told otherwise."""
@@ -38,6 +41,7 @@ class Options:
     skip_empty: bool = False
     skolemize: str | None = None
     max_messages: int | None = None
+    strict: bool = False
     solution_limit: int | None = None
     message_limit: int | None = None
     message_bytes: int | None = None
@@ -50,19 +54,21 @@ class Assembly:
         template: what instantiates them.
         options: grouping, distinct, limits.
         stable_blank_nodes: see `Source`.
+        paged: whether the solutions come in several responses.
 
     Attributes:
         messages: how many came so far.
         solutions: how many came so far.
     """
 
-    def __init__(self, template: Template, options: Options, stable_blank_nodes: bool) -> None:
+    def __init__(self, template: Template, options: Options, stable_blank_nodes: bool, *, paged: bool = False) -> None:
         self._template, self._options = template, options
         self._grouping: Grouping = EachSolution()
         if options.keys:
             kind = Sorted if options.group_order == "sorted" else ByAppearance
             indexes = [template.variables.index(name) for name in options.keys]
             self._grouping = kind(indexes, options.keys, options.group_limit, stable_blank_nodes)
+        self._identity = _Identity(options.strict) if paged and not stable_blank_nodes else None
         self._seen: set[bytes] = set()
         self.messages = 0
         self.solutions = 0
@@ -103,6 +109,8 @@ class Assembly:
 
     def _count(self, solutions: Solutions) -> None:
         self.solutions += len(solutions)
+        if self._identity is not None:
+            self._identity.check(solutions)
         limit = self._options.solution_limit
         if limit is not None and self.solutions > limit:
             raise LimitExceeded(f"more than {limit} solutions", hint="ask for less: add a LIMIT")
@@ -159,6 +167,44 @@ class Assembly:
 
     def _is_fresh(self, quad: Quad) -> bool:
         return any(term is not None and self._template.labels.in_template(term) for term in quad)
+
+
+class _Identity:
+    """Notices where a blank node may have become two: labels that mean nothing elsewhere came in two responses.
+
+    Args:
+        strict: whether that is an error, instead of a warning to `logging`.
+    """
+
+    def __init__(self, strict: bool) -> None:
+        self._strict = strict
+        self._met: set[int] = set()
+
+    def check(self, solutions: Solutions) -> None:
+        """Looks at the next batch.
+
+        Raises:
+            SourceError: with `strict`.
+        """
+        if len(self._met) == 2 or solutions.response in self._met or not _any_blank(solutions):
+            return
+        self._met.add(solutions.response)
+        if len(self._met) == 1:
+            return
+        message = "blank nodes came in two responses of a source whose labels change: one node may have become several"
+        if self._strict:
+            hint = (
+                'give the profile of an engine whose labels are stable ("oxigraph", "virtuoso"), or read without pages'
+            )
+            raise SourceError(message, hint=hint)
+        _LOGGER.warning("%s", message)
+
+
+def _any_blank(solutions: Solutions) -> bool:
+    # most batches have none, and that is seen in less time than each of their terms takes
+    return any(b"_:" in b"\n".join(column) for column in solutions.utf8) and any(
+        has_blank(term) for column in solutions.text for term in column
+    )
 
 
 class Writing:

@@ -68,6 +68,7 @@ def construct_messages(
     retries: int = RETRIES,
     allow_stale: bool = False,
     lenient: bool = False,
+    strict: bool = False,
 ) -> MessageStream:
     """One RDF Message for each solution of a CONSTRUCT query.
 
@@ -100,6 +101,8 @@ def construct_messages(
         method, headers, results, profile, retries, allow_stale: see `open_source`.
         lenient: pass malformed IRIs and language tags of the source as they are; how many it were is told to `logging`
             at the end. Otherwise they are errors.
+        strict: refuse what else `logging` would be warned of: blank nodes that pages (`page_size`) tear apart, since
+            the labels of the source mean nothing in another response.
 
     Returns:
         A lazy stream, to iterate (`for` or `async for`), write or serialize, once.
@@ -152,7 +155,9 @@ def construct_messages(
     keys = tuple(name.lstrip("?$") for name in group_by)
     if keys and group_order == "sorted":
         select = select.sorted_by(keys)
-    options = Options(keys, group_order, group_limit, distinct, distinct_limit, skip_empty, skolemize, max_messages)
+    options = Options(
+        keys, group_order, group_limit, distinct, distinct_limit, skip_empty, skolemize, max_messages, strict
+    )
     return MessageStream(
         parsed,
         opened,
@@ -225,7 +230,8 @@ class MessageStream(Once):
         self.query = query
         self._source, self._request, self._owns_source = source, request, owns_source
         self._template = query.template.labelled(request.labels)
-        self._assembly = Assembly(self._template, options, source.stable_blank_nodes)
+        paged = request.page_size is not None
+        self._assembly = Assembly(self._template, options, source.stable_blank_nodes, paged=paged)
 
     @property
     def select(self) -> str:

@@ -96,6 +96,9 @@ def add(commands: Commands) -> None:
     source.add_argument(
         "--lenient", action="store_true", help="pass malformed IRIs and language tags as they are, and count them"
     )
+    source.add_argument(
+        "--strict", action="store_true", help="refuse what else is a warning: blank nodes that pages tear apart"
+    )
     source.add_argument("--allow-stale", action="store_true", help="read a store directory that is being written")
 
 
@@ -116,6 +119,7 @@ def _run(options: argparse.Namespace) -> int:
         retries=options.retries,
         allow_stale=options.allow_stale,
         lenient=options.lenient,
+        strict=options.strict,
         **arguments(options),
     ) as stream:
         if options.select:

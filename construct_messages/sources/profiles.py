@@ -123,7 +123,8 @@ _VIRTUOSO_SAFE: Final = frozenset(
 PROFILES: Final[Mapping[str, Profile]] = {
     # whatever may stand behind it: Virtuoso, or Jena, whose java: loads classes by name
     "generic": Profile(unsafe_functions=(*_VIRTUOSO, "java:"), safe_functions=_VIRTUOSO_SAFE),
-    "oxigraph": Profile(results=("tsv", "json")),
+    # its labels are those of the store, which it gave the nodes when they were loaded
+    "oxigraph": Profile(results=("tsv", "json"), stable_blank_nodes=True),
     # its XML can hold characters that XML has not, its TSV is CSV with tabs; nodeID:// labels are the store's own
     "virtuoso": Profile(
         results=("json",),
