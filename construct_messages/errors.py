@@ -69,6 +69,22 @@ class ConstructMessagesError(Exception):
         return f"{text}\n  hint: {self.hint}" if self.hint else text
 
 
+_SHOWN: int = 300
+
+
+def shown(text: str) -> str:
+    """What somebody else sent or said, as a message may hold it: on one line, and not more than its beginning.
+
+    >>> shown("out of\\r\\n  memory")
+    'out of memory'
+    >>> len(shown("x" * 20_000))
+    301
+    """
+    # the spaces of a text that is longer are not all looked at
+    line = " ".join(text[: 10 * _SHOWN].split())
+    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"
+
+
 class UsageError(ConstructMessagesError, ValueError):
     """An option or argument that makes no sense, or does not go with another."""
 

@@ -53,6 +53,15 @@ class Solutions:
     def __repr__(self) -> str:
         return f"<Solutions: {len(self)} of response {self.response}>"
 
+    def at(self, index: int) -> tuple[Term, ...]:
+        """One solution; the columns stay as they are.
+
+        >>> Solutions([[b"<urn:a>", b"<urn:b>"], [b'"1"', b""]]).at(-1)
+        ('<urn:b>', '')
+        """
+        (solution,) = self._slice(index, index + 1 or None)
+        return solution
+
     def head(self, count: int) -> Solutions:
         """The first `count` solutions.
 
@@ -73,7 +82,7 @@ class Solutions:
         for start in range(0, len(self), count):
             yield self._slice(start, start + count)
 
-    def _slice(self, start: int, end: int) -> Solutions:
+    def _slice(self, start: int, end: int | None) -> Solutions:
         columns = self._text if self._text is not None else self._utf8
         assert columns is not None
         part = cast(Sequence[list[Term]], [column[start:end] for column in columns])

@@ -6,6 +6,7 @@ full (`COMPLETE`), an error instead of it (`refused`), or a connection that brea
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import zlib
@@ -17,7 +18,7 @@ from construct_messages.server.config import Limits
 from construct_messages.terms import Term
 from tests.clients import BODIES, JSON_BODY, TABLE, VARIABLES
 from tests.fault_server import HOLD, JSON, PAUSE, RESET, STALL, TSV, XML, Act, Answering, Asked, Script, response
-from tests.results_documents import json_document
+from tests.results_documents import json_document, tsv_document, xml_document
 
 QUERY: Final = "CONSTRUCT { ?s <urn:q> ?o } WHERE { ?s <urn:p> ?o }"
 
@@ -136,6 +137,17 @@ def gzipped(change: Any, *, framing: str = "chunked") -> list[bytes | Act]:
     return [wire[:place], HOLD, wire[place:]]
 
 
+def in_members(count: int) -> list[bytes]:
+    """An answer in gzip of so many members, each a part of the body."""
+    size = len(JSON_BODY) // count + 1
+    parts = [gzip.compress(JSON_BODY[start : start + size]) for start in range(0, len(JSON_BODY), size)]
+    return [response(b"".join(parts), headers={"Content-Encoding": "gzip"}, chunk=50)]
+
+
+def interim(status: str) -> bytes:
+    return f"HTTP/1.1 {status}\r\nLink: </style.css>; rel=preload\r\n\r\n".encode()
+
+
 def reframed(old: bytes, new: bytes) -> list[bytes | Act]:
     """A chunked answer of 100 bytes a chunk, the last of which is framed in another way."""
     wire = response(JSON_BODY, chunk=100)
@@ -172,6 +184,14 @@ def capped(behind: bytes) -> Answering:
     return answer
 
 
+def reworded(old: str, new: str, results: str = "json") -> bytes:
+    """A body in which something is replaced wherever it stands."""
+    body, _ = BODIES[results]
+    changed = body.replace(old.encode(), new.encode())
+    assert changed != body
+    return changed
+
+
 def moved(asked: Asked) -> bytes:
     if asked.target == "/sparql":
         return response(b"", status="308 Permanent Redirect", headers={"Location": "/elsewhere"})
@@ -193,6 +213,7 @@ TRAILERS: Final = {
 }
 STACK: Final = "java.util.concurrent.ExecutionException: java.util.concurrent.TimeoutException\n\tat java.base/Task"
 ANYTIME: Final = {"X-SQL-State": "S1TAT", "X-SQL-Message": "Returning incomplete results"}
+LONG: Final = "long" * 5000
 UNREACHED: Final = refused("could not be reached")
 
 CASES: Final[Mapping[str, Case]] = {
@@ -219,6 +240,19 @@ CASES: Final[Mapping[str, Case]] = {
     "a cap that is not reached": Case([response(JSON_BODY, headers={"X-SPARQL-MaxRows": "13"})], COMPLETE),
     "a cap, and nothing behind it": Case(capped(response(json_document(VARIABLES, []))), COMPLETE),
     "redirected within the origin": Case(moved, COMPLETE),
+    "13.17: a line break behind a Content-Length": Case([response(JSON_BODY, framing="length") + b"\r\n"], COMPLETE),
+    **{
+        f"13.23: {charset}": Case([response(body, f"{content_type}; charset={charset}")], COMPLETE, endpoint)
+        for charset in ("utf8", '"utf-8"', "UTF_8", "us-ascii")
+        for (body, content_type), endpoint in ((BODIES["json"], "generic"), (BODIES["tsv"], "tsv"))
+    },
+    **{
+        f"13.23: {status} before the answer": Case([interim(status) * 3 + response(JSON_BODY)], COMPLETE)
+        for status in ("100 Continue", "102 Processing", "103 Early Hints")
+    },
+    "13.23: gzip of two members": Case(in_members(2), COMPLETE),
+    "13.23: gzip of many members": Case(in_members(50), COMPLETE),
+    "13.23: HTTP/1.0 with chunks": Case([response(JSON_BODY).replace(b"HTTP/1.1", b"HTTP/1.0", 1)], COMPLETE),
     # --- errors behind 200, with a clean end ---
     **{f"{name} behind the result": Case(followed(text), breaks("behind")) for name, text in TRAILERS.items()},
     **{f"{name} within the result": Case(broken_off(text), breaks("behind")) for name, text in TRAILERS.items()},
@@ -231,8 +265,8 @@ CASES: Final[Mapping[str, Case]] = {
     "Blazegraph's stack trace": Case(
         broken_off(f', {{"s": {{"type": "uri", "value": "{STACK}'), breaks("after 8 whole")
     ),
-    "a second result": Case(followed(JSON_BODY.decode()), breaks("behind")),
-    "a member that comes twice": Case(paused(response(JSON_BODY[:-2] + b',"bindings":[{}]}}')), breaks("behind")),
+    "a second result": Case(followed(JSON_BODY.decode()), breaks("comes twice")),
+    "a member that comes twice": Case(paused(response(JSON_BODY[:-2] + b',"bindings":[{}]}}')), breaks("comes twice")),
     "a control character in JSON": Case(instead_of("label 8", "label\b8"), breaks("behind")),
     "a line break in JSON": Case(instead_of("label 8", "label\n8"), breaks("behind")),
     "no UTF-8": Case(instead_of("label 8", b"label \xff"), breaks("behind")),
@@ -244,6 +278,108 @@ CASES: Final[Mapping[str, Case]] = {
     "no results": Case([response(b'{"head":{"vars":["s","o"]}}')], refused("no results.bindings")),
     "the result of an ASK": Case([response(b'{"head":{},"boolean":true}')], refused("result of an ASK")),
     "nothing at all": Case([response(b"")], refused("ends before its first solution")),
+    # --- the answer to another query, or to none ---
+    **{
+        f"13.18: JSON for {name}": Case([response(body)], refused("is not for ?s ?o"))
+        for name, body in {
+            "other variables": reworded('"s"', '"a"'),
+            "names with question marks": reworded('"s"', '"?s"'),
+            "names in capitals": reworded('"s"', '"S"'),
+            "names in quotes": reworded('"s"', r'"\"s\""'),
+            "a variable less": members(head={"vars": ["s"]}),
+            "no variable": members(head={"vars": []}),
+            "other variables, without a solution": json_document(("a", "o"), []),
+        }.items()
+    },
+    **{
+        f"13.18: XML for {name}": Case([response(body, XML)], refused("is not for ?s ?o"))
+        for name, body in {
+            "other variables": reworded('name="s"', 'name="a"', "xml"),
+            "names with question marks": reworded('name="s"', 'name="?s"', "xml"),
+            "names in capitals": reworded('name="s"', 'name="S"', "xml"),
+            "a variable less": reworded('<variable name="s"/>', "", "xml"),
+        }.items()
+    },
+    **{
+        f"13.18: TSV for {name}": Case([response(body, TSV)], refused("is not for ?s ?o"), "tsv")
+        for name, body in {
+            "other variables": reworded("?s\t", "?a\t", "tsv"),
+            "names in quotes": reworded("?s\t", '"s"\t', "tsv"),
+            "variables in quotes": reworded("?s\t", '"?s"\t', "tsv"),
+            "names in capitals": reworded("?s\t", "?S\t", "tsv"),
+            "a variable less": reworded("?s\t", "?o\t", "tsv"),
+        }.items()
+    },
+    "13.18: a variable twice in TSV": Case(
+        [response(b"?s\t?o\t?s\n<urn:a>\t1\t<urn:b>\n", TSV)], refused("twice in its header"), "tsv"
+    ),
+    "13.18: solutions for other variables, without a head": Case(
+        [response(reworded('"s":', '"a":').replace(b'"vars": ["s", "o"]', b""))], refused("unknown field `a`")
+    ),
+    "13.18: solutions for other variables than the head's": Case(
+        [response(reworded('"s":', '"?s":'))], refused("unknown field `?s`")
+    ),
+    "13.18: another head behind the results": Case(
+        paused(response(turned(members(head={"vars": ["a", "o"]})))), breaks("is not for ?s ?o")
+    ),
+    "13.18: bindings without names": Case(
+        [response(reworded('binding name="s"', "binding", "xml"), XML)], refused("a binding without a name")
+    ),
+    "13.18: bindings for other variables than the head's": Case(
+        [response(reworded('binding name="s"', 'binding name="S"', "xml"), XML)], refused("a binding for 'S'")
+    ),
+    "13.18: two bindings for a variable": Case(
+        [response(reworded('binding name="o"', 'binding name="s"', "xml"), XML)], refused("two bindings for 's'")
+    ),
+    "13.18: a second results element": Case(
+        paused(response(reworded("</results>", "</results><results></results>", "xml"), XML)), breaks("second results")
+    ),
+    **{
+        f"13.18: {name}": Case([response(body)], refused("tells of a failure"))
+        for name, body in {
+            "an error and no solutions": b'{"results":{"bindings":[]},"error":"out of memory"}',
+            "an error before the solutions": b'{"error":{"code":7},' + JSON_BODY[1:],
+            "an error in the head": members(head={"vars": ["s", "o"], "Errors": ["out of memory"]}),
+        }.items()
+    },
+    "13.18: an error behind the solutions": Case(
+        paused(response(JSON_BODY[:-1] + b',"exception":"out of memory"}')), breaks('exception: "out of memory')
+    ),
+    "13.18: an error that is none": Case([response(JSON_BODY[:-1] + b',"error":null,"errors":[]}')], COMPLETE),
+    "13.18: results that come twice": Case(
+        paused(response(JSON_BODY[:-1] + b',"results":{"bindings":[]}}')), breaks("'results' comes twice")
+    ),
+    "13.18: bindings that come twice": Case(
+        paused(response(JSON_BODY[:-2] + b',"bindings":[]}}')), breaks("'bindings' comes twice")
+    ),
+    "13.18: bindings that come twice, escaped": Case(
+        paused(response(JSON_BODY[:-2] + rb',"b\u0069ndings":[]}}')), breaks("'bindings' comes twice")
+    ),
+    # --- what is no result that can be read ---
+    **{
+        f"13.22: XML in {encoding}": Case(
+            [response(reworded("UTF-8", encoding, "xml"), XML)], refused("in the encoding that it says")
+        )
+        for encoding in ("gb2312", "UTF-32", "none", "hex", "idna")
+    },
+    "13.22: TSV with 1,000 nested triple terms": Case(
+        [response(b"?s\t?o\n<urn:a>\t" + b"<<( <urn:a> <urn:b> " * 1000 + b"1" + b" )>>" * 1000 + b"\n", TSV)],
+        refused("more than 100 triple terms"),
+        "tsv",
+    ),
+    **{
+        f"13.22: {results} with an empty IRI": Case(
+            [response(document(VARIABLES, [(Term("<>"), TABLE[0][1])]), content_type)], refused("relative"), endpoint
+        )
+        for results, document, content_type, endpoint in (
+            ("JSON", json_document, JSON, "generic"),
+            ("XML", xml_document, XML, "generic"),
+            ("TSV", tsv_document, TSV, "tsv"),
+        )
+    },
+    "13.22: an empty IRI behind others": Case(
+        [response(json_document(VARIABLES, [*TABLE[:2], (Term("<>"), TABLE[0][1])]))], refused("relative")
+    ),
     # --- a part of the result ---
     "206": Case([response(JSON_BODY, status="206 Partial Content", headers=ANYTIME)], refused("Returning incomplete")),
     "206 without a reason": Case([response(JSON_BODY, status="206 Partial Content")], refused("a part of the result")),
@@ -277,7 +413,9 @@ CASES: Final[Mapping[str, Case]] = {
     "a reset, without a length": Case(
         paused(response(JSON_BODY, framing="close")[:-1], PAUSE, RESET), breaks("cut after")
     ),
-    "too long a Content-Length": Case(paused(response(JSON_BODY, framing="length", length=2000)), breaks("cut after")),
+    "too long a Content-Length": Case(
+        paused(response(JSON_BODY, framing="length", length=2000)), breaks("after 12 solutions")
+    ),
     "too short a Content-Length": Case(paused(response(JSON_BODY, framing="length", length=1000)), breaks()),
     "no size of a chunk": Case(reframed(b"\r\n0\r\n", b"\r\nnone\r\n"), breaks()),
     "a negative size of a chunk": Case(reframed(b"\r\n0\r\n", b"\r\n-1\r\n"), breaks()),
@@ -290,7 +428,34 @@ CASES: Final[Mapping[str, Case]] = {
     "gzip, and something behind it": Case(gzipped(lambda rest: rest + b"x"), breaks("follows the compressed result")),
     "not gzip": Case([response(JSON_BODY, headers={"Content-Encoding": "gzip"})], refused("is damaged")),
     "a coding nobody asked for": Case([response(JSON_BODY, headers={"Content-Encoding": "br"})], refused("'br'")),
+    # http.client takes these for the last chunk
+    **{
+        f"13.23: TSV cut in the size {size!r} of a chunk": Case(
+            paused(response(BODIES["tsv"][0], TSV, chunk=10_000).removesuffix(b"0\r\n\r\n") + size.encode()),
+            breaks(),
+            "tsv",
+        )
+        for size in ("0", "0000", "0\r", "0000\r\n")
+    },
+    "13.23: a coding that is not chunked": Case(
+        [response(*BODIES["tsv"], framing="close", headers={"Transfer-Encoding": "unchunked"})], refused(""), "tsv"
+    ),
+    "13.23: chunked within another coding": Case(
+        [response(JSON_BODY, framing="close", headers={"Transfer-Encoding": "gzip, chunked"})], refused("")
+    ),
+    "13.23: TSV of two lengths": Case(
+        [response(*BODIES["tsv"], framing="length", length=19, headers={"content-length": "400"})], UNREACHED, "tsv"
+    ),
     # --- nothing for too long ---
+    "13.23: a head that drips": Case(
+        [b"HTTP/1.1 200 OK\r\nX-Slow: ", *[PAUSE, b"."] * 60], refused("2.5 seconds in all", 504), "brief"
+    ),
+    "13.23: heads without an answer": Case(
+        [interim("100 Continue"), *[PAUSE, interim("100 Continue")] * 60], refused("2.5 seconds in all", 504), "brief"
+    ),
+    "13.23: interim answers without end": Case(
+        [interim("102 Processing"), *[PAUSE, interim("102 Processing")] * 60], refused("2.5 seconds", 504), "brief"
+    ),
     "no answer in time": Case([STALL], refused("0.3 seconds between two bytes", 504), "impatient"),
     "half a head in time": Case([response(JSON_BODY)[:20], STALL], refused("0.3 seconds", 504), "impatient"),
     "a stall before the first solution": Case([response(JSON_BODY)[:150], STALL], refused("", 504), "impatient"),
@@ -344,6 +509,41 @@ CASES: Final[Mapping[str, Case]] = {
     "a closed connection": Case([b""], UNREACHED),
     "a reset connection": Case([RESET], UNREACHED),
     "half a head": Case([response(JSON_BODY)[:20]], UNREACHED),
+    **{
+        f"13.23: {name} of 20 KB": Case([answer], refused(""))
+        for name, answer in {
+            "a status line": LONG.encode() + b"\r\n\r\n",
+            "a reason": response(b"", status=f"500 {LONG}"),
+            "a header line": b"HTTP/1.1 200 OK\r\n" + LONG.encode() + b"\r\n\r\n",
+            "a length": response(b"", framing="length", headers={"content-length": LONG}),
+            "a media type": response(JSON_BODY, f"text/{LONG}"),
+            "a charset": response(JSON_BODY, f"{JSON}; charset={LONG}"),
+            "a content coding": response(JSON_BODY, headers={"Content-Encoding": LONG}),
+            "a transfer coding": response(JSON_BODY, framing="close", headers={"Transfer-Encoding": LONG}),
+            "a location": response(b"", status="302 Found", headers={"Location": f"http://other.example/{LONG}"}),
+            "a location that is none": response(b"", status="302 Found", headers={"Location": f"http://[{LONG}"}),
+            "a message of Virtuoso's": response(b"", headers={"X-SQL-State": LONG, "X-SQL-Message": LONG}),
+            "an explanation": response(LONG.encode(), "text/plain", status="500 Oops"),
+            "a text instead of JSON": response(LONG.encode()),
+            "a text instead of XML": response(LONG.encode(), XML),
+            "a member of JSON": response(json.dumps({LONG: 1, "results": {"bindings": []}, "error": LONG}).encode()),
+            "a variable of JSON": response(json_document((LONG,), [])),
+            "a variable of XML": response(xml_document((LONG,), []), XML),
+            "an IRI of JSON": response(json_document(VARIABLES, [(Term(f"<{LONG}>"), TABLE[0][1])])),
+            "an IRI of XML": response(xml_document(VARIABLES, [(Term(f"<{LONG}>"), TABLE[0][1])]), XML),
+            "an element of XML": response(f"<{LONG}/>".encode(), XML),
+        }.items()
+    },
+    **{
+        f"13.23: {name} of 20 KB in TSV": Case([response(body.encode(), TSV)], refused(""), "tsv")
+        for name, body in {
+            "a header": f"{LONG}\n",
+            "an IRI": f"?s\t?o\n<{LONG}>\t1\n",
+            "a term": f"?s\t?o\n{LONG}\t1\n",
+            "a line": f"?s\t?o\n{LONG}\n",
+            "a triple term": f"?s\t?o\n<<( {LONG} )>>\t1\n",
+        }.items()
+    },
     "another protocol": Case([b"SSH-2.0-x\r\n\r\n"], UNREACHED),
     "two framings": Case([response(JSON_BODY, headers={"Content-Length": "10"})], UNREACHED),
     "two lengths": Case([response(JSON_BODY, framing="length", headers={"content-length": "10"})], UNREACHED),

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import re
 import socket
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,10 +28,12 @@ from construct_messages.errors import (
 from construct_messages.labels import Labels
 from construct_messages.query.select import Select
 from construct_messages.sources import UNION, Request
-from construct_messages.sources.endpoint import EndpointSource, WrapperSource
-from construct_messages.terms import Term
+from construct_messages.sources.endpoint import EndpointSource, WrapperSource, new_wrapper
+from construct_messages.terms import Term, iri, literal
 from tests.clients import BODIES, JSON_BODY, SELECT, TABLE, VARIABLES, read
-from tests.fault_server import JSON, PAUSE, RESET, STALL, FaultServer, chunks, response
+from tests.commands import Done
+from tests.fault_server import JSON, PAUSE, RESET, STALL, Asked, FaultServer, chunks, response
+from tests.faults_table import CASES, QUERY, Case, log_of
 from tests.pauses import no_retries
 from tests.results_documents import json_document
 
@@ -117,6 +122,72 @@ def test_text_behind_the_result(server: FaultServer, client: str, results: str, 
     server.play(response(body + text.encode(), content_type))
     _, error = read(client, EndpointSource(server.url, results=results))
     assert isinstance(error, IncompleteResult)
+
+
+# --- every fault of the table, by both clients and the command line ---
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    **{name: {"profile": name} for name in ("virtuoso", "blazegraph", "qlever")},
+    "generic": {},
+    "tsv": {"results": "tsv"},
+    "impatient": {"read_seconds": 0.3},
+    "brief": {},
+}
+MOST_WORDS = 1000
+"""Characters of an error, whatever an endpoint sends."""
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_every_fault(server: FaultServer, client: str, case: Case) -> None:
+    server.play(case.script)
+    server.go_on.set()
+    source = WrapperSource(new_wrapper(server.url), **OPTIONS[case.endpoint])
+    came, error = read(client, source, Request(SELECT, timeout=2.5 if case.endpoint == "brief" else 60))
+    if case.outcome.kind == "complete":
+        assert error is None
+        assert log_of(came) == case.log
+    else:
+        assert isinstance(error, SourceError)
+        assert case.outcome.words in error.message
+        assert len(str(error)) < MOST_WORDS
+        assert error.status == case.outcome.status
+        assert came == TABLE[: len(came)]
+        assert case.outcome.kind == "breaks" or not came
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_every_fault_on_the_command_line(
+    server: FaultServer, here: Callable[..., Done], tmp_path: Path, case: Case
+) -> None:
+    server.play(case.script)
+    server.go_on.set()
+    options = {**OPTIONS[case.endpoint], "timeout": {"brief": 2.5, "impatient": 0.5}.get(case.endpoint, 60)}
+    options.pop("read_seconds", None)
+    given = [text for name, value in options.items() for text in (f"--{name}", str(value))]
+    log = tmp_path / "log.nq"
+    done = here("run", "--query", QUERY, "--source", server.url, "--output", str(log), "--retries", "0", *given)
+    if case.outcome.kind == "complete":
+        assert (done.status, log.read_bytes()) == (0, case.log)
+    else:
+        assert done.status in (3, 4)
+        assert not log.exists()
+        assert len(done.errors) < MOST_WORDS
+
+
+@pytest.mark.parametrize("text", [b"\r\n", b"\n", b"x", b"!ERROR!", response(JSON_BODY), JSON_BODY, b"\0" * 100_000])
+@pytest.mark.parametrize("results", BODIES)
+@pytest.mark.parametrize("at_once", [True, False])
+def test_what_follows_a_length(server: FaultServer, client: str, results: str, text: bytes, at_once: bool) -> None:
+    """Issue 13, 17: it is not of the answer (RFC 9112, section 6.3). Where it is there already, aiohttp refuses it."""
+    whole = response(*BODIES[results], framing="length")
+    server.play([whole + text] if at_once else [whole, PAUSE, text, STALL])
+    came, error = read(client, EndpointSource(server.url, results=results), Request(SELECT, timeout=60))
+    if client == "asyncio" and at_once and text.strip():
+        assert isinstance(error, SourceError)
+        assert came == TABLE[: len(came)]
+    else:
+        assert error is None
+        assert came == TABLE
 
 
 PAGE = "<!DOCTYPE html><html><body>secret page</body></html>"
@@ -366,17 +437,18 @@ def _limits(server: FaultServer) -> list[str]:
 @pytest.mark.parametrize(
     ("limit", "page_size", "answers", "sent", "count"),
     [
-        pytest.param(None, 5, [_page(0, 5), _page(5, 10), _page(10, 12)],
-                     ["5 OFFSET 0", "5 OFFSET 5", "5 OFFSET 10"], 12, id="until-a-short-page"),
+        pytest.param(None, 5, [_page(0, 5), _page(5, 10), _page(10, 12), _page(12, 12)],
+                     ["5 OFFSET 0", "5 OFFSET 5", "5 OFFSET 10", "1 OFFSET 12"], 12, id="until-a-short-page"),
         pytest.param(None, 6, [_page(0, 6), _page(6, 12), _page(12, 12)],
                      ["6 OFFSET 0", "6 OFFSET 6", "6 OFFSET 12"], 12, id="until-an-empty-page"),
         pytest.param(7, 5, [_page(0, 5), _page(5, 7)], ["5 OFFSET 0", "2 OFFSET 5"], 7, id="inside-the-limit"),
         pytest.param(5, 5, [_page(0, 5)], ["5 OFFSET 0"], 5, id="limit-of-a-page"),
-        pytest.param(None, 8, [_page(0, 5, 5), _page(5, 10, 5), _page(10, 12, 5)],
-                     ["8 OFFSET 0", "5 OFFSET 5", "5 OFFSET 10"], 12, id="cap-below-the-page"),
-        pytest.param(None, 5, [_page(0, 5, 5), _page(5, 10, 5), _page(10, 12, 5)],
-                     ["5 OFFSET 0", "5 OFFSET 5", "5 OFFSET 10"], 12, id="cap-of-a-page"),
-        pytest.param(None, 20, [_page(0, 12, 15)], ["20 OFFSET 0"], 12, id="cap-not-reached"),
+        pytest.param(None, 8, [_page(0, 5, 5), _page(5, 10, 5), _page(10, 12, 5), _page(12, 12, 5)],
+                     ["8 OFFSET 0", "5 OFFSET 5", "5 OFFSET 10", "1 OFFSET 12"], 12, id="cap-below-the-page"),
+        pytest.param(None, 5, [_page(0, 5, 5), _page(5, 10, 5), _page(10, 12, 5), _page(12, 12, 5)],
+                     ["5 OFFSET 0", "5 OFFSET 5", "5 OFFSET 10", "1 OFFSET 12"], 12, id="cap-of-a-page"),
+        pytest.param(None, 20, [_page(0, 12, 15), _page(12, 12)], ["20 OFFSET 0", "1 OFFSET 12"], 12,
+                     id="cap-not-reached"),
         pytest.param(5, None, [_page(0, 5, 5)], [""], 5, id="unpaged-limit-of-the-cap"),
         pytest.param(3, None, [_page(0, 3, 5)], [""], 3, id="unpaged-limit-below-the-cap"),
         pytest.param(None, None, [_page(0, 5, 6)], [""], 5, id="unpaged-below-the-cap"),
@@ -416,6 +488,8 @@ def test_pages(
         pytest.param(None, None, _page(0, 6, 5), "gives at most 5 solutions, and 6 came", id="past-the-cap"),
         pytest.param(6, None, _page(0, 5, 5), "gives at most 5 solutions", id="cap-below-the-limit"),
         pytest.param(None, 4, _page(0, 5), "does not heed LIMIT", id="limit-ignored"),
+        pytest.param(4, None, _page(0, 5), "more solutions than LIMIT 4 allows", id="13.19-limit-ignored"),
+        pytest.param(0, None, _page(0, 5), "more solutions than LIMIT 0 allows", id="13.19-limit-0-ignored"),
     ],
 )
 def test_caps(
@@ -489,11 +563,13 @@ def test_a_probe_gives_nothing(server: FaultServer, client: str) -> None:
 
 @pytest.mark.parametrize(
     ("profile", "labels"),
-    [("generic", ["_:x_p0_b", "_:x_p0_c", "_:x_p1_b"]), ("virtuoso", ["_:x_db", "_:x_dc", "_:x_db"])],
+    [("generic", ["_:x_p0_b", "_:x_p0_c", "_:x_p2_b"]), ("virtuoso", ["_:x_db", "_:x_dc", "_:x_db"])],
 )
 def test_blank_nodes_of_pages(server: FaultServer, client: str, profile: str, labels: list[str]) -> None:
     pages = [json_document(("s",), [(Term(label),) for label in page]) for page in (["_:b", "_:c"], ["_:b"])]
-    server.play(*map(response, pages))
+    nothing = json_document(("s",), [])
+    # behind the first page is seen whether OFFSET is heeded, behind the last, which is short, whether it is the last
+    server.play(*map(response, [pages[0], nothing, pages[1], nothing]))
     select = Select("", "SELECT ?s ", ("s",), "WHERE ", "{ ?s ?p ?o }")
     request = Request(select, page_size=2, timeout=10, labels=Labels("x"))
     came, error = read(client, EndpointSource(server.url, profile=profile), request)
@@ -502,9 +578,85 @@ def test_blank_nodes_of_pages(server: FaultServer, client: str, profile: str, la
 
 
 def test_pages_are_numbered_responses(server: FaultServer) -> None:
-    server.play(_page(0, 5), _page(5, 10), _page(10, 12))
+    server.play(_page(0, 5), _page(5, 10), _page(10, 12), _page(12, 12))
     batches = list(EndpointSource(server.url).solutions(Request(SELECT, page_size=5)))
     assert [batch.response for batch in batches for _ in batch] == [0] * 5 + [1] * 5 + [2] * 2
+
+
+# --- what an endpoint makes of LIMIT and OFFSET ---
+
+
+class Windows:
+    """Answers with the part of a result that is asked for, as an endpoint with ways of its own understands it."""
+
+    def __init__(
+        self, table: Sequence[tuple[Term, ...]], *, cap: int = 1 << 40, limit: bool = True, offset: bool = True
+    ) -> None:
+        self._table, self._cap, self._heeds_limit, self._heeds_offset = table, cap, limit, offset
+
+    def __call__(self, asked: Asked) -> bytes:
+        found = re.search(r" LIMIT (\d+) OFFSET (\d+)$", asked.parameters["query"][0])
+        assert found
+        start = int(found[2]) if self._heeds_offset else 0
+        most = min(int(found[1]) if self._heeds_limit else len(self._table), self._cap)
+        return response(json_document(VARIABLES, self._table[start : start + most]))
+
+
+MANY = sorted((iri(f"urn:{n}"), literal(f"label {n}")) for n in range(2000))
+ALIKE = [TABLE[0]] * 2000
+BLANK = [(Term(f"_:b{n}"), TABLE[0][1]) for n in range(1200)]
+
+
+@pytest.mark.parametrize(
+    ("table", "cap"),
+    [(table, cap) for table in (MANY, ALIKE) for cap in (300, 500, 1000, 1001, 1 << 40)]
+    + [(table, cap) for table in (MANY[:20], ALIKE[:20], MANY[:1], []) for cap in (1, 7, 20, 1000)],
+)
+def test_an_unannounced_cap(server: FaultServer, client: str, table: list[tuple[Term, ...]], cap: int) -> None:
+    """Issue 13, 19: what pages give is the whole, whatever the endpoint gives at most."""
+    server.play(Windows(table, cap=cap))
+    came, error = read(client, EndpointSource(server.url), Request(SELECT, page_size=1000, timeout=60))
+    assert error is None
+    assert came == table
+
+
+def test_blank_nodes_in_capped_pages(server: FaultServer, client: str) -> None:
+    server.play(Windows(BLANK, cap=300))
+    came, error = read(client, EndpointSource(server.url), Request(SELECT, page_size=1000, timeout=60))
+    assert error is None
+    assert [re.sub(r"p\d+_", "", s) for s, _ in came] == [s for s, _ in BLANK]
+
+
+@pytest.mark.parametrize("cap", [3, 500, 1 << 40])
+@pytest.mark.parametrize("limit", [True, False], ids=["limit", "no-limit"])
+@pytest.mark.parametrize("table", [MANY[:1], MANY[:20], MANY, ALIKE[:1], ALIKE[:20], ALIKE, BLANK[:1], BLANK])
+def test_an_endpoint_that_ignores_offset(
+    server: FaultServer, client: str, table: list[tuple[Term, ...]], limit: bool, cap: int
+) -> None:
+    """Issue 13, 19: it sends the same page again and again."""
+    server.play(Windows(table, cap=cap, limit=limit, offset=False))
+    came, error = read(client, EndpointSource(server.url), Request(SELECT, page_size=1000, timeout=60))
+    assert isinstance(error, IncompleteResult)
+    assert len(came) <= len(table)
+    assert len(server.asked) <= 4
+
+
+def test_a_page_that_comes_again_is_given_once(server: FaultServer, client: str) -> None:
+    """Issue 13, 19."""
+    server.play(Windows(TABLE, offset=False))
+    came, error = read(client, EndpointSource(server.url), Request(SELECT, page_size=5, timeout=10))
+    assert isinstance(error, IncompleteResult)
+    assert "sent the same page again: it does not heed OFFSET" in error.message
+    assert came == TABLE[:5]
+
+
+def test_solutions_without_end_for_a_limit(server: FaultServer, client: str) -> None:
+    """Issue 13, 19: the error comes with the first solution that is one too many, not with the end of the answer."""
+    server.play([response(JSON_BODY)[:-200], STALL])
+    select = replace(SELECT, slice=" LIMIT 3", limit=3)
+    _, error = read(client, EndpointSource(server.url), Request(select))
+    assert isinstance(error, IncompleteResult)
+    assert "does not heed LIMIT" in error.message
 
 
 # --- what is asked ---------------------------------------------------------------------------------------------------

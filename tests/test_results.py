@@ -19,7 +19,7 @@ from construct_messages.errors import IncompleteResult
 from construct_messages.results.json import JsonDecoder
 from construct_messages.results.tsv import TsvDecoder
 from construct_messages.results.xml import XmlDecoder
-from construct_messages.terms import Term, iri, map_blanks, number, parse_term, unescape
+from construct_messages.terms import UNBOUND, Term, iri, map_blanks, number, parse_term, unescape
 from tests import results_documents as documents
 from tests.strategies import TERMS
 
@@ -170,7 +170,7 @@ def test_response_and_scope(name: str) -> None:
 @pytest.mark.parametrize("name", ["json", "xml"])
 def test_an_empty_binding_object_is_a_solution(name: str) -> None:
     decoder, document = FORMATS[name]
-    assert decode(decoder(("x",)), [document((), [(), ()])]) == [("",), ("",)]
+    assert decode(decoder(("x",)), [document(("x",), [(UNBOUND,), (UNBOUND,)])]) == [("",), ("",)]
 
 
 @pytest.mark.parametrize(

@@ -383,7 +383,7 @@ def test_a_page_that_is_busy_is_asked_again(server: FaultServer, client: str) ->
     came, error = read(client, EndpointSource(server.url), Request(SELECT, page_size=5, timeout=10))
     assert error is None
     assert came == TABLE
-    assert [window(asked) for asked in server.asked] == [(5, 0), (5, 5), (5, 5), (5, 5), (5, 10), (5, 10)]
+    assert [window(asked) for asked in server.asked] == [(5, 0), (5, 5), (5, 5), (5, 5), (5, 10), (5, 10), (1, 12)]
 
 
 def test_resuming_under_a_cap_below_the_page(server: FaultServer, client: str) -> None:
@@ -412,7 +412,7 @@ def test_the_time_is_for_all_pages_and_attempts(server: FaultServer, client: str
 def test_blank_nodes_behind_a_cut_are_other_ones(server: FaultServer, client: str) -> None:
     one, two = (response(json_document(("s",), [(Term(f"_:{label}"),) for label in labels])) for labels in ("ab", "b"))
     select = Select("", "SELECT ?s ", ("s",), "WHERE ", "{ ?s ?p ?o }")
-    server.play(one[: one.index(b"}}") + 4], two)
+    server.play(one[: one.index(b"}}") + 4], two, response(json_document(("s",), [])))
     came, error = read(client, EndpointSource(server.url), Request(select, page_size=2, timeout=10, labels=Labels("x")))
     assert error is None
     assert came[:2] == [("_:x_p0_a",), ("_:x_p1_b",)]

@@ -610,10 +610,10 @@ async def test_a_complete_answer_gives_its_connection_back(server: FaultServer, 
 
 
 async def test_pages_share_a_connection(server: FaultServer, upstream: Upstream) -> None:
-    parts = [json_document(VARIABLES, TABLE[start : start + 5]) for start in (0, 5, 10)]
+    parts = [json_document(VARIABLES, TABLE[start : start + 5]) for start in (0, 5, 10, 15)]
     server.play(*(response(part, keep_alive=True) for part in parts))
     assert await solutions(upstream, Request(SELECT, page_size=5)) == TABLE
-    assert (len(server.asked), server.connections) == (3, 1)
+    assert (len(server.asked), server.connections) == (4, 1)
 
 
 @pytest.mark.parametrize("read_first", [False, True])
@@ -718,7 +718,7 @@ async def test_closing_ends_what_is_under_way(server: FaultServer) -> None:
 
 async def test_a_rate_makes_requests_wait_their_turn(server: FaultServer) -> None:
     """At two a second, the third page waits for half a second; it does not fail."""
-    parts = [json_document(VARIABLES, TABLE[start : start + 5]) for start in (0, 5, 10)]
+    parts = [json_document(VARIABLES, TABLE[start : start + 5]) for start in (0, 5, 10, 15)]
     server.play(*(response(part, keep_alive=True) for part in parts))
     loop = asyncio.get_running_loop()
     async with aclosing(Upstream(server.url, rate=2)) as upstream:

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Collection, Sequence
+from typing import Final, Protocol
 
+from construct_messages.errors import IncompleteResult, shown
 from construct_messages.solutions import Solutions
+
+DEEPEST: Final = 100
+"""How many triple terms may stand in each other."""
+
+MOST_COLUMNS: Final = 1000
+"""How many variables a result may have beyond those asked for."""
 
 
 class Decoder(Protocol):
@@ -12,8 +20,8 @@ class Decoder(Protocol):
 
     Decoders are made as `XDecoder(variables, *, response=0, scope="d", lenience=None)`:
 
-    - `variables`: the names, without `?`, of the columns to give, in that order. What the document has beyond them is
-      ignored.
+    - `variables`: the names, without `?`, of the columns to give, in that order. The document may declare others beside
+      them, which are ignored; where it says what its variables are, these must be among them.
     - `response`: the number of the response, handed on in `Solutions.response`.
     - `scope`: goes in front of every blank node label (see `terms.blank`).
     - `lenience`: passes and counts malformed IRIs and language tags (see `terms.iri`); None: they are errors.
@@ -23,7 +31,7 @@ class Decoder(Protocol):
         """Takes the next bytes, gives every solution that they complete.
 
         Raises:
-            IncompleteResult: the bytes cannot be part of such a document.
+            IncompleteResult: the bytes cannot be part of such a document, or it has other variables.
         """
         ...
 
@@ -31,9 +39,33 @@ class Decoder(Protocol):
         """Says that no more bytes come.
 
         Raises:
-            IncompleteResult: the document is not whole, or something follows it.
+            IncompleteResult: the document is not whole, something follows it, or it has other variables.
         """
         ...
+
+
+def check_head(kind: str, declared: Collection[str], variables: Sequence[str]) -> None:
+    """Nothing, where a result is for these variables, and not for too many others.
+
+    Args:
+        kind: the format, as errors name it.
+        declared: the variables that the result says it has.
+        variables: those asked for.
+
+    Raises:
+        IncompleteResult: one is missing, so that this is the answer to another query; or see `MOST_COLUMNS`.
+
+    >>> check_head("JSON", ["o", "s", "p"], ["s", "o"])
+    >>> check_head("JSON", ["?s", "O"], ["s", "o"])
+    Traceback (most recent call last):
+    construct_messages.errors.IncompleteResult: the JSON result is not for ?s ?o: its variables are '?s', 'O'
+    """
+    if any(variable not in declared for variable in variables):
+        wanted = shown(" ".join(f"?{name}" for name in variables))
+        given = shown(", ".join(map(repr, list(declared)[:20]))) or "none"
+        raise IncompleteResult(f"the {kind} result is not for {wanted}: its variables are {given}")
+    if len(declared) > len(variables) + MOST_COLUMNS:
+        raise IncompleteResult(f"the {kind} result has {len(declared)} variables, and {len(variables)} were asked for")
 
 
 def excerpt(data: bytes) -> str:

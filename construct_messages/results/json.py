@@ -1,9 +1,9 @@
 r"""SPARQL 1.1 and 1.2 Query Results JSON (https://www.w3.org/TR/sparql12-results-json/), as endpoints really send it.
 
 The document is cut at the solutions of `results.bindings`; each piece is decoded by msgspec into one struct per
-solution, with a field for each variable asked for. A cut in the wrong place (in a string, or in an array deeper down)
-leaves a piece that is no JSON; a scanner of strings and brackets then finds the right one. What stands around the
-solutions is kept and must, in the end, be one JSON object by itself: so nothing can be missing, and nothing can follow.
+solution, with a field for each variable. A cut in the wrong place (in a string, or in an array deeper down) leaves a
+piece that is no JSON; a scanner of strings and brackets then finds the right one. What stands around the solutions is
+for `json_frame.py`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from construct_messages.errors import IncompleteResult, TermError
-from construct_messages.results import excerpt
+from construct_messages.errors import IncompleteResult, TermError, shown
+from construct_messages.results import DEEPEST, excerpt
+from construct_messages.results.json_frame import MALFORMED, SPACE, Frame, Scanner
 from construct_messages.solutions import Solutions
 from construct_messages.terms import NEEDS_ESCAPE, UNBOUND, USUAL_IRI, Term, blank, iri, literal, triple
-
-_AROUND_LIMIT: Final = 1 << 20  # bytes before the solutions, and behind them
 
 
 class _Iri(msgspec.Struct, tag_field="type", tag="uri", gc=False):
@@ -56,59 +55,27 @@ _Value: TypeAlias = _Iri | _Blank | _Literal | _TypedLiteral | _Triple
 
 _value = attrgetter("value")
 _literal_kind = attrgetter("datatype", "language", "direction")
-_IRIS: Final = re.compile(rf"(?:{USUAL_IRI}(?:\n|\Z))*+")
+_IRIS: Final = re.compile(rf"{USUAL_IRI}(?:\n{USUAL_IRI})*+")
 
 # --- where the solutions are ----------------------------------------------------------------------------------------
 
-_SPACE: Final = b" \t\r\n"
-_BINDINGS: Final = re.compile(rb'"bindings"\s*:\s*\[')
-_BOUNDARY: Final = re.compile(rb"\}[ \t\r\n]*,[ \t\r\n]*\Z")
+_SPACES: Final = re.compile(rb"[%b]*+" % SPACE)
+_BOUNDARY: Final = re.compile(rb"\}[%b]*+,[%b]*+\Z" % (SPACE, SPACE))
 # beyond so much white space, or so many braces of the solution that is not whole yet, the scanner looks
 _BOUNDARY_SPAN: Final = 64
 _BOUNDARY_BRACES: Final = 100
-_LONG: Final = 1 << 20  # bytes of a solution that is not whole
-_TOKEN: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[{}\[\]]|"', re.DOTALL)
-_MALFORMED: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
-def _last_boundary(data: bytes) -> int:
-    """Where a solution seems to end that another follows; 0 if nowhere near the end."""
+def _last_boundary(data: bytearray, start: int) -> int:
+    """Where a solution seems to end that another follows, which begins behind `start`; 0 if nowhere near the end."""
     brace = len(data)
     for _ in range(_BOUNDARY_BRACES):
-        brace = data.rfind(b"{", 0, brace)
+        brace = data.rfind(b"{", start, brace)
         if brace <= 0:
             break
         if match := _BOUNDARY.search(data, max(0, brace - _BOUNDARY_SPAN), brace):
             return match.start() + 1
     return 0
-
-
-def _last_end(data: bytes) -> int:
-    """Where the last whole solution ends for sure; 0 if there is none."""
-    depth = end = 0
-    for match in _TOKEN.finditer(data):
-        token = match.group()
-        if token in (b"{", b"["):
-            depth += 1
-        elif token in (b"}", b"]"):
-            depth -= 1
-            if depth < 0:
-                break  # the array's own end
-            if depth == 0:
-                end = match.end()
-        elif token == b'"':
-            break  # a string that is not whole yet
-    return end
-
-
-def _is_frame(data: bytes) -> bool:
-    """Whether this, a document without its solutions, is a whole results document."""
-    try:
-        document = msgspec.json.decode(data)
-    except _MALFORMED:
-        return False
-    results = document.get("results") if isinstance(document, dict) else None
-    return isinstance(results, dict) and results.get("bindings") == []
 
 
 class JsonDecoder:
@@ -125,101 +92,108 @@ class JsonDecoder:
     def __init__(self, variables: tuple[str, ...], *, response: int = 0, scope: str = "d") -> None:
         self._response = response
         self._scope = scope
-        fields = [f"v{index}" for index in range(len(variables))]
-        solution = msgspec.defstruct(
-            "Solution",
-            [(field, _Value | None, None) for field in fields],
-            rename=dict(zip(fields, variables, strict=True)),
-            gc=False,
-        )
-        self._solutions = msgspec.json.Decoder(list[solution])  # type: ignore[valid-type] # made above
-        self._columns = [attrgetter(field) for field in fields]
+        self._variables = variables
+        self._columns = [attrgetter(f"v{index}") for index in range(len(variables))]
         self._suffixes = _Suffixes()
-        self._before: bytes | None = None  # the document up to the solutions, once they began
-        self._after: bytes | None = None  # the document behind them, once they ended
-        self._rest = b""
+        self._frame = Frame(variables)
+        self._solutions: msgspec.json.Decoder[list[Any]] | None = None  # once they began
+        self._is_behind = False  # whether they ended
+        self._rest = bytearray()  # from the first solution on that was not decoded
+        self._begin_solution()
         self._comma = False  # whether a comma came behind the last solution
         self._count = 0
 
     def feed(self, data: bytes) -> list[Solutions]:
         """See `Decoder.feed`."""
-        if self._after is not None:
-            self._after += data
-            _check_size(self._after)
+        if self._solutions is None:
+            start = self._frame.feed(data)
+            if start is None:
+                return []
+            self._solutions = _decoder(self._variables, self._frame.declared())
+            data = data[start:]
+        elif self._is_behind:
+            self._frame.feed(data)
             return []
-        inside = len(self._rest) > _LONG
         self._rest += data
-        if inside and b"}" not in data:
-            return []  # of a long string: to look for its end again and again would cost quadratic time
-        if self._before is None and not self._find_solutions():
-            return []
         return [self._batch(solutions) for solutions in self._take()]
 
     def close(self) -> None:
         """See `Decoder.close`."""
-        if self._before is None:
-            raise _no_solutions(self._rest)
-        if self._after is None:
+        if self._solutions is None:
+            raise self._frame.no_solutions()
+        if not self._is_behind:
             raise IncompleteResult(f"the JSON result ends before its end, after {self._count} whole solutions")
-        if not _is_frame(self._before + self._after):
-            raise IncompleteResult(
-                f"the JSON result is damaged behind its {self._count} solutions: {excerpt(self._after)}"
-            )
+        self._frame.close(self._count)
 
     # --- cutting ---
 
-    def _find_solutions(self) -> bool:
-        self._rest = self._rest.removeprefix(b"\xef\xbb\xbf")
-        if self._rest.lstrip(_SPACE)[:1] not in (b"{", b"", b"\xef"):
-            raise IncompleteResult(f"expected a JSON object in UTF-8, got {excerpt(self._rest)}")
-        for match in _BINDINGS.finditer(self._rest):
-            if _is_frame(self._rest[: match.end()] + b"]}}"):
-                self._before = self._rest[: match.end()]
-                self._rest = self._rest[match.end() :]
-                return True
-        _check_size(self._rest)
-        return False
+    def _begin_solution(self) -> None:
+        self._scanner = Scanner()
+        self._scanned = 0  # so much of the rest, in which no solution ends
+        self._is_guessing = True
 
     def _take(self) -> Iterator[list[Any]]:
         """The solutions that are whole by now, as msgspec's structs."""
-        while self._at_solution():
-            end = _last_boundary(self._rest)
+        while self._scanned or self._at_solution():
+            end = _last_boundary(self._rest, self._scanned) if self._is_guessing else 0
             solutions = self._decode(end)
             if not solutions:
-                end = _last_end(self._rest)
+                # once for each solution: to try again and again within a long one would cost quadratic time
+                self._is_guessing = not end
+                end = self._last_end()
                 if not end:
                     break
                 solutions = self._decode(end, sure=True)
-            self._rest = self._rest[end:]
+            del self._rest[:end]
+            self._begin_solution()
             self._comma = False
             self._count += len(solutions)
             yield solutions
 
     def _at_solution(self) -> bool:
         """Passes what stands between two solutions; whether another begins."""
-        self._rest = self._rest.lstrip(_SPACE)
+        self._pass_spaces()
         if self._count and not self._comma and self._rest.startswith(b","):
             self._comma = True
-            self._rest = self._rest[1:].lstrip(_SPACE)
+            del self._rest[0]
+            self._pass_spaces()
         if self._rest.startswith(b"{") and (self._comma or not self._count):
             return True
         if self._rest.startswith(b"]") and not self._comma:
-            self._after, self._rest = self._rest, b""
-            _check_size(self._after)
+            self._is_behind = True
+            self._frame.feed(bytes(self._rest))
+            self._rest.clear()
         elif self._rest:
-            raise self._malformed(f"unexpected {excerpt(self._rest)}")
+            raise self._malformed(f"unexpected {excerpt(bytes(self._rest))}")
         return False
 
+    def _pass_spaces(self) -> None:
+        match = _SPACES.match(self._rest)
+        assert match is not None
+        del self._rest[: match.end()]
+
+    def _last_end(self) -> int:
+        """Where the last whole solution ends for sure; 0 if there is none."""
+        end, start = 0, self._scanned
+        for place, token in self._scanner.tokens(bytes(self._rest[start:])):
+            if self._scanner.depth == 0 and token in b"}]":
+                end = start + place + 1
+            elif self._scanner.depth < 0:
+                break  # the array's own end
+        self._scanned = len(self._rest)
+        return end
+
     def _decode(self, end: int, *, sure: bool = False) -> list[Any]:
+        assert self._solutions is not None
         try:
             return self._solutions.decode(b"[" + self._rest[:end] + b"]")
-        except _MALFORMED as error:
+        except MALFORMED as error:
             if sure:
                 raise self._malformed(str(error)) from error
             return []  # the cut was wrong, or the JSON is: `_last_end` tells
 
     def _malformed(self, reason: str) -> IncompleteResult:
-        return IncompleteResult(f"the JSON result is damaged behind solution {self._count}: {reason}")
+        return IncompleteResult(f"the JSON result is damaged behind solution {self._count}: {shown(reason)}")
 
     # --- terms ---
 
@@ -232,7 +206,7 @@ class JsonDecoder:
                 terms.extend(self._alike(values) or map(self._term, values))
             except TermError as error:
                 number = self._count - len(solutions) + len(terms) + 1
-                raise IncompleteResult(f"solution {number} of the JSON result: {error.message}") from error
+                raise IncompleteResult(f"solution {number} of the JSON result: {shown(error.message)}") from error
             columns.append(terms)
         return Solutions(columns, response=self._response)
 
@@ -265,8 +239,34 @@ class JsonDecoder:
             case _Literal():
                 return literal(value.value, datatype=value.datatype, language=value.language, direction=value.direction)
             case _Triple():
-                parts = value.value
-                return triple(self._term(parts.subject), self._term(parts.predicate), self._term(parts.object))
+                parts: list[str] = []
+                self._write(value, parts, 1)
+                return Term("".join(parts))
+
+    def _write(self, value: _Triple, parts: list[str], depth: int) -> None:
+        """A triple term in parts, so that none is copied once for each that it stands in."""
+        if depth > DEEPEST:
+            raise TermError(f"more than {DEEPEST} triple terms stand in each other")
+        parts.append("<<( ")
+        for part in (value.value.subject, value.value.predicate, value.value.object):
+            if isinstance(part, _Triple):
+                self._write(part, parts, depth + 1)
+            else:
+                parts.append(self._term(part))
+            parts.append(" ")
+        parts.append(")>>")
+
+
+def _decoder(variables: tuple[str, ...], declared: tuple[str, ...]) -> msgspec.json.Decoder[list[Any]]:
+    """What decodes solutions: a value for a variable that was neither asked for nor declared is an error.
+
+    It gives the field `v0` for the first variable, and so on.
+    """
+    others = [name for name in declared if name not in variables]
+    names = {f"v{index}": name for index, name in enumerate((*variables, *others))}
+    fields = [(field, _Value | None if index < len(variables) else Any, None) for index, field in enumerate(names)]
+    solution = msgspec.defstruct("Solution", fields, rename=names, gc=False, forbid_unknown_fields=True)
+    return msgspec.json.Decoder(list[solution])  # type: ignore[valid-type] # made above
 
 
 class _Suffixes(dict[tuple[str | None, str | None, str | None], str]):
@@ -277,18 +277,3 @@ class _Suffixes(dict[tuple[str | None, str | None, str | None], str]):
         suffix = literal("", datatype=datatype, language=language, direction=direction)[2:]
         self[kind] = suffix
         return suffix
-
-
-def _no_solutions(document: bytes) -> IncompleteResult:
-    try:
-        whole = msgspec.json.decode(document)
-    except _MALFORMED:
-        return IncompleteResult(f"the JSON result ends before its first solution: {excerpt(document)}")
-    if isinstance(whole, dict) and "boolean" in whole:
-        return IncompleteResult("expected the solutions of a SELECT, got the result of an ASK")
-    return IncompleteResult(f"the JSON result has no results.bindings: {excerpt(document)}")
-
-
-def _check_size(around: bytes) -> None:
-    if len(around) > _AROUND_LIMIT:
-        raise IncompleteResult(f"the JSON result has more than {_AROUND_LIMIT} bytes around its solutions")

@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from construct_messages.errors import IncompleteResult, TermError
-from construct_messages.results import excerpt
+from construct_messages.errors import IncompleteResult, TermError, shown
+from construct_messages.results import DEEPEST, check_head, excerpt
 from construct_messages.solutions import Solutions
 from construct_messages.terms import (
     ASCII_CHARS,
@@ -21,6 +21,7 @@ from construct_messages.terms import (
     USUAL_LANGUAGE,
     XSD,
     Lenience,
+    nesting,
     parse_term,
 )
 
@@ -100,12 +101,14 @@ class TsvDecoder:
             raise IncompleteResult("the TSV result is empty: it has no header line")
 
     def _read_header(self, line: bytes) -> None:
-        names = [name.removeprefix(b"?") for name in line.removeprefix(b"\xef\xbb\xbf").split(b"\t")]
-        try:
-            self._indexes = [names.index(variable.encode()) for variable in self._variables]
-        except ValueError:
-            wanted = "\t".join(f"?{variable}" for variable in self._variables)
-            raise IncompleteResult(f"the TSV result has the header {excerpt(line)}, not {wanted!r}") from None
+        text = line.removeprefix(b"\xef\xbb\xbf").decode(errors="backslashreplace")
+        # some engines leave the question marks out
+        names = [name.removeprefix("?") for name in text.split("\t")]
+        places = {name: index for index, name in enumerate(names)}
+        check_head("TSV", places, self._variables)
+        if len(places) < len(names):
+            raise IncompleteResult(f"the TSV result has a variable twice in its header: {excerpt(line)}")
+        self._indexes = [places[variable] for variable in self._variables]
         self._width = len(names)
         self._line = 2
 
@@ -138,7 +141,7 @@ class TsvDecoder:
             terms.extend(map(self._terms.__getitem__, column))
         except TermError as error:
             raise IncompleteResult(
-                f"line {self._line + len(terms)} of the TSV result: {error.message}", hint=error.hint
+                f"line {self._line + len(terms)} of the TSV result: {shown(error.message)}", hint=error.hint
             ) from error
         return terms
 
@@ -159,6 +162,8 @@ class _Terms(dict[bytes, bytes]):
         self._scope, self._lenience = scope, lenience
 
     def __missing__(self, field: bytes) -> bytes:
+        if field.count(b"<<(") > DEEPEST and nesting(field.decode(errors="replace")) > DEEPEST:
+            raise TermError(f"more than {DEEPEST} triple terms stand in each other")
         passed = self._lenience and self._lenience.passed
         try:
             term = parse_term(field.decode(), self._scope, self._lenience).encode()

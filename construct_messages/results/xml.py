@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from typing import Final
 from xml.parsers import expat
 
-from construct_messages.errors import IncompleteResult, TermError
+from construct_messages.errors import IncompleteResult, TermError, shown
+from construct_messages.results import DEEPEST, MOST_COLUMNS, check_head
 from construct_messages.solutions import Solutions
-from construct_messages.terms import UNBOUND, Term, blank, iri, literal, triple
+from construct_messages.terms import UNBOUND, Term, blank, iri, literal
 
 _NAMESPACE: Final = "http://www.w3.org/2005/sparql-results# "
 _LANGUAGE: Final = "http://www.w3.org/XML/1998/namespace lang"
@@ -32,6 +33,7 @@ _CHILDREN: Final[Mapping[str, frozenset[str]]] = {
     **dict.fromkeys(_PARTS, _TERMS),
 }
 _TEXT: Final = frozenset({"uri", "bnode", "literal"})
+_TAG: Final = 1 << 10  # bytes; what is longer is no tag of a results document that somebody waits for
 
 
 class XmlDecoder:
@@ -49,14 +51,20 @@ class XmlDecoder:
     """
 
     def __init__(self, variables: tuple[str, ...], *, response: int = 0, scope: str = "d") -> None:
+        self._variables = variables
         self._indexes = {name: index for index, name in enumerate(variables)}
+        self._declared: dict[str, None] | None = None  # by the head, in order
         self._response = response
         self._scope = scope
         self._count = 0  # whole solutions so far
         self._solutions: list[list[Term]] = []  # those that no batch has yet
         self._solution: list[Term] = []  # the one being read
+        self._bound: set[str] = set()  # what has a binding in it
         self._open: list[_Element] = [_Element("", {})]
-        self._has_results = False
+        self._sections: set[str] = set()  # of the document, so far
+        self._depth = 0  # of triple terms
+        self._fed = 0  # bytes
+        self._held = bytearray()  # what the parser has not been fed yet
         parser = expat.ParserCreate(namespace_separator=" ")
         parser.buffer_text = True
         parser.StartElementHandler = self._start
@@ -70,7 +78,11 @@ class XmlDecoder:
 
     def feed(self, data: bytes) -> list[Solutions]:
         """See `Decoder.feed`."""
-        self._parse(data, False)
+        self._held += data
+        # expat looks at a tag that is not whole from its beginning again, so a long one is fed in pieces that double
+        pending = self._fed - self._parser.CurrentByteIndex
+        if pending <= _TAG or len(self._held) >= pending:
+            self._parse(False)
         if not self._solutions:
             return []
         batch = Solutions.of(self._solutions, response=self._response)
@@ -79,18 +91,27 @@ class XmlDecoder:
 
     def close(self) -> None:
         """See `Decoder.close`."""
-        self._parse(b"", True)
-        if not self._has_results:
+        self._parse(True)
+        if "results" not in self._sections:
             raise IncompleteResult("the XML result has no results element")
+        if self._declared is not None:  # it may have come last
+            check_head("XML", self._declared, self._variables)
 
-    def _parse(self, data: bytes, last: bool) -> None:
+    def _parse(self, last: bool) -> None:
+        data = bytes(self._held)
+        self._held.clear()
+        self._fed += len(data)
         try:
             self._parser.Parse(data, last)
         except expat.ExpatError as error:
             raise self._damaged(str(error)) from error
+        except (LookupError, ValueError) as error:  # of an encoding that Python has not, or not a byte to a character
+            if len(self._open) > 1:
+                raise
+            raise self._damaged(f"it cannot be read in the encoding that it says: {error}") from error
 
     def _damaged(self, reason: str) -> IncompleteResult:
-        return IncompleteResult(f"the XML result is damaged behind solution {self._count}: {reason}")
+        return IncompleteResult(f"the XML result is damaged behind solution {self._count}: {shown(reason)}")
 
     # --- what expat calls ---
 
@@ -104,13 +125,46 @@ class XmlDecoder:
             if local == "boolean" and parent == "sparql":
                 raise IncompleteResult("expected the solutions of a SELECT, got the result of an ASK")
             raise self._damaged(f"unexpected element {local!r} in {parent or 'the document'!r}")
+        if parent == "sparql":
+            if local in self._sections:
+                raise self._damaged(f"a second {local}")
+            self._sections.add(local)
         if local == "results":
-            self._has_results = True
+            if self._declared is not None:
+                check_head("XML", self._declared, self._variables)
         elif local == "result":
             self._solution = [UNBOUND] * len(self._indexes)
+            self._bound.clear()
+        elif local == "head":
+            self._declared = {}
+        elif local == "variable":
+            self._declare(attributes.get("name"))
+        elif local == "triple":
+            self._depth += 1
+            if self._depth > DEEPEST:
+                raise self._damaged(f"more than {DEEPEST} triple terms stand in each other")
         if parent == "triple":
             self._open[-1].children.append(local)
         self._open.append(_Element(local, attributes))
+
+    def _declare(self, name: str | None) -> None:
+        if name is None:
+            raise self._damaged("a variable without a name")
+        assert self._declared is not None
+        self._declared[name] = None
+        if len(self._declared) > len(self._variables) + MOST_COLUMNS:
+            check_head("XML", self._declared, self._variables)
+
+    def _bind(self, name: str | None, term: Term) -> None:
+        if name is None:
+            raise self._damaged("a binding without a name")
+        if name in self._bound:
+            raise self._damaged(f"two bindings for {name!r} in a solution")
+        self._bound.add(name)
+        if (index := self._indexes.get(name)) is not None:
+            self._solution[index] = term
+        elif self._declared is None or name not in self._declared:
+            raise self._damaged(f"a binding for {name!r}, which was not asked for")
 
     def _characters(self, text: str) -> None:
         element = self._open[-1]
@@ -122,21 +176,19 @@ class XmlDecoder:
     def _end(self, _: str) -> None:
         element = self._open.pop()
         try:
-            terms = self._value(element)
+            parts = self._value(element)
         except TermError as error:
-            raise IncompleteResult(f"solution {self._count + 1} of the XML result: {error.message}") from error
+            raise IncompleteResult(f"solution {self._count + 1} of the XML result: {shown(error.message)}") from error
         if element.name == "result":
             self._solutions.append(self._solution)
             self._count += 1
         elif element.name == "binding":
-            index = self._indexes.get(element.attributes.get("name", ""))
-            if index is not None:
-                self._solution[index] = terms[0]
-        else:
-            self._open[-1].terms += terms
+            self._bind(element.attributes.get("name"), Term("".join(parts)))
+        elif parts:
+            self._open[-1].terms.append(parts)
 
-    def _value(self, element: _Element) -> list[Term]:
-        """The terms that an element stands for: one, or none where it holds none by its nature."""
+    def _value(self, element: _Element) -> list[str]:
+        """The term that an element stands for, in parts, so that none is copied once for each that it stands in."""
         text, attributes = "".join(element.text), element.attributes
         match element.name:
             case "uri":
@@ -153,13 +205,15 @@ class XmlDecoder:
                     )
                 ]
             case "triple":
+                self._depth -= 1
                 if element.children != list(_PARTS):
                     raise self._damaged(f"a triple term of {', '.join(element.children) or 'nothing'}")
-                return [triple(*element.terms)]
+                subject, predicate, object = element.terms
+                return ["<<( ", *subject, " ", *predicate, " ", *object, " )>>"]
             case "binding" | "subject" | "predicate" | "object":
                 if len(element.terms) != 1:
                     raise self._damaged(f"a {element.name} of {len(element.terms)} terms")
-                return element.terms
+                return element.terms[0]
         return []
 
 
@@ -171,4 +225,4 @@ class _Element:
     attributes: Mapping[str, str]
     text: list[str] = field(default_factory=list)
     children: list[str] = field(default_factory=list)
-    terms: list[Term] = field(default_factory=list)
+    terms: list[list[str]] = field(default_factory=list)

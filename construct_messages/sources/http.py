@@ -16,20 +16,22 @@ import ssl
 import urllib.error
 import urllib.request
 from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import suppress
 from functools import partial
 from typing import IO, Any, Final, cast
 
 import aiohttp
 import yarl
+from aiohttp.connector import Connection
 
-from construct_messages.errors import SourceError, SourceTimeout
+from construct_messages.errors import SourceError, SourceTimeout, shown
 from construct_messages.solutions import Solutions
 from construct_messages.sources.paging import Page
 from construct_messages.sources.patience import CONNECT_SECONDS, Patience
 from construct_messages.sources.response import ResponseReader, redirected
 
 _CHUNK: Final = 1 << 16
+_AT_ONCE: Final = 1 << 16
+"""How much is decoded before others of the event loop have their turn: see `ResponseReader.pieces`."""
 # behind some data of a chunk: more of it; or its end, a next size that is not 0, and data (RFC 9112, section 7.1)
 _CHUNK_BEGINS: Final = re.compile(rb"[^\r]|\r\n0*[1-9A-Fa-f][0-9A-Fa-f]*[^\r\n]*\r\n.", re.DOTALL)
 _REDIRECTS: Final = 5
@@ -50,22 +52,25 @@ def read(
         patience: how long to wait.
         handlers: further handlers, such as one that knows digest authentication.
     """
-    wire = _Wire(patience)
-    opener = urllib.request.build_opener(_NoRedirects, _Http(wire), _Https(wire), *handlers)
+    opener = urllib.request.build_opener(_NoRedirects, _Http(patience), _Https(patience), *handlers)
     with _follow(opener, request, page.url, patience) as response:
         reader = page.open(response.status, response.headers.get)
-        while chunk := _receive(response, reader, wire, patience):
-            yield from reader.feed(chunk)
+        while chunk := _receive(response, reader, patience):
+            for piece in reader.pieces(chunk):
+                yield from reader.feed(piece)
         reader.close()
 
 
-def _receive(response: http.client.HTTPResponse, reader: ResponseReader, wire: _Wire, patience: Patience) -> bytes:
+def _receive(response: http.client.HTTPResponse, reader: ResponseReader, patience: Patience) -> bytes:
     """What came, at once if anything came: small chunks that are here already are taken together."""
     try:
-        wire.set_timeout()
         came = bytearray(response.read1(_CHUNK))
-        while 0 < len(came) < _CHUNK and wire.holds_more(response):
-            came += response.read1(_CHUNK)
+        if isinstance(response, _Response):  # and no refusal
+            # what follows a body of some length is not of the body: there `read1` gives nothing
+            while came and len(came) < _CHUNK and response.holds_more() and (more := response.read1(_CHUNK)):
+                came += more
+            if not came:
+                response.check_end()
         return bytes(came)
     except SourceTimeout:
         raise
@@ -110,51 +115,90 @@ def _open(
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_: object) -> None:
+    def http_error_302(self, *_: object) -> None:
         """`_follow` does it."""
 
+    http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302  # type: ignore[assignment] # takes any
 
-class _Wire:
-    """The socket in use: its timeout is what is left of the caller's patience, where urllib sets one for good."""
 
-    def __init__(self, patience: Patience) -> None:
-        self._patience = patience
-        self._socket: socket.socket | None = None
+class _Incoming(io.RawIOBase):
+    """What a socket receives: each wait is bounded by what is left of the caller's patience, head and body alike."""
 
-    def use(self, opened: socket.socket) -> None:
-        self._socket = opened
-        self.set_timeout()
+    def __init__(self, source: socket.socket, patience: Patience) -> None:
+        self._socket, self._patience = source, patience
+        self._open = source.makefile("rb", buffering=0)  # keeps the socket open when the connection closes it
+        self.waits = True
+        self.has_ended = False  # the other end has closed the connection
 
-    def set_timeout(self) -> None:
-        assert self._socket is not None
-        left = self._patience.left()
-        with suppress(OSError):  # the answer was at its end and closed it: nothing to wait for
-            self._socket.settimeout(left)
+    def readable(self) -> bool:
+        return True
 
-    def holds_more(self, response: http.client.HTTPResponse) -> bool:
+    def readinto(self, buffer: Any) -> int | None:
+        self._socket.settimeout(self._patience.left() if self.waits else 0)
+        try:
+            count = self._socket.recv_into(buffer)
+        except (BlockingIOError, ssl.SSLWantReadError):
+            return None
+        self.has_ended = count == 0
+        return count
+
+    def close(self) -> None:
+        self._open.close()
+        super().close()
+
+
+class _Response(http.client.HTTPResponse):
+    """http.client's, but for what it takes for a whole answer and for which answers it takes (RFC 9112)."""
+
+    def __init__(self, patience: Patience, source: socket.socket, *args: Any, **options: Any) -> None:
+        super().__init__(source, *args, **options)
+        self.fp.close()
+        self._incoming = _Incoming(source, patience)
+        self.fp = io.BufferedReader(self._incoming)
+
+    def begin(self) -> None:
+        """Reads the head of the answer, past those of interim answers (RFC 9110, section 15.2)."""
+        super().begin()
+        while 100 <= self.status < 200 and self.status != http.HTTPStatus.SWITCHING_PROTOCOLS:
+            self.headers = self.msg = None  # type: ignore[assignment] # as before the first
+            super().begin()
+        if self._incoming.has_ended:
+            raise http.client.RemoteDisconnected("the connection was closed within the head of the answer")
+        lengths = set(self.headers.get_all("Content-Length", ()))
+        if len(lengths) + ("Transfer-Encoding" in self.headers) > 1:
+            raise http.client.HTTPException("the answer says in two ways how long it is")
+
+    def holds_more(self) -> bool:
         """Whether `read1` would give more of the body without waiting for it."""
-        assert self._socket is not None
-        body: Any = response.fp
-        if not isinstance(body, io.BufferedReader):
+        body: io.BufferedReader | None = self.fp
+        if body is None:
             return False  # closed at its end
-        self._socket.settimeout(0)
+        self._incoming.waits = False
         try:
             ahead = body.peek()
-        except ssl.SSLWantReadError:
-            return False
         finally:
-            self.set_timeout()
-        return bool(_CHUNK_BEGINS.match(ahead) if response.chunked else ahead)
+            self._incoming.waits = True
+        return bool(_CHUNK_BEGINS.match(ahead) if self.chunked else ahead)
+
+    def check_end(self) -> None:
+        """Nothing, where the framing says that the body is at its end.
+
+        Raises:
+            HTTPException: the connection was closed within the last chunk, which http.client takes for its end.
+        """
+        if self.chunked and self._incoming.has_ended:
+            raise http.client.HTTPException("the connection was closed within the last chunk")
 
 
 class _Connection(http.client.HTTPConnection):
-    def __init__(self, wire: _Wire, host: str, **options: Any) -> None:
+    def __init__(self, patience: Patience, host: str, **options: Any) -> None:
         super().__init__(host, **options)
-        self._wire = wire
+        self._patience = patience
+        self.response_class = partial(_Response, patience)  # type: ignore[assignment] # it makes one
 
     def connect(self) -> None:
         super().connect()
-        self._wire.use(self.sock)
+        self.sock.settimeout(self._patience.left())
 
 
 class _SecureConnection(_Connection, http.client.HTTPSConnection):
@@ -162,18 +206,18 @@ class _SecureConnection(_Connection, http.client.HTTPSConnection):
 
 
 class _Http(urllib.request.HTTPHandler):
-    def __init__(self, wire: _Wire) -> None:
+    def __init__(self, patience: Patience) -> None:
         super().__init__()
-        self._connection = partial(_Connection, wire)
+        self._connection = partial(_Connection, patience)
 
     def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
         return self.do_open(self._connection, req)
 
 
 class _Https(urllib.request.HTTPSHandler):
-    def __init__(self, wire: _Wire) -> None:
+    def __init__(self, patience: Patience) -> None:
         super().__init__()
-        self._connection = partial(_SecureConnection, wire)
+        self._connection = partial(_SecureConnection, patience)
 
     def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
         return self.do_open(self._connection, req)
@@ -213,6 +257,7 @@ def new_session(
     """
     return aiohttp.ClientSession(
         connector=connector,
+        response_class=_ClientResponse,
         trust_env=trust_env,
         auto_decompress=False,
         cookie_jar=aiohttp.DummyCookieJar(),
@@ -226,6 +271,19 @@ def new_session(
     )
 
 
+class _ClientResponse(aiohttp.ClientResponse):
+    """aiohttp's, but that no connection is used again whose framing is faulty (RFC 9112, section 6.1)."""
+
+    async def start(self, connection: Connection) -> aiohttp.ClientResponse:
+        protocol = connection.protocol
+        await super().start(connection)
+        if protocol is not None and self.version == aiohttp.HttpVersion10 and "Transfer-Encoding" in self.headers:
+            protocol.force_close()
+            if self.connection is None:  # the answer was whole at once, and its connection is back in the pool
+                protocol.close()
+        return self
+
+
 async def aread(
     session: aiohttp.ClientSession, request: urllib.request.Request, page: Page, patience: Patience
 ) -> AsyncGenerator[Solutions]:
@@ -234,8 +292,10 @@ async def aread(
     try:
         reader = page.open(response.status, response.headers.get)
         while chunk := await areceive(response, patience, reader.cut):
-            for batch in reader.feed(chunk):
-                yield batch
+            for piece in reader.pieces(chunk, _AT_ONCE):
+                for batch in reader.feed(piece):
+                    yield batch
+                await asyncio.sleep(0)
         reader.close()
     finally:
         response.close()  # whose connection is back in the pool, if this was its end
@@ -389,4 +449,4 @@ def reason(cause: object) -> str:
             cause = cause.message
         case aiohttp.ServerDisconnectedError():
             cause = "the connection was closed before an answer"  # aiohttp may show the head of one
-    return " ".join(str(cause).split()) or type(cause).__name__
+    return shown(str(cause)) or type(cause).__name__

@@ -7,6 +7,7 @@ Nothing in this module opens a socket.
 
 from __future__ import annotations
 
+import codecs
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -15,7 +16,7 @@ from email.utils import parsedate_to_datetime
 from typing import Final, TypeAlias
 from urllib.parse import urljoin, urlsplit
 
-from construct_messages.errors import IncompleteResult, SourceError, SourceTimeout
+from construct_messages.errors import IncompleteResult, SourceError, SourceTimeout, shown
 from construct_messages.results import Decoder
 from construct_messages.results.json import JsonDecoder
 from construct_messages.results.tsv import TsvDecoder
@@ -39,9 +40,11 @@ _FORMATS: Final[Mapping[str, str]] = {media_type: name for name, media_type in M
     "text/xml": "xml",
 }
 _DETAIL_BYTES: Final = 4096
-_DETAIL_SHOWN: Final = 300  # characters
-_INFLATED: Final = 1 << 20  # bytes at once
+_WORK: Final = 1 << 20  # see `ResponseReader.pieces`
+_SMALLEST: Final = 64  # bytes of a piece
+_CODED: Final = 1 << 12  # bytes that are decoded at once: of what is left, a copy is made for each piece
 _SOLUTION_BYTES: Final = 32 << 20  # of one solution, or of what stands around all; a few of them compress very well
+_GZIP: Final = b"\x1f\x8b"  # its first bytes (RFC 1952, section 2.3.1)
 _DIGITS: Final = 20  # a number of more is no number of solutions
 _FOREVER: Final = 1e9  # seconds; what is sent may be more than a float holds
 
@@ -53,6 +56,7 @@ class ResponseReader:
         status: the HTTP status.
         header: the response's headers.
         variables: the columns to give.
+        limit: how many solutions were asked for; None: any number.
         asked: the results formats that were asked for.
         url: the endpoint, as errors name it.
         response: the number of the response (of pages).
@@ -75,6 +79,7 @@ class ResponseReader:
         header: Header,
         variables: tuple[str, ...],
         *,
+        limit: int | None = None,
         asked: tuple[str, ...],
         url: str,
         response: int = 0,
@@ -84,13 +89,18 @@ class ResponseReader:
     ) -> None:
         self._status = status
         self._header = header
+        self._variables = variables
+        self._limit = limit
         self._url = url
         self._timeouts = timeouts
         self._client_authenticates = client_authenticates
         self._received = 0
         self._held = 0  # bytes since the last whole solution, which the decoder may hold
+        coding = (header("Transfer-Encoding") or "identity").strip().lower()
+        if coding not in ("identity", "chunked"):
+            raise SourceError(f"{url} sent transfer coding {shown(coding)!r}, which nobody asked for")
         self._promised = _promised(header)
-        self._is_delimited = self._promised is not None or "chunked" in (header("Transfer-Encoding") or "").lower()
+        self._is_delimited = self._promised is not None or coding == "chunked"
         self._body = _Body(header("Content-Encoding"))
         self._detail = b""
         self._decoder: Decoder | None = None
@@ -100,33 +110,48 @@ class ResponseReader:
         if status == 206 or (status == 200 and state):
             reason = header("X-SQL-Message") or state
             raise IncompleteResult(
-                f"{url} sent a part of the result only" + (f": {_words(reason)}" if reason else ""),
+                f"{url} sent a part of the result only" + (f": {shown(reason)}" if reason else ""),
                 hint="ask for less, or give the endpoint more time",
             )
         if status == 200:
             self._decoder = self._decoder_class(asked)(variables, response=response, scope=scope)
 
-    def feed(self, data: bytes) -> Iterator[Solutions]:
-        """Takes the next bytes of the body, as they were sent; gives the solutions that they complete.
+    def pieces(self, data: bytes, work: int = _WORK) -> Iterator[bytes]:
+        """Takes the next bytes of the body, as they were sent; gives them without their coding, in pieces to `feed`.
+
+        Args:
+            data: the bytes.
+            work: how many bytes a piece has, times the variables, which every solution costs, however short it is.
+
+        Raises:
+            IncompleteResult: the coding is damaged.
+        """
+        self._received += len(data)
+        return self._body.decode(data, max(_SMALLEST, work // len(self._variables)))
+
+    def feed(self, piece: bytes) -> Iterator[Solutions]:
+        """Decodes the next of the `pieces`; gives the solutions that it completes.
 
         Raises:
             SourceError: the body was that of an error.
-            IncompleteResult: the result is damaged.
+            IncompleteResult: the result is damaged, or holds more solutions than were asked for.
         """
-        self._received += len(data)
-        for piece in self._body.decode(data):
-            if self._decoder is None:
-                self._detail += piece
-                if len(self._detail) >= _DETAIL_BYTES:
-                    raise self._refusal()
-            else:
-                self._held += len(piece)
-                for batch in self._decoder.feed(piece):
-                    self.count += len(batch)
-                    self._held = 0
-                    yield batch
-                if self._held > _SOLUTION_BYTES:
-                    raise IncompleteResult(f"{self._url} sent {self._held} bytes without one whole solution in them")
+        if self._decoder is None:
+            self._detail += piece
+            if len(self._detail) >= _DETAIL_BYTES:
+                raise self._refusal()
+            return
+        self._held += len(piece)
+        for batch in self._decoder.feed(piece):
+            self.count += len(batch)
+            self._held = 0
+            if self._limit is not None and self.count > self._limit:
+                raise IncompleteResult(
+                    f"{self._url} sent more solutions than LIMIT {self._limit} allows: it does not heed LIMIT"
+                )
+            yield batch
+        if self._held > _SOLUTION_BYTES:
+            raise IncompleteResult(f"{self._url} sent {self._held} bytes without one whole solution in them")
 
     def close(self) -> None:
         """Says that the body is at its end.
@@ -165,8 +190,8 @@ class ResponseReader:
         match _FORMATS.get(media_type):
             case "xml":
                 return XmlDecoder  # XML says its encoding itself
-            case "json" | "tsv" if charset not in ("utf-8", "us-ascii"):
-                raise SourceError(f"{self._url} sent {media_type} in {charset}, not in UTF-8")
+            case "json" | "tsv" if not _is_utf8(charset):
+                raise SourceError(f"{self._url} sent {media_type} in {shown(charset)}, not in UTF-8")
             case "json":
                 return JsonDecoder
             case "tsv" if "tsv" in asked:
@@ -177,13 +202,13 @@ class ResponseReader:
                     )
                 return TsvDecoder
         raise SourceError(
-            f"{self._url} answered with {media_type}, not with SPARQL results in {' or '.join(asked)}",
+            f"{self._url} answered with {shown(media_type)}, not with SPARQL results in {' or '.join(asked)}",
             hint="give the URL of the SPARQL endpoint itself, not that of its query form",
         )
 
     def _refusal(self) -> SourceError:
         text = self._detail.decode(errors="replace")
-        detail = _words(text)
+        detail = shown(text)
         # never an HTML page, which is for browsers
         said = f": {detail}" if detail and not detail.startswith("<") else ""
         retry_after = seconds(self._header("Retry-After"))
@@ -250,23 +275,35 @@ class _Body:
 
     def __init__(self, coding: str | None) -> None:
         self._inflater = None
+        self._begun = b""  # how the body begins, until it tells gzip from zlib
         match (coding or "identity").strip().lower():
             case "identity":
                 pass
             case "gzip" | "x-gzip" | "deflate":
                 self._inflater = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)  # tells gzip from zlib by itself
             case other:
-                raise SourceError(f"the endpoint sent content coding {other!r}, which nobody asked for")
+                raise SourceError(f"the endpoint sent content coding {shown(other)!r}, which nobody asked for")
 
-    def decode(self, data: bytes) -> Iterator[bytes]:
-        if self._inflater is None:
-            yield data
-            return
+    def decode(self, data: bytes, size: int) -> Iterator[bytes]:
+        """What these bytes decode to, so many bytes at a time."""
+        step = size if self._inflater is None else _CODED
+        for start in range(0, len(data), step):
+            part = data[start : start + step]
+            if self._inflater is None:
+                yield part
+            else:
+                self._begun = (self._begun + part[:2])[:2]
+                yield from self._inflate(part, size)
+
+    def _inflate(self, data: bytes, size: int) -> Iterator[bytes]:
+        assert self._inflater is not None
         while data:
-            if self._inflater.eof:
-                raise IncompleteResult("something follows the compressed result")
+            if self._inflater.eof:  # of one member, of which gzip may have several (RFC 1952, section 2.2)
+                if self._begun != _GZIP or not _GZIP.startswith(data[:2]):
+                    raise IncompleteResult("something follows the compressed result")
+                self._inflater = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
             try:
-                yield self._inflater.decompress(data, _INFLATED)
+                yield self._inflater.decompress(data, size)
             except zlib.error as error:
                 raise IncompleteResult(f"the compressed result is damaged: {error}") from error
             data = self._inflater.unconsumed_tail or self._inflater.unused_data
@@ -274,6 +311,13 @@ class _Body:
     def close(self) -> None:
         if self._inflater is not None and not self._inflater.eof:
             raise IncompleteResult("the compressed result ends before its end")
+
+
+def _is_utf8(charset: str) -> bool:
+    try:
+        return codecs.lookup(charset).name in ("utf-8", "ascii")
+    except LookupError:
+        return False
 
 
 def redirected(url: str, status: int, header: Header) -> str | None:
@@ -292,10 +336,10 @@ def redirected(url: str, status: int, header: Header) -> str | None:
         target = urljoin(url, location)
         follow = status in (301, 302, 307, 308) and _origin(target) == _origin(url) and target.isprintable()
     except ValueError as error:
-        raise SourceError(f"{without_query(url)} redirects to {location[:200]!a}, which is no URL") from error
+        raise SourceError(f"{without_query(url)} redirects to {shown(location)!a}, which is no URL") from error
     if not follow:
         raise SourceError(
-            f"{without_query(url)} redirects to {without_query(target)}, which was not followed",
+            f"{without_query(url)} redirects to {shown(without_query(target))}, which was not followed",
             hint="give the new URL as the source, if you trust it",
         )
     return target
@@ -334,8 +378,3 @@ def seconds(retry_after: str | None) -> float | None:
     except (ValueError, OverflowError):
         return None
     return max(0.0, (date.replace(tzinfo=date.tzinfo or UTC) - datetime.now(UTC)).total_seconds())
-
-
-def _words(text: str) -> str:
-    words = " ".join(text.split())
-    return words if len(words) <= _DETAIL_SHOWN else f"{words[:_DETAIL_SHOWN]}…"

@@ -1,0 +1,197 @@
+"""What stands around the solutions of a JSON results document: found by strings and brackets, then read as a whole.
+
+Each byte is looked at once, however the document comes. What stands before the solutions and behind them must, in the
+end, be one JSON object by itself: so nothing can be missing, and nothing can follow. How solutions are cut and decoded
+is for `json.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from construct_messages.errors import IncompleteResult, shown
+from construct_messages.results import check_head, excerpt
+
+AROUND_LIMIT: Final = 1 << 20  # bytes before the solutions and behind them
+SPACE: Final = b" \t\r\n"
+MALFORMED: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What msgspec raises for what is no JSON."""
+
+_BOM: Final = b"\xef\xbb\xbf"
+_BINDINGS: Final = ["results", "bindings"]
+_STRING: Final = rb'(?:[^"\\]++|\\.)*+("?)'  # behind its first quote; without the last where it is not whole yet
+_REST: Final = re.compile(_STRING, re.DOTALL)
+_TOKEN: Final = re.compile(rb'[{}\[\]:]|"' + _STRING, re.DOTALL)
+# members that no edition has for a result, and with which servers of several makes tell of a failure
+_FAILURES: Final = frozenset(("error", "errors", "exception", "exceptions"))
+
+
+class Scanner:
+    """Follows the strings and brackets of JSON text that comes in pieces.
+
+    Attributes:
+        depth: how many objects and arrays are open.
+    """
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self._in_string = False
+        self._escapes = False  # a backslash was the last byte of that string so far
+
+    def tokens(self, data: bytes) -> Iterator[tuple[int, bytes]]:
+        r"""The places of the brackets, colons and strings that begin in the next bytes, each with its first byte.
+
+        >>> scanner = Scanner()
+        >>> list(scanner.tokens(b'{"a\\')), list(scanner.tokens(b'"}b": []')), scanner.depth
+        ([(0, b'{'), (1, b'"')], [(4, b':'), (6, b'['), (7, b']')], 1)
+        """
+        start = 0
+        if self._in_string and data:
+            match = _REST.match(data, int(self._escapes))
+            assert match is not None
+            self._in_string, self._escapes = not match[1], not match[1] and match.end() < len(data)
+            start = match.end()
+            if self._in_string:
+                return
+        for match in _TOKEN.finditer(data, start):
+            token = data[match.start() : match.start() + 1]
+            if token in b"{[":
+                self.depth += 1
+            elif token in b"}]":
+                self.depth -= 1
+            elif token == b'"' and not match[1]:
+                self._in_string, self._escapes = True, match.end() < len(data)
+                yield match.start(), token
+                return
+            yield match.start(), token
+
+
+class Frame:
+    """The document without its solutions.
+
+    Args:
+        variables: those asked for.
+    """
+
+    def __init__(self, variables: tuple[str, ...]) -> None:
+        self._variables = variables
+        self._text = bytearray()
+        self._scanner = Scanner()
+        self._string: int | None = None  # where the last string begins
+        self._follows_colon = False  # what comes next
+        self._path: list[str] = []  # the names of the members that are open, down to the second
+        self._names: set[tuple[str, ...]] = set()
+        self._has_begun = False
+
+    def feed(self, data: bytes) -> int | None:
+        """Takes the next bytes; gives the place in them where the solutions begin, and takes none behind it.
+
+        Raises:
+            IncompleteResult: this is no JSON object, or too long, or a member comes twice.
+        """
+        base = len(self._text)
+        self._text += data
+        if not self._has_begun:
+            self._check_beginning(base, data)
+        for place, token in self._scanner.tokens(data):
+            if token == b'"':
+                self._string = base + place
+            elif token == b":":
+                self._name(base + place)
+            elif token == b"[" and self._scanner.depth == 3 and self._path == _BINDINGS and self._follows_colon:
+                del self._text[base + place + 1 :]
+                self._check_size()
+                return place + 1
+            self._follows_colon = token == b":"
+        self._check_size()
+        return None
+
+    def declared(self) -> tuple[str, ...]:
+        """The variables that the document has by what has come of it, as far as it says so.
+
+        Raises:
+            IncompleteResult: this is no results document, or one with other variables, or it tells of a failure.
+        """
+        return self._read(bytes(self._text) + b"]}}", "before its first solution")
+
+    def close(self, count: int) -> None:
+        """Says that this was all of it.
+
+        Args:
+            count: of solutions.
+
+        Raises:
+            IncompleteResult: see `declared`.
+        """
+        self._read(bytes(self._text), f"behind its {count} solutions")
+
+    def no_solutions(self) -> IncompleteResult:
+        """The error for a document that ends like this."""
+        text = bytes(self._text)
+        try:
+            whole = msgspec.json.decode(text.removeprefix(_BOM))
+        except MALFORMED:
+            return IncompleteResult(f"the JSON result ends before its first solution: {excerpt(text)}")
+        if isinstance(whole, dict) and "boolean" in whole:
+            return IncompleteResult("expected the solutions of a SELECT, got the result of an ASK")
+        return IncompleteResult(f"the JSON result has no results.bindings: {excerpt(text)}")
+
+    def _check_beginning(self, base: int, data: bytes) -> None:
+        beginning = data if base >= len(_BOM) else bytes(self._text).removeprefix(_BOM)
+        beginning = beginning.lstrip(SPACE)
+        if beginning and not _BOM.startswith(self._text):
+            self._has_begun = True
+            if not beginning.startswith(b"{"):
+                raise IncompleteResult(f"expected a JSON object in UTF-8, got {excerpt(bytes(self._text))}")
+
+    def _check_size(self) -> None:
+        if len(self._text) > AROUND_LIMIT:
+            raise IncompleteResult(f"the JSON result has more than {AROUND_LIMIT} bytes around its solutions")
+
+    def _name(self, colon: int) -> None:
+        """Takes the last string for the name of a member."""
+        depth = self._scanner.depth
+        if self._string is None or not 1 <= depth <= 2 or len(self._path) < depth - 1:
+            return
+        try:
+            name = msgspec.json.decode(bytes(self._text[self._string : colon]).rstrip(SPACE), type=str)
+        except MALFORMED as error:
+            raise IncompleteResult(f"the JSON result is damaged: {shown(str(error))}") from error
+        self._string = None
+        self._path[depth - 1 :] = [name]
+        if depth == 1 or self._path[0] in ("head", "results"):
+            if tuple(self._path) in self._names:
+                raise IncompleteResult(f"the JSON result is damaged: its member {shown(name)!r} comes twice")
+            self._names.add(tuple(self._path))
+
+    def _read(self, text: bytes, place: str) -> tuple[str, ...]:
+        try:
+            document = msgspec.json.decode(text.removeprefix(_BOM))
+        except MALFORMED as error:
+            raise IncompleteResult(
+                f"the JSON result is damaged {place}: {shown(str(error))}, at its end: {excerpt(text[-80:])}"
+            ) from error
+        results, head = document.get("results"), document.get("head") or {}
+        if not isinstance(results, dict) or results.get("bindings") != [] or not isinstance(head, dict):
+            raise IncompleteResult(f"the JSON result is damaged {place}: {excerpt(text)}")
+        for part in (document, results, head):
+            _check_failures(part)
+        names = head.get("vars")
+        if names is None:
+            return ()
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise IncompleteResult(f"the JSON result is damaged {place}: head.vars are no names")
+        declared = dict.fromkeys(names)
+        check_head("JSON", declared, self._variables)
+        return tuple(declared)
+
+
+def _check_failures(part: dict[str, Any]) -> None:
+    for name, value in part.items():
+        if name.lower() in _FAILURES and value:
+            said = shown(msgspec.json.encode(value).decode())
+            raise IncompleteResult(f"the JSON result tells of a failure: {shown(name)}: {said}")
