@@ -67,15 +67,15 @@ _BOUNDARY_BRACES: Final = 100
 
 
 def _last_boundary(data: bytearray, start: int) -> int:
-    """Where a solution seems to end that another follows, which begins behind `start`; 0 if nowhere near the end."""
+    """Where a solution seems to end that another follows, which begins behind `start`: 0 if nowhere, -1 if unknown."""
     brace = len(data)
     for _ in range(_BOUNDARY_BRACES):
         brace = data.rfind(b"{", start, brace)
         if brace <= 0:
-            break
+            return 0
         if match := _BOUNDARY.search(data, max(0, brace - _BOUNDARY_SPAN), brace):
             return match.start() + 1
-    return 0
+    return -1
 
 
 class JsonDecoder:
@@ -128,19 +128,22 @@ class JsonDecoder:
     # --- cutting ---
 
     def _begin_solution(self) -> None:
-        self._scanner = Scanner()
-        self._scanned = 0  # so much of the rest, in which no solution ends
+        self._is_inside = False  # whether the rest begins with a solution
+        self._guessed = 0  # so much of the rest, in which no cut is to be guessed any more
         self._is_guessing = True
+        self._scanned = 0  # so much of the rest, in which no solution ends
+        self._scanner = Scanner()
 
     def _take(self) -> Iterator[list[Any]]:
         """The solutions that are whole by now, as msgspec's structs."""
-        while self._scanned or self._at_solution():
-            end = _last_boundary(self._rest, self._scanned) if self._is_guessing else 0
-            solutions = self._decode(end)
+        while self._is_inside or self._at_solution():
+            end = _last_boundary(self._rest, self._guessed) if self._is_guessing else 0
+            solutions = self._decode(end) if end > 0 else []
             if not solutions:
                 # once for each solution: to try again and again within a long one would cost quadratic time
-                self._is_guessing = not end
-                end = self._last_end()
+                self._is_guessing = self._is_guessing and not end
+                end = self._last_end() if self._may_end() or not self._is_guessing else 0
+                self._guessed = len(self._rest)
                 if not end:
                     break
                 solutions = self._decode(end, sure=True)
@@ -158,6 +161,7 @@ class JsonDecoder:
             del self._rest[0]
             self._pass_spaces()
         if self._rest.startswith(b"{") and (self._comma or not self._count):
+            self._is_inside = True
             return True
         if self._rest.startswith(b"]") and not self._comma:
             self._is_behind = True
@@ -171,6 +175,11 @@ class JsonDecoder:
         match = _SPACES.match(self._rest)
         assert match is not None
         del self._rest[: match.end()]
+
+    def _may_end(self) -> bool:
+        """Whether a solution can be whole: where none is, the scanner need not look yet."""
+        end = self._rest[-_BOUNDARY_SPAN:].rstrip(SPACE + b",")
+        return not end or end.endswith(b"}") or self._rest.find(b"]", self._guessed) >= 0
 
     def _last_end(self) -> int:
         """Where the last whole solution ends for sure; 0 if there is none."""

@@ -85,6 +85,7 @@ class Frame:
         self._follows_colon = False  # what comes next
         self._path: list[str] = []  # the names of the members that are open, down to the second
         self._names: set[tuple[str, ...]] = set()
+        self._before = 0  # how much of it stands before the solutions
         self._has_begun = False
 
     def feed(self, data: bytes) -> int | None:
@@ -104,6 +105,7 @@ class Frame:
                 self._name(base + place)
             elif token == b"[" and self._scanner.depth == 3 and self._path == _BINDINGS and self._follows_colon:
                 del self._text[base + place + 1 :]
+                self._before = len(self._text)
                 self._check_size()
                 return place + 1
             self._follows_colon = token == b":"
@@ -116,7 +118,7 @@ class Frame:
         Raises:
             IncompleteResult: this is no results document, or one with other variables, or it tells of a failure.
         """
-        return self._read(bytes(self._text) + b"]}}", "before its first solution")
+        return self._read(bytes(self._text) + b"]}}", f"before its solutions: {excerpt(bytes(self._text))}")
 
     def close(self, count: int) -> None:
         """Says that this was all of it.
@@ -127,7 +129,7 @@ class Frame:
         Raises:
             IncompleteResult: see `declared`.
         """
-        self._read(bytes(self._text), f"behind its {count} solutions")
+        self._read(bytes(self._text), f"behind its {count} solutions: {excerpt(bytes(self._text[self._before :]))}")
 
     def no_solutions(self) -> IncompleteResult:
         """The error for a document that ends like this."""
@@ -172,19 +174,17 @@ class Frame:
         try:
             document = msgspec.json.decode(text.removeprefix(_BOM))
         except MALFORMED as error:
-            raise IncompleteResult(
-                f"the JSON result is damaged {place}: {shown(str(error))}, at its end: {excerpt(text[-80:])}"
-            ) from error
+            raise IncompleteResult(f"the JSON result is damaged {place}") from error
         results, head = document.get("results"), document.get("head") or {}
         if not isinstance(results, dict) or results.get("bindings") != [] or not isinstance(head, dict):
-            raise IncompleteResult(f"the JSON result is damaged {place}: {excerpt(text)}")
+            raise IncompleteResult(f"the JSON result is damaged {place}")
         for part in (document, results, head):
             _check_failures(part)
         names = head.get("vars")
         if names is None:
             return ()
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise IncompleteResult(f"the JSON result is damaged {place}: head.vars are no names")
+            raise IncompleteResult("the JSON result is damaged: head.vars are no names")
         declared = dict.fromkeys(names)
         check_head("JSON", declared, self._variables)
         return tuple(declared)
