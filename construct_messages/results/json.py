@@ -53,6 +53,7 @@ class _Triple(msgspec.Struct, tag_field="type", tag="triple", gc=False):
 
 _Value: TypeAlias = _Iri | _Blank | _Literal | _TypedLiteral | _Triple
 
+_CLOSE: Final = " )>>"
 _value = attrgetter("value")
 _literal_kind = attrgetter("datatype", "language", "direction")
 _IRIS: Final = re.compile(rf"{USUAL_IRI}(?:\n{USUAL_IRI})*+")
@@ -61,6 +62,8 @@ _IRIS: Final = re.compile(rf"{USUAL_IRI}(?:\n{USUAL_IRI})*+")
 
 _SPACES: Final = re.compile(rb"[%b]*+" % SPACE)
 _BOUNDARY: Final = re.compile(rb"\}[%b]*+,[%b]*+\Z" % (SPACE, SPACE))
+# one of these is in the end of every solution, and in few others: where neither is, the scanner need not look yet
+_MAY_END: Final = re.compile(rb"[{}\]][%b]*+\}|\]" % SPACE)
 # beyond so much white space, or so many braces of the solution that is not whole yet, the scanner looks
 _BOUNDARY_SPAN: Final = 64
 _BOUNDARY_BRACES: Final = 100
@@ -142,7 +145,8 @@ class JsonDecoder:
             if not solutions:
                 # once for each solution: to try again and again within a long one would cost quadratic time
                 self._is_guessing = self._is_guessing and not end
-                end = self._last_end() if self._may_end() or not self._is_guessing else 0
+                may_end = _MAY_END.search(self._rest, max(0, self._guessed - _BOUNDARY_SPAN))
+                end = self._last_end() if may_end or not self._is_guessing else 0
                 self._guessed = len(self._rest)
                 if not end:
                     break
@@ -175,11 +179,6 @@ class JsonDecoder:
         match = _SPACES.match(self._rest)
         assert match is not None
         del self._rest[: match.end()]
-
-    def _may_end(self) -> bool:
-        """Whether a solution can be whole: where none is, the scanner need not look yet."""
-        end = self._rest[-_BOUNDARY_SPAN:].rstrip(SPACE + b",")
-        return not end or end.endswith(b"}") or self._rest.find(b"]", self._guessed) >= 0
 
     def _last_end(self) -> int:
         """Where the last whole solution ends for sure; 0 if there is none."""
@@ -248,22 +247,24 @@ class JsonDecoder:
             case _Literal():
                 return literal(value.value, datatype=value.datatype, language=value.language, direction=value.direction)
             case _Triple():
-                parts: list[str] = []
-                self._write(value, parts, 1)
-                return Term("".join(parts))
+                return self._triple(value)
 
-    def _write(self, value: _Triple, parts: list[str], depth: int) -> None:
-        """A triple term in parts, so that none is copied once for each that it stands in."""
-        if depth > DEEPEST:
-            raise TermError(f"more than {DEEPEST} triple terms stand in each other")
-        parts.append("<<( ")
-        for part in (value.value.subject, value.value.predicate, value.value.object):
-            if isinstance(part, _Triple):
-                self._write(part, parts, depth + 1)
-            else:
-                parts.append(self._term(part))
-            parts.append(" ")
-        parts.append(")>>")
+    def _triple(self, value: _Value) -> Term:
+        """A triple term, without recursion and without a copy for each that it stands in.
+
+        Only its object can be a triple term, too (RDF 1.2 Concepts, section 3.1).
+        """
+        opened: list[str] = []
+        while isinstance(value, _Triple):
+            if len(opened) == DEEPEST:
+                raise TermError(f"more than {DEEPEST} triple terms stand in each other")
+            subject, predicate = (
+                Term("<<(") if isinstance(part, _Triple) else self._term(part)
+                for part in (value.value.subject, value.value.predicate)
+            )
+            opened.append(triple(subject, predicate, UNBOUND).removesuffix(_CLOSE))
+            value = value.value.object
+        return Term("".join((*opened, self._term(value), _CLOSE * len(opened))))
 
 
 def _decoder(variables: tuple[str, ...], declared: tuple[str, ...]) -> msgspec.json.Decoder[list[Any]]:

@@ -14,7 +14,7 @@ from xml.parsers import expat
 from construct_messages.errors import IncompleteResult, TermError, shown
 from construct_messages.results import DEEPEST, MOST_COLUMNS, check_head
 from construct_messages.solutions import Solutions
-from construct_messages.terms import UNBOUND, Term, blank, iri, literal
+from construct_messages.terms import UNBOUND, Term, blank, iri, literal, triple
 
 _NAMESPACE: Final = "http://www.w3.org/2005/sparql-results# "
 _LANGUAGE: Final = "http://www.w3.org/XML/1998/namespace lang"
@@ -33,6 +33,7 @@ _CHILDREN: Final[Mapping[str, frozenset[str]]] = {
     **dict.fromkeys(_PARTS, _TERMS),
 }
 _TEXT: Final = frozenset({"uri", "bnode", "literal"})
+_CLOSE: Final = " )>>"
 _TAG: Final = 1 << 10  # bytes; what is longer is no tag of a results document that somebody waits for
 
 
@@ -208,8 +209,9 @@ class XmlDecoder:
                 self._depth -= 1
                 if element.children != list(_PARTS):
                     raise self._damaged(f"a triple term of {', '.join(element.children) or 'nothing'}")
-                subject, predicate, object = element.terms
-                return ["<<( ", *subject, " ", *predicate, " ", *object, " )>>"]
+                subject, predicate = (Term("".join(parts)) for parts in element.terms[:2])
+                # only the object can be a triple term, too (RDF 1.2 Concepts, section 3.1)
+                return [triple(subject, predicate, UNBOUND).removesuffix(_CLOSE), *element.terms[2], _CLOSE]
             case "binding" | "subject" | "predicate" | "object":
                 if len(element.terms) != 1:
                     raise self._damaged(f"a {element.name} of {len(element.terms)} terms")

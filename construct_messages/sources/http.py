@@ -30,7 +30,7 @@ from construct_messages.sources.patience import CONNECT_SECONDS, Patience
 from construct_messages.sources.response import ResponseReader, redirected
 
 _CHUNK: Final = 1 << 16
-_AT_ONCE: Final = 1 << 16
+_AT_ONCE: Final = 1 << 14
 """How much is decoded before others of the event loop have their turn: see `ResponseReader.pieces`."""
 # behind some data of a chunk: more of it; or its end, a next size that is not 0, and data (RFC 9112, section 7.1)
 _CHUNK_BEGINS: Final = re.compile(rb"[^\r]|\r\n0*[1-9A-Fa-f][0-9A-Fa-f]*[^\r\n]*\r\n.", re.DOTALL)

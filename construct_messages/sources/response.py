@@ -41,7 +41,8 @@ _FORMATS: Final[Mapping[str, str]] = {media_type: name for name, media_type in M
 }
 _DETAIL_BYTES: Final = 4096
 _WORK: Final = 1 << 20  # see `ResponseReader.pieces`
-_SMALLEST: Final = 64  # bytes of a piece
+_SMALLEST: Final = 16  # bytes of a piece
+_USUAL: Final = 4  # variables; what more of them cost shows
 _CODED: Final = 1 << 12  # bytes that are decoded at once: of what is left, a copy is made for each piece
 _SOLUTION_BYTES: Final = 32 << 20  # of one solution, or of what stands around all; a few of them compress very well
 _GZIP: Final = b"\x1f\x8b"  # its first bytes (RFC 1952, section 2.3.1)
@@ -121,13 +122,14 @@ class ResponseReader:
 
         Args:
             data: the bytes.
-            work: how many bytes a piece has, times the variables, which every solution costs, however short it is.
+            work: how many bytes a piece has at most; less for many variables, each of which a solution costs, however
+                short it is.
 
         Raises:
             IncompleteResult: the coding is damaged.
         """
         self._received += len(data)
-        return self._body.decode(data, max(_SMALLEST, work // len(self._variables)))
+        return self._body.decode(data, max(_SMALLEST, min(work, work * _USUAL // len(self._variables))))
 
     def feed(self, piece: bytes) -> Iterator[Solutions]:
         """Decodes the next of the `pieces`; gives the solutions that it completes.
