@@ -13,6 +13,9 @@ from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.parse import urlencode
+from urllib.request import urlopen
 
 import pyoxigraph as ox
 import pytest
@@ -808,6 +811,23 @@ def test_blank_nodes_over_pages(
             read(strict=True)
     else:
         assert len(read(strict=True)) == len(messages)
+
+
+@pytest.mark.parametrize("strict", [False, True], ids=["", "strict"])
+def test_blank_nodes_over_pages_of_a_served_endpoint(
+    strict: bool, blanks_server: str, proxy: Callable[..., str], caplog: pytest.LogCaptureFixture
+) -> None:
+    # held back until it is whole, so that an error has a status
+    url = proxy(blanks_server, page_size=5, strict=strict, buffer_bytes=1 << 20)
+    asked = f"{url}?{urlencode({'query': BLANKS_QUERY, 'format': 'nq', 'messages': 'rdfm'})}"
+    if strict:
+        with pytest.raises(HTTPError) as refused:
+            urlopen(asked)
+        assert TORN in refused.value.read().decode()
+        return
+    with urlopen(asked) as answer:
+        assert answer.read().count(b"# @message\n") == 12
+    assert [record.levelname for record in caplog.records if TORN in record.getMessage()] == ["WARNING"]
 
 
 def test_pages_without_blank_nodes_are_no_reason_to_warn(

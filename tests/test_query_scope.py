@@ -129,3 +129,35 @@ def test_keys(modifiers: str, keys: tuple[str, ...] | None) -> None:
     tokens = tokenize(modifiers)
     order = next((index for index, token in enumerate(tokens) if token.keyword == "ORDER"), len(tokens))
     assert group_keys(tokens[:order], tokens[order:]) == keys
+
+
+DATA = "\n".join(f"<urn:{s}> <urn:g> {o} ." for s, o in ("a1", "a2", "a3", "b1", "b2", "c9"))
+GROUPED = [
+    "GROUP BY ?s",
+    "GROUP BY ?s HAVING (COUNT(?g) > 1)",
+    "GROUP BY ?s ORDER BY ?u ?s",
+    "GROUP BY ?s ORDER BY DESC(COUNT(?g)) ?u ?s",
+    "GROUP BY ?s ORDER BY (SUM(?g) + COUNT(*)) DESC(STR(?u)) LIMIT 3",
+    "GROUP BY ?s (STR(?g) AS ?n) ORDER BY ?s ?u ?n LIMIT 2 OFFSET 1",
+    "GROUP BY ?s (STR(?s) AS ?t) HAVING (MAX(?g) < 9) ORDER BY ?t ?u",
+    "HAVING (COUNT(?g) > 1)",
+    "ORDER BY COUNT(?g) ?u",
+]
+
+
+@pytest.mark.parametrize("values", ['VALUES (?s ?u) { (<urn:a> "x") (<urn:b> 2) (UNDEF 3) }', "VALUES ?u { 2 1 }"])
+@pytest.mark.parametrize("modifiers", GROUPED)
+def test_what_values_binds_behind_groups(modifiers: str, values: str) -> None:
+    """Issue 13, 3. Oxigraph projects it beside the groups, too; section 11.4 lets other engines refuse that."""
+    store = ox.Store()
+    store.load(DATA.encode(), format=ox.RdfFormat.TURTLE)
+    text = f"CONSTRUCT {{ ?s <urn:x> ?u . <urn:y> <urn:z> ?u }} WHERE {{ ?s <urn:g> ?g }} {modifiers} {values}"
+    query = ConstructQuery.parse(text)
+    assert "u" in query.rewritten.variables
+    beside = store.query(query.select.partition("WHERE")[0] + text[text.index("WHERE") :])
+    apart = store.query(query.select)
+    assert isinstance(beside, ox.QuerySolutions)
+    assert isinstance(apart, ox.QuerySolutions)
+    expected, found = ([str(solution) for solution in solutions] for solutions in (beside, apart))
+    assert expected
+    assert found == expected if "ORDER" in modifiers else sorted(found) == sorted(expected)

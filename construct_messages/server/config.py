@@ -31,7 +31,8 @@ Key = tuple[str, ...]
 
 # settings of an endpoint that say something of one kind of source only
 OF_URLS: Final = (
-    *("profile", "results", "method", "page_size", "contact", "user_variable", "password_variable", "token_variable"),
+    *("profile", "results", "method", "page_size", "strict", "contact"),
+    *("user_variable", "password_variable", "token_variable"),
     *("forward_headers", "allow_private", "update", "update_source", "sponge"),
     *("retries", "connect_seconds", "read_seconds", "rate"),
 )
@@ -70,6 +71,7 @@ class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         results: the results format to ask a URL for.
         method: how queries are sent to a URL.
         page_size: solutions per request to a URL.
+        strict: whether blank nodes that pages tear apart are an error, instead of a warning in the log.
         contact: an address for the User-Agent, so that the operator of a URL can reach you.
         user_variable, password_variable, token_variable: the names of environment variables with the credentials.
         forward_headers: client headers that are sent on beside the usual ones, such as `Authorization`.
@@ -99,6 +101,7 @@ class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     results: Literal["auto", "json", "xml", "tsv"] = "auto"
     method: Literal["post", "get"] = "post"
     page_size: Count | None = None
+    strict: bool = False
     contact: str | None = None
     user_variable: str | None = None
     password_variable: str | None = None

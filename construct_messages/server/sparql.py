@@ -164,6 +164,7 @@ class SparqlEndpoint:
         )
         options = Options(
             keys,
+            strict=config.strict,
             solution_limit=limits.solutions,
             message_limit=limits.messages,
             message_bytes=limits.message_bytes,
