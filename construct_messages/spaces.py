@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from construct_messages.errors import CannotFold, TermError
+from construct_messages.labels import Labels
 from construct_messages.message import Message, Quad
 from construct_messages.terms import (
     RDF,
@@ -47,32 +48,33 @@ _PARTS: Final[Mapping[Term, str]] = {
 """The part of the template that a property stands in for, beside `rdf:containsTriple` and the type."""
 
 
-def fold(message: Message, *, number: int = 1) -> Message:
+def fold(message: Message, *, number: int = 1, labels: Labels | None = None) -> Message:
     """The dataset as one graph: its default graph, and five triples for each quad of a named one.
 
     Args:
         message: a dataset. Its blank nodes keep their labels, also as the names of graphs.
-        number: of the message in its log, from 1: the new blank nodes are `_:f7b0`, `_:f7b1` … in message 7.
+        number: of the message among those that are folded with the same labels, from 1.
+        labels: make those of the new blank nodes; None: with a prefix that no other has.
 
     Raises:
         CannotFold: the default graph holds a folded triple already, which unfolding would take for a quad of the
             dataset; or a quad of a named graph has a part that the vocabulary has no property for: a triple term.
 
     >>> s, p, g = iri("urn:s"), iri("urn:p"), iri("urn:g")
-    >>> for quad in fold(Message([Quad(s, p, literal("o"), g)])):
+    >>> for quad in fold(Message([Quad(s, p, literal("o"), g)]), labels=Labels("x")):
     ...     print(str(quad).replace(RDF, "rdf:"))
-    <urn:g> <rdf:containsTriple> _:f1b0 .
-    _:f1b0 <rdf:type> <rdf:Triple> .
-    _:f1b0 <rdf:subjectIRI> "urn:s" .
-    _:f1b0 <rdf:predicateIRI> "urn:p" .
-    _:f1b0 <rdf:objectValue> "o" .
+    <urn:g> <rdf:containsTriple> _:x_f1b0 .
+    _:x_f1b0 <rdf:type> <rdf:Triple> .
+    _:x_f1b0 <rdf:subjectIRI> "urn:s" .
+    _:x_f1b0 <rdf:predicateIRI> "urn:p" .
+    _:x_f1b0 <rdf:objectValue> "o" .
     """
     if node := next(_occurrences(message), None):
         raise CannotFold(
             f"the default graph holds a folded triple already, {node}",
             hint="unfold the message first, or leave it as it is",
         )
-    stem = f"f{number}b"
+    stem = (labels or Labels()).of_fold(number)
     while any(term is not None and has_blank(term, stem) for quad in message for term in quad):
         stem += "b"
     folded: list[Quad] = []

@@ -8,6 +8,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from construct_messages.errors import CannotFold
+from construct_messages.labels import Labels
 from construct_messages.logs.parsed import to_message
 from construct_messages.message import Message, Quad
 from construct_messages.spaces import fold, unfold
@@ -219,17 +220,18 @@ def test_a_space_that_is_a_literal() -> None:
 def test_new_labels_are_new_in_the_message_and_in_the_log() -> None:
     dataset = Message(
         [
-            Quad(Term("_:f2b0"), iri("urn:p"), parse_term("<<( _:f2bb7 <urn:p> _:x )>>")),
+            Quad(Term("_:x_f2b0"), iri("urn:p"), parse_term("<<( _:x_f2bb7 <urn:p> _:x )>>")),
             Quad(iri("urn:s"), iri("urn:p"), literal("o"), iri("urn:g")),
         ]
     )
-    assert {quad.subject for quad in fold(dataset, number=2)} >= {Term("_:f2bbb1"), Term("_:f2b0")}
-    labels = [
-        {term for quad in fold(trig(":g { :s :p 1 , 2 }"), number=number) for term in quad if term and is_blank(term)}
-        for number in (1, 2)
-    ]
-    assert [len(one) for one in labels] == [2, 2]
-    assert not labels[0] & labels[1]
+    folded = fold(dataset, number=2, labels=Labels("x"))
+    assert {quad.subject for quad in folded} >= {Term("_:x_f2bbb1"), Term("_:x_f2b0")}
+    one = trig(":g { :s :p 1 , 2 }")
+    labels = Labels("x")
+    for each in ([fold(one), fold(one)], [fold(one, number=number, labels=labels) for number in (1, 2)]):
+        nodes = [{term for quad in folded for term in quad if term and is_blank(term)} for folded in each]
+        assert [len(some) for some in nodes] == [2, 2]
+        assert not nodes[0] & nodes[1]
 
 
 # The draft's two TriG documents, which are one dataset; its N-Quads write http://example/org/ for http://example.org/

@@ -34,6 +34,15 @@ def pairs(option: str, values: Sequence[str], shape: str) -> dict[str, str]:
     return pairs
 
 
+def add_label_prefix(group: argparse._ActionsContainer) -> None:
+    """Adds the option for the labels of blank nodes."""
+    group.add_argument(
+        "--label-prefix",
+        metavar="PREFIX",
+        help="what labels of blank nodes begin with; default: at random, so that no two logs share a node",
+    )
+
+
 def add_jelly(group: argparse._ActionsContainer) -> None:
     """Adds the option for the options of Jelly."""
     group.add_argument(

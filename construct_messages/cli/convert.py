@@ -1,10 +1,11 @@
-"""The commands that make a log of a log: `convert`, `head` and `slice`."""
+"""The commands that make a log of logs: `convert`, `cat`, `head` and `slice`."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from itertools import chain, islice
 from typing import Final
 
@@ -13,9 +14,11 @@ from construct_messages.cli.logs import add_input, add_output, add_reports, open
 from construct_messages.cli.standard import STANDARD, target
 from construct_messages.errors import CannotFold, UsageError
 from construct_messages.formats import N_QUADS, find_format
+from construct_messages.labels import Labels
 from construct_messages.message import Message
 from construct_messages.reading import LogReader
 from construct_messages.spaces import fold, unfold
+from construct_messages.terms import iri
 from construct_messages.writing import format_of_target, options_for, write_log
 
 _STATUSES: Final = (
@@ -43,9 +46,23 @@ def add(commands: Commands) -> None:
     spaces = convert.add_mutually_exclusive_group()
     spaces.add_argument("--fold", action="store_true", help="say the named graphs of each message in triples")
     spaces.add_argument("--unfold", action="store_true", help="make named graphs of what is folded")
+    convert.add_argument("--skolemize", metavar="IRI", help="turn all blank nodes into IRIs under this one")
     add_input(convert)
     add_output(convert, "what the extension of OUT says, else nq")
     add_reports(convert)
+
+    cat = commands.add_parser(
+        "cat",
+        help="join logs",
+        description="Write the messages of logs, one after the other, as one log; no two of them share a blank node.",
+        epilog=_STATUSES,
+        allow_abbrev=False,
+    )
+    cat.set_defaults(command=_cat)
+    cat.add_argument("logs", metavar="LOG", nargs="+", help="the logs to read; - for standard input")
+    cat.add_argument(
+        "--count", action="store_true", help="print how many messages there are; without --output, instead of the log"
+    )
 
     head = commands.add_parser(
         "head",
@@ -71,21 +88,49 @@ def add(commands: Commands) -> None:
         "--from", dest="first", metavar="N", type=int, default=1, help="the number of the first, from 1; default: 1"
     )
     slice.add_argument("--count", metavar="M", type=int, help="how many; default: all that follow")
-    for command in (head, slice):
+    for command in (cat, head, slice):
         command.add_argument("--output", metavar="FILE", default=STANDARD, help="write FILE instead of standard output")
         add_input(command)
-        add_output(command, "what the extension of FILE says, else that of the log that is read")
+        add_output(command, "what the extension of FILE says, else that of the (first) log that is read")
         add_reports(command)
 
 
 def _convert(options: argparse.Namespace) -> int:
     format = format_of_target(target(options.output), options.format)
-    with open_log(options.log, options) as reader:
+    skolemize, prefix = options.skolemize, options.label_prefix
+    if skolemize is not None:
+        iri(skolemize)
+    # an IRI means the same in all logs, so what it is made of is to be unique
+    with open_log(options.log, options, label_prefix=prefix, keep_labels=skolemize is None) as reader:
         messages = _begun(reader)
+        if skolemize is not None:
+            messages = (message.skolemize(skolemize) for message in messages)
         if options.fold or options.unfold:
-            messages = _refolded(messages, unfolded=options.unfold)
+            messages = _refolded(messages, Labels(prefix), unfolded=options.unfold)
         graphs = options.unfold or (reader.names_graphs and not options.fold)
-        _write(reader, messages, options, format, options.messages, graphs=graphs)
+        _write([reader], messages, options, format, options.messages, graphs=graphs)
+    return 0
+
+
+def _cat(options: argparse.Namespace) -> int:
+    format_of_target(target(options.output), options.format)
+    prefix = options.label_prefix
+    with ExitStack() as stack:
+        readers = [
+            stack.enter_context(open_log(name, options, label_prefix=prefix and f"{prefix}{number}", keep_labels=False))
+            for number, name in enumerate(options.logs, 1)
+        ]
+        messages = _begun(chain.from_iterable(readers))
+        if options.count and options.output == STANDARD:
+            with watched(options, *readers) as step:
+                for _ in messages:
+                    step()
+        else:
+            format, label = _as_read(readers[0], options)
+            graphs = any(reader.names_graphs for reader in readers)
+            _write(readers, messages, options, format, label, graphs=graphs)
+        if options.count:
+            print(sum(reader.messages for reader in readers), flush=True)
     return 0
 
 
@@ -97,15 +142,21 @@ def _slice(options: argparse.Namespace) -> int:
     format_of_target(
         target(options.output), options.format
     )  # an extension that is unknown is an error before all others
-    with open_log(options.log, options) as reader:
+    with open_log(options.log, options, label_prefix=options.label_prefix) as reader:
         # one that is not asked for still tells what the log is
         messages = islice(_begun(islice(reader, options.first - 1, None)), options.count)
-        format = format_of_target(target(options.output), options.format, reader.format or N_QUADS)
-        label = options.messages
-        if label is None and reader.syntax is not None and find_format(format)[1] is None:
-            label = reader.syntax.label or None
-        _write(reader, messages, options, format, label, graphs=reader.names_graphs)
+        format, label = _as_read(reader, options)
+        _write([reader], messages, options, format, label, graphs=reader.names_graphs)
     return 0
+
+
+def _as_read(reader: LogReader, options: argparse.Namespace) -> tuple[str, str | None]:
+    """The format and the syntax to write: those of a log whose first message was read, unless told otherwise."""
+    format = format_of_target(target(options.output), options.format, reader.format or N_QUADS)
+    label: str | None = options.messages
+    if label is None and reader.syntax is not None and find_format(format)[1] is None:
+        label = reader.syntax.label or None
+    return format, label
 
 
 def _begun(messages: Iterable[Message]) -> Iterator[Message]:
@@ -115,17 +166,17 @@ def _begun(messages: Iterable[Message]) -> Iterator[Message]:
     return chain(first, rest) if first else iter(())  # a reader that is at its end is read once
 
 
-def _refolded(messages: Iterable[Message], *, unfolded: bool) -> Iterator[Message]:
+def _refolded(messages: Iterable[Message], labels: Labels, *, unfolded: bool) -> Iterator[Message]:
     for number, message in enumerate(messages, 1):
         try:
-            yield unfold(message) if unfolded else fold(message, number=number)
+            yield unfold(message) if unfolded else fold(message, number=number, labels=labels)
         except CannotFold as error:
             error.add_note(f"in message {number}")
             raise
 
 
 def _write(
-    reader: LogReader,
+    readers: Sequence[LogReader],
     messages: Iterable[Message],
     options: argparse.Namespace,
     format: str,
@@ -134,14 +185,15 @@ def _write(
     graphs: bool,
 ) -> None:
     standard, place = options.output == STANDARD, target(options.output)
-    jelly = options_for(reader, find_format(format)[0], jelly_options(options), graphs=graphs)
-    with watched(reader, options, in_the_way=standard and sys.stdout.isatty()) as step:
+    first = readers[0]
+    jelly = options_for(first, find_format(format)[0], jelly_options(options), graphs=graphs)
+    with watched(options, *readers, in_the_way=standard and sys.stdout.isatty()) as step:
         write_log(
             _stepping(messages, step),
             place,
             format,
             messages=label,
-            prefixes=dict(reader.prefixes),
+            prefixes=dict(first.prefixes),
             graphs=graphs,
             jelly=jelly,
         )

@@ -70,7 +70,7 @@ def _validate(options: argparse.Namespace) -> int:
     for name in options.logs:
         quads = 0
         try:
-            with open_log(name, options) as reader, watched(reader, options) as step:
+            with open_log(name, options) as reader, watched(options, reader) as step:
                 for message in reader:
                     quads += len(message)
                     step()
@@ -84,7 +84,7 @@ def _validate(options: argparse.Namespace) -> int:
 
 def _inspect(options: argparse.Namespace) -> int:
     inspection, started = Inspection(), time.monotonic()
-    with open_log(options.log, options) as reader, watched(reader, options) as step:
+    with open_log(options.log, options) as reader, watched(options, reader) as step:
         for message in reader:
             inspection.add(message)
             step()

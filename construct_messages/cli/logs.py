@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final
 
-from construct_messages.cli.arguments import add_jelly
+from construct_messages.cli.arguments import add_jelly, add_label_prefix
 from construct_messages.cli.progress import progress
 from construct_messages.cli.standard import STANDARD, standard_input
 from construct_messages.errors import UsageError
@@ -55,6 +55,7 @@ def add_output(command: argparse.ArgumentParser, default: str) -> None:
     group.add_argument(
         "--messages", choices=_LABELS, help="how messages are delimited, where the format does not; default: rdfm"
     )
+    add_label_prefix(group)
     add_jelly(group)
 
 
@@ -64,8 +65,15 @@ def add_reports(command: argparse.ArgumentParser) -> None:
     command.add_argument("--debug", action="store_true", help="show where in the program an error arose")
 
 
-def open_log(name: str, options: argparse.Namespace) -> LogReader:
+def open_log(
+    name: str, options: argparse.Namespace, *, label_prefix: str | None = None, keep_labels: bool = True
+) -> LogReader:
     """The log of a name, or of standard input, as the options of `add_input` say.
+
+    Args:
+        name: of the log.
+        options: of the command.
+        label_prefix, keep_labels: see `read_log`; labels of one log by itself may stay as they are.
 
     Raises:
         UsageError: an option that makes no sense.
@@ -78,14 +86,20 @@ def open_log(name: str, options: argparse.Namespace) -> LogReader:
         contexts=_contexts(options.context),
         message_bytes=options.max_message_bytes,
         generalized=options.generalized,
+        label_prefix=label_prefix,
+        keep_labels=keep_labels,
     )
 
 
 def watched(
-    reader: LogReader, options: argparse.Namespace, *, in_the_way: bool = False
+    options: argparse.Namespace, *readers: LogReader, in_the_way: bool = False
 ) -> AbstractContextManager[Callable[[], None]]:
-    """The progress of reading a log; see `progress`."""
-    return progress(lambda: (reader.messages, reader.bytes_read), quiet=options.quiet, in_the_way=in_the_way)
+    """The progress of reading logs; see `progress`."""
+
+    def counts() -> tuple[int, int]:
+        return sum(reader.messages for reader in readers), sum(reader.bytes_read for reader in readers)
+
+    return progress(counts, quiet=options.quiet, in_the_way=in_the_way)
 
 
 def _contexts(values: Sequence[str]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from construct_messages.cli.arguments import pairs
+from construct_messages.cli.arguments import add_label_prefix, pairs
 from construct_messages.errors import UsageError
 
 
@@ -47,6 +47,7 @@ def add_messages(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--distinct", action="store_true", help="leave out messages equal to an earlier one")
     group.add_argument("--skip-empty", action="store_true", help="leave out empty messages")
     group.add_argument("--skolemize", metavar="IRI", help="turn blank nodes of the data into IRIs under this one")
+    add_label_prefix(group)
     group.add_argument("--max-messages", metavar="N", type=int, help="end the log after N messages")
 
 
@@ -58,6 +59,7 @@ def arguments(options: argparse.Namespace) -> dict[str, Any]:
         "distinct": options.distinct,
         "skip_empty": options.skip_empty,
         "skolemize": options.skolemize,
+        "label_prefix": options.label_prefix,
         "max_messages": options.max_messages,
         "bindings": pairs("--bind", options.bind, "v=TERM"),
         "default_graph": options.default_graph,
