@@ -124,16 +124,16 @@ class ConstructQuery:
 
         keys = group_keys(tokens[parts.modifiers : parts.order], tokens[parts.order : parts.slice])
         added = values_variables(tokens[parts.values :])
-        bound = in_scope(tokens, parts.group).union(*(in_scope(tokens, place) for place in parts.named), added)
+        groups = (parts.group, *parts.named) if group_by else ()
+        bound = {*added}.union(*(in_scope(tokens, place) for place in groups))
         everywhere = {decoded(text, token)[1:]: None for token in tokens if token.kind == "variable"}
         variables = [name for name in mentioned if keys is None or name in keys or name in added]
         for name in (_variable_name(written) for written in group_by):
             if name not in everywhere:
                 raise QueryError(f"the query has no variable ?{name} to group by", hint=_choice(everywhere))
             if keys is not None and name not in keys and name not in added:
-                raise QueryError(
-                    f"?{name} is no key of the query's own GROUP BY, so it has no single value", hint=_choice(keys)
-                )
+                message = f"?{name} is no key of the query's own GROUP BY, so it has no single value"
+                raise QueryError(message, hint=_choice({*keys, *added}))
             if keys is None and name not in bound:
                 raise QueryError(f"no solution of the query binds ?{name}, so it groups nothing", hint=_choice(bound))
             if name not in variables:
