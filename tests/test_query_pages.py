@@ -117,6 +117,26 @@ def test_what_cannot_be_bound(name: str, term: Term, words: str) -> None:
         select("CONSTRUCT { ?a a 1 } { ?a a ?b }").bind({name: term})
 
 
+@pytest.mark.parametrize(
+    "group",
+    [
+        "{ { SELECT ?a { ?a ?b ?hidden } } }",
+        "{ SELECT ?a (MAX(?hidden) AS ?b) { ?a a ?hidden } GROUP BY ?a }",
+        "{ ?a ?b 1 OPTIONAL { { SELECT ?a { ?a ?b ?hidden } } } }",
+    ],
+)
+def test_what_a_sub_select_keeps_to_itself_cannot_be_bound(group: str) -> None:
+    """Issue 13, 5: its sibling, a binding that has no effect."""
+    with pytest.raises(UsageError, match="stands only in a sub-select"):
+        select(f"CONSTRUCT {{ ?a a ?b }} {group}").bind({"hidden": iri("a:b")})
+
+
+def test_what_a_sub_select_projects_can_be_bound() -> None:
+    bound = select("CONSTRUCT { ?a a ?b } { { SELECT * { ?a ?b ?c } } { SELECT ?d { ?d a ?e } } }")
+    for name in "cd":
+        assert f"VALUES (?{name})" in bound.bind({name: iri("a:b")}).group
+
+
 # --- data and queries for sorting and pages --------------------------------------------------------------------------
 
 OBJECTS = st.sampled_from(

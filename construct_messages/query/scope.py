@@ -54,6 +54,28 @@ def in_scope(tokens: Sequence[Token], opening: int) -> frozenset[str]:
     return frozenset(names)
 
 
+def reached(tokens: Sequence[Token], opening: int) -> frozenset[str]:
+    """The variables of a group that a value given to it reaches: all but those that sub-selects keep to themselves.
+
+    >>> from construct_messages.query.tokens import tokenize
+    >>> sorted(reached(tokenize("{ ?a ?b 1 FILTER(?c) { SELECT ?d { ?d ?e 1 } } { SELECT * { ?f ?g 1 } } }"), 0))
+    ['a', 'b', 'c', 'd', 'f', 'g']
+    """
+    ends = _ends(tokens, opening)
+    names: set[str] = set()
+    index, last = opening, ends.get(opening, len(tokens))
+    while index < last:
+        if tokens[index].kind == "variable":
+            names.add(_name(tokens[index]))
+        elif tokens[index].is_mark("{") and tokens[index + 1].keyword == "SELECT":
+            projected = _projected(tokens, index + 2, ends[index], ends)
+            if projected is not None:
+                names |= projected
+                index = ends[index]
+        index += 1
+    return frozenset(names)
+
+
 def assigned(tokens: Sequence[Token], opening: int) -> frozenset[str]:
     """The variables to which a group itself assigns by BIND, not the groups in it.
 

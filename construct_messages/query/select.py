@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from construct_messages.errors import UsageError
-from construct_messages.query.scope import aggregates, assigned, group_aliases
+from construct_messages.query.scope import aggregates, assigned, group_aliases, reached
 from construct_messages.query.tokens import decoded, tokenize
 from construct_messages.terms import Term, has_blank
 
@@ -70,8 +70,8 @@ class Select:
             bindings: term by variable name, without `?`.
 
         Raises:
-            UsageError: a variable that the query does not mention, or that GROUP BY assigns to; a blank node, which is
-                no constant in a query.
+            UsageError: a variable that the query does not mention, that a sub-select keeps to itself, or that GROUP BY
+                assigns to; a blank node, which is no constant in a query.
 
         >>> from construct_messages.terms import iri
         >>> select = Select("", "SELECT ?s ", ("s",), "WHERE ", "{ ?s a ?c }")
@@ -80,8 +80,10 @@ class Select:
         """
         if not bindings:
             return self
-        text = str(self)
-        mentioned = {*self.variables, *(decoded(text, t)[1:] for t in tokenize(text) if t.kind == "variable")}
+        tokens = tokenize(self.group)
+        around = {*self.variables, *_variables(self.dataset + self.aggregation + self.order + self.values)}
+        mentioned = around | _variables(self.group)
+        within = reached(tokens, 0)
         for name, term in bindings.items():
             if name not in mentioned:
                 listed = ", ".join(f"?{known}" for known in sorted(mentioned))
@@ -89,9 +91,13 @@ class Select:
             if not term or has_blank(term):
                 what = f"the blank node {term}" if term else "nothing"
                 raise UsageError(f"?{name} cannot be bound to {what}", hint="bind it to an IRI or a literal")
+            if name not in around | within:
+                raise UsageError(
+                    f"?{name} cannot be bound: it stands only in a sub-select that does not project it",
+                    hint=f"project ?{name} there",
+                )
         for name in group_aliases(tokenize(self.aggregation)) & bindings.keys():
             raise UsageError(f"?{name} cannot be bound: GROUP BY computes it", hint="compare it in HAVING")
-        tokens = tokenize(self.group)
         later = assigned(tokens, 0) & bindings.keys()
         first = _block({name: term for name, term in bindings.items() if name not in later})
         last = _block({name: term for name, term in bindings.items() if name in later})
@@ -168,6 +174,10 @@ class Select:
 def unused(name: str, taken: Collection[str]) -> str:
     """A variable's name that is not taken: this one, or this one with a number."""
     return next(free for free in (name, *(f"{name}{n}" for n in range(len(taken) + 1))) if free not in taken)
+
+
+def _variables(text: str) -> set[str]:
+    return {decoded(text, token)[1:] for token in tokenize(text) if token.kind == "variable"}
 
 
 def _block(bindings: Mapping[str, Term]) -> str:
