@@ -20,6 +20,7 @@ from construct_messages.cli import main
 from construct_messages.formats import FORMATS, JELLY, NDJSON_LD, RDF_XML, content_type
 from construct_messages.logs.parsed import to_message
 from construct_messages.negotiation import OFFERED
+from construct_messages.reading import read_log
 from tests.fault_server import FaultServer, response
 from tests.log_kinds import KINDS, Kind, isomorphic, read
 from tests.serving import Served, serving
@@ -129,6 +130,32 @@ async def test_a_format_that_cannot(served: Served, session: aiohttp.ClientSessi
         assert answer.status == 422
         problem = json.loads(await answer.read())
     assert "RDF/XML has no named graphs" in problem["detail"]
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ("CONSTRUCT { ?s ?p <<( ?s ?p ?o )>> } WHERE { BIND(<urn:s> AS ?s) BIND(<urn:p> AS ?p) BIND(1 AS ?o) }", 200),
+        ("CONSTRUCT { ?s ?p ?o } WHERE { BIND(<urn:s> AS ?s) BIND(<urn:p> AS ?p) BIND(TRIPLE(?s, ?p, 1) AS ?o) }", 422),
+    ],
+    ids=["of the template", "of the data"],
+)
+async def test_triple_terms_in_jelly(query: str, status: int, served: Served, session: aiohttp.ClientSession) -> None:
+    """Issue 13, 10: announced where the template has them; a client cannot ask for options, but for another format."""
+    async with session.get(served.sparql, params={"query": query}, headers={"Accept": JELLY_TYPE}) as answer:
+        body = await answer.read()
+    assert answer.status == status
+    if status == 200:
+        reader = read_log(body, "jelly")
+        assert len(list(reader)) == 1
+        assert reader.jelly is not None
+        assert reader.jelly.rdf_star
+    else:
+        problem = json.loads(body)
+        assert "allow no triple terms" in problem["detail"]
+        assert "N-Quads" in problem["hint"]
+    async with session.get(served.sparql, params={"query": query, "format": "nq", "messages": "rdfm"}) as answer:
+        assert (answer.status, (await answer.read()).count(b"<<(")) == (200, 1)
 
 
 async def test_406_says_how_to_ask(served: Served, session: aiohttp.ClientSession) -> None:

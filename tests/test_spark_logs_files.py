@@ -16,6 +16,7 @@ import pytest
 from construct_messages.errors import ConstructMessagesError, IncompleteResult, LimitExceeded, LogError, UsageError
 from construct_messages.formats import N_QUADS, RDFM
 from construct_messages.logs import MESSAGE_BYTES
+from construct_messages.logs.jelly.options import JellyOptions, LogicalType
 from construct_messages.message import Message, Quad
 from construct_messages.reading import read_log
 from construct_messages.spark.logs.blocks import Block, partitions, texts_of
@@ -23,6 +24,7 @@ from construct_messages.spark.logs.files import File, find, place_of, read_from,
 from construct_messages.spark.logs.options import ReadOptions, WriteOptions
 from construct_messages.spark.logs.texts import to_messages, to_text
 from construct_messages.terms import Term, iri, triple
+from construct_messages.writing import write_log
 from tests.log_kinds import KINDS, Kind, isomorphic, write
 from tests.log_seeds import DIRECTIONS, GRAPHS, PLAIN, TRIPLE_TERMS
 
@@ -41,6 +43,16 @@ def read_texts(options: ReadOptions) -> list[tuple[Block, str]]:
 def read_all(path: Path, **options: object) -> list[Message]:
     given = {name.lower(): str(value) for name, value in options.items()}
     return to_messages([text for _, text in read_texts(ReadOptions.of({"path": str(path), **given}))])
+
+
+def test_a_flat_jelly_stream_keeps_its_nodes(tmp_path: Path) -> None:
+    """Issue 13, 6: rows of a DataFrame share a node where frames do."""
+    quads = [Quad(Term("_:a"), iri("urn:p"), Term(f"_:b{number}")) for number in range(3)]
+    flat = JellyOptions(logical_type=LogicalType.FLAT_TRIPLES)
+    write_log([Message([quad]) for quad in quads], tmp_path / "log.jelly", jelly=flat)
+    first, *others = [quad for message in read_all(tmp_path) for quad in message]
+    assert [quad.subject for quad in others] == [first.subject] * 2
+    assert len({quad.object for quad in (first, *others)}) == 3
 
 
 # --- options ---------------------------------------------------------------------------------------------------------
@@ -75,6 +87,12 @@ WRONG_TO_WRITE = {
     "a syntax beside a format of its own": ({"path": "x", "format": "jelly", "messages": "rdfm"}, "by itself"),
     "an unknown compression": ({"path": "x", "compression": "snappy"}, "compression=snappy is not known"),
     "neither true nor false": ({"path": "x", "single": "yes"}, "single=yes is neither true nor false"),
+    "an option of Jelly": (
+        {"path": "x", "format": "jelly", "jelly": '{"star": true}'},
+        "unknown option 'star' of Jelly",
+    ),
+    "a value of Jelly": ({"path": "x", "format": "jelly", "jelly": '{"rdf_star": 2}'}, "rdf_star=2 is neither true"),
+    "Jelly beside another format": ({"path": "x", "jelly": "{}"}, "options of Jelly have no meaning for N-Quads"),
 }
 
 
