@@ -338,16 +338,18 @@ def test_reading(case: str, pieces: int | None) -> None:
 # --- limits ---------------------------------------------------------------------------------------------------------
 
 LIMITS: dict[str, tuple[str, int, list[Message], tuple[int, int] | None]] = {
-    # 25 bytes a statement, 7 a delimiter; the number of messages, and the number and line of the message too large
-    "statements and their delimiter": (V + M + S + T + M + S + T + M, 57, [EMPTY, TWO, TWO], None),
-    "a byte too much": (V + M + S + T + M + S + T + M, 56, [EMPTY], (2, 5)),
-    "a byte too much in the first": (V + S + T + M, 78, [], (1, 4)),
-    "line ends do not count": ("\r\n\n\r" * 100 + S + "\n" * 100, 25, [ON], None),
-    "comments count": ("# comment\n" + S, 33, [], (1, 2)),
-    "a line without an end": (S + R + S[:-1], 35, [ON, ON], None),
+    # 26 bytes a statement, 8 a delimiter; the number of messages, and the number and line of the message too large
+    "statements and their delimiter": (V + M + S + T + M + S + T + M, 60, [EMPTY, TWO, TWO], None),
+    "a byte too much": (V + M + S + T + M + S + T + M, 59, [EMPTY], (2, 5)),
+    "a byte too much in the first": (V + S + T + M, 82, [], (1, 4)),
+    "a line end is one byte": ("\r\n\n\r" * 100 + S + "\n" * 100, 426, [ON], None),
+    "13.15-blank lines count": ("\r\n\n\r" * 100 + S + "\n" * 100, 425, [], (1, 401)),
+    "13.15-nothing but blank lines": ("\n" * 100_000, 99_999, [], (1, 100_000)),
+    "comments count": ("# comment\n" + S, 35, [], (1, 2)),
+    "a line without an end": (S + R + S[:-1], 37, [ON, ON], None),
     "a line without an end, too long": (R + S[:-1], 24, [], (1, 2)),
-    "the byte order mark does not count": ("\ufeff" + S, 25, [ON], None),
-    "a byte that is not UTF-8 comes later": (S + "\xe9" * 30, 25, [], (1, 2)),
+    "the byte order mark does not count": ("\ufeff" + S, 26, [ON], None),
+    "a byte that is not UTF-8 comes later": (S + "\xe9" * 30, 26, [], (1, 2)),
 }
 
 

@@ -52,7 +52,7 @@ class LinesDecoder:
     Args:
         format: N-Triples or N-Quads.
         syntax: what the media type announces; None: the log tells.
-        message_bytes: how many bytes the lines of a message may have, its delimiter among them; line ends do not count.
+        message_bytes: how many bytes the lines of a message may have, its delimiter among them; a line end is one.
         continued: whether the log begins before what is read, so that the first delimiter ends a message, if of no
             statement.
         labels: of the log; None: with a prefix that no other has.
@@ -152,7 +152,8 @@ class LinesDecoder:
             LimitExceeded: likewise.
         """
         self._begun = True
-        yield from self.feed(b"\n")
+        if self._rest or self._undecided:
+            yield from self.feed(b"\n")
         if self._quads or (self.delimiter and not self._scoped):
             yield Message(self._quads)
 
@@ -162,8 +163,7 @@ class LinesDecoder:
 
     def _read(self, block: bytes) -> None:
         """Reads whole lines, each with LF at its end."""
-        most = self._size + len(block)
-        if most > self._message_bytes and most - block.count(b"\n") > self._message_bytes:
+        if self._size + len(block) > self._message_bytes:
             # a delimiter among them may still keep each message small
             lines = block.splitlines(keepends=True)
             if len(lines) == 1:
@@ -187,10 +187,10 @@ class LinesDecoder:
         before = self._lines
         self._read_lines(text)
         if self.delimiter > before:
-            lines_behind = block.rsplit(b"\n", self._lines - self.delimiter + 1)[1:]
-            self._size = sum(map(len, lines_behind))
+            *_, behind = block.split(b"\n", self.delimiter - before)
+            self._size = len(behind)
         else:
-            self._size += len(block) - (self._lines - before)
+            self._size += len(block)
 
     # --- lines to messages ------------------------------------------------------------------------------------------
 
@@ -198,7 +198,7 @@ class LinesDecoder:
         # behind a statement no announcement can change any more what labels mean
         known = not self._scoped and (self._syntax is not None or bool(self._quads))
         quads, others = self._statements.read(text, self._labels.in_log if known else None)
-        start = 0
+        start, line = 0, self._lines
         for index, other in others:
             if other is BLANK:
                 quads[index] = self._in_scope(quads[index])
@@ -207,13 +207,16 @@ class LinesDecoder:
                 self._quads += quads[start:index]
             else:
                 self._quads = quads[start:index]
+            line += index - start + 1
             start = index + 1
             if other == self._usual_delimiter:
-                self._delimit(self._lines + start)
+                self._delimit(line)
+            elif other.find("\n") < len(other) - 1:  # several lines, which say nothing
+                line += other.count("\n") - 1
             else:
-                self._read_other(other[:-1], self._lines + start)
+                self._read_other(other[:-1], line)
         self._quads += quads[start:]
-        self._lines += len(quads)
+        self._lines = line + len(quads) - start
 
     def _read_other(self, text: str, line: int) -> None:
         """Does what a line says that is no canonical statement."""
