@@ -252,7 +252,7 @@ def test_aliases_may_not_explode() -> None:
     bomb = '---\na0: &a0 ["x"]\n' + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 30))
     came = read([bomb.encode()], DOCUMENTS, message_bytes=10_000)
     assert isinstance(came.error, LimitExceeded)
-    assert came.error.message == "aliases make message 1 larger than 10000 characters"
+    assert came.error.message == "aliases add more than 10000 characters to message 1"
 
 
 # --- round trips --------------------------------------------------------------------------------------------------

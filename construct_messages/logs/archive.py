@@ -16,10 +16,11 @@ from typing import Any, Final
 import pyoxigraph as ox
 
 from construct_messages.errors import LimitExceeded, LogError
-from construct_messages.formats import FORMATS, JELLY, Format, Syntax, format_of_file
+from construct_messages.formats import FORMATS, JELLY, TRIG, TURTLE, Format, Syntax, format_of_file
 from construct_messages.labels import Labels
 from construct_messages.logs import MESSAGE_BYTES, decoder_for, options_of
-from construct_messages.logs.parsed import Rename, log_error, to_message
+from construct_messages.logs.declarations import check_declarations
+from construct_messages.logs.parsed import Rename, log_error, most_characters, to_message
 from construct_messages.message import Message
 
 _BLOCK: Final = 512
@@ -196,13 +197,17 @@ class ArchiveDecoder:
         return message
 
     def _parse(self, name: str, document: bytes, format: Format, labels: Rename) -> Message:
+        if format in (TURTLE, TRIG):
+            check_declarations(document, self._base, self._messages + 1)
         parser = ox.parse(
             document.removeprefix(codecs.BOM_UTF8),
             format=ox.RdfFormat.from_extension(format.extension),
             base_iri=self._base,
         )
         try:
-            message = to_message(parser, labels)
+            message = to_message(
+                parser, labels, number=self._messages + 1, most=most_characters(len(document), self._message_bytes)
+            )
         except SyntaxError as error:
             raise self._in_file(name, log_error(error, self._messages + 1)) from error
         self._prefixes |= parser.prefixes

@@ -9,12 +9,15 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Mapping
+from math import inf
 from typing import Any, Final
 
 from pyld import jsonld  # type: ignore[import-untyped] # it has no type information
 from pyld.context_resolver import ContextResolver  # type: ignore[import-untyped] # nor has this
+from pyld.resolved_context import ResolvedContext  # type: ignore[import-untyped] # nor has this
 
 from construct_messages.errors import ConstructMessagesError, UsageError
+from construct_messages.logs.context_weight import Weight
 
 # PyLD takes an IRI of example.org for a base where there is none; under this one, what is relative becomes no IRI: to
 # PyLD it is absolute, but no scheme has a comma
@@ -46,21 +49,37 @@ class Contexts:
         }
         self._base = base or _NO_BASE
         self._processed: dict[str, Any] = {}
+        self._active = _Active(None)
 
-    def expand(self, document: Any) -> list[Any]:
+    def expand(self, document: Any, active: Any = None, *, number: int = 1, most: float = inf) -> list[Any]:
         """The document in expanded form.
+
+        Args:
+            document: parsed JSON.
+            active: the context that is active before it.
+            number: of the message, from 1.
+            most: how many characters it may come to.
 
         Raises:
             UsageError: a context that is not known, or no JSON-LD.
+            LimitExceeded: what contexts and terms come to together is too much.
         """
         if len(self._processed) > _MOST_CONTEXTS:
             self._processed.clear()
+        if active is not self._active.context:
+            self._active = _Active(active)
+            self._active.weight.add_context(active, self._given)
+        weight = Weight(self._active.weight)
+        weight.add(document, self._given)
+        weight.check(number, most)
         options = {
             "base": self._base,
             "documentLoader": self._load,
             # keeps what it has made of a context from one document to the next
-            "contextResolver": ContextResolver(self._processed, self._load),
+            "contextResolver": _Resolver(self._active, self._processed, self._load),
         }
+        if active is not None:
+            options["expandContext"] = active
         try:
             # of terms that are reserved PyLD warns, and drops them, as JSON-LD 1.1 (section 9.15.1) has it
             with warnings.catch_warnings():
@@ -80,6 +99,36 @@ class Contexts:
         # PyLD writes into what it is given; "static" lets it keep what it makes of it
         document = copy.deepcopy(self._given[iri])
         return {"contextUrl": None, "documentUrl": iri, "document": document, "tag": "static"}
+
+
+class _Active:
+    """The active context of a log, and what PyLD has made of it, so that it is made once and not for each message."""
+
+    def __init__(self, context: Any) -> None:
+        self.context = context
+        self.weight = Weight()
+        self.processed: dict[str, ResolvedContext] = {}  # by what was active before
+
+
+class _Resolver(ContextResolver):  # type: ignore[misc] # PyLD has no type information
+    """PyLD's, which gives the active context of the log at once."""
+
+    def __init__(self, active: _Active, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._active = active
+
+    def resolve(self, active_ctx: Any, context: Any, base: str, cycles: Any = None) -> Any:
+        """See `ContextResolver.resolve`."""
+        if context is None or context is not self._active.context:
+            return super().resolve(active_ctx, context, base, cycles)
+        before = active_ctx["_uuid"]
+        if before not in self._active.processed:
+            options = {"base": base, "documentLoader": self.document_loader, "processingMode": "json-ld-1.1"}
+            options["contextResolver"] = ContextResolver(self.shared_cache, self.document_loader)
+            made = jsonld.JsonLdProcessor().process_context(active_ctx, context, options)
+            self._active.processed[before] = ResolvedContext({})
+            self._active.processed[before].set_processed(active_ctx, made)
+        return [self._active.processed[before]]
 
 
 def _reason(error: BaseException) -> UsageError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable
 from math import isinf
 from typing import Any, Final
@@ -118,8 +119,8 @@ class JsonReader:
         pairs = list(pairs)
         read = dict(pairs)
         if len(read) < len(pairs):
-            keys = [key for key, _ in pairs]
-            twice = next(key for key in keys if keys.count(key) > 1)
+            times = Counter(key for key, _ in pairs)
+            twice = next(key for key, count in times.items() if count > 1)
             raise self._error(
                 f'the key "{twice}" stands twice in one object', hint="write the values of one key as an array"
             )

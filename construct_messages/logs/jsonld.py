@@ -20,6 +20,7 @@ from construct_messages.logs.json_text import JsonReader
 from construct_messages.logs.jsonld_documents import Documents
 from construct_messages.logs.jsonld_nodes import MessageDocuments
 from construct_messages.logs.jsonld_template import JsonLdTemplate
+from construct_messages.logs.parsed import most_characters
 from construct_messages.logs.whole_lines import WholeLines
 from construct_messages.message import Message
 from construct_messages.template import Template
@@ -100,7 +101,7 @@ class JsonLdDecoder:
         labels: Labels | None = None,
     ) -> None:
         self._documents, self._json = Documents(base, contexts, labels or Labels()), JsonReader()
-        self._lines = WholeLines(message_bytes)
+        self._lines, self._message_bytes = WholeLines(message_bytes), message_bytes
 
     @property
     def prefixes(self) -> Mapping[str, str]:
@@ -131,7 +132,7 @@ class JsonLdDecoder:
                 position=position,
                 hint='write several nodes as {"@included": […]}',
             )
-        message = self._documents.read(document, number, position)
+        message = self._documents.read(document, number, position, most_characters(len(line), self._message_bytes))
         if message is not None:
             self._lines.number += 1
             yield message

@@ -8,8 +8,9 @@ RDF 1.2; PyLD stands before it wherever contexts take more than prefixes. No tex
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
+from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -56,25 +57,27 @@ class Documents:
         self._only_prefixes = True  # in the active context, so that pyoxigraph understands it as PyLD does
         self.prefixes: dict[str, str] = {}
 
-    def read(self, document: Any, number: int, position: Position) -> Message | None:
+    def read(self, document: Any, number: int, position: Position, most: float = inf) -> Message | None:
         """The message that a document is; None: it sets the active context.
 
         Args:
             document: parsed JSON.
             number: of the message, from 1.
             position: of the document in the log.
+            most: how many characters the message may have as N-Quads.
 
         Raises:
             LogError: no JSON-LD, or a context that is not known.
-            LimitExceeded: a string of more than 8 MiB, which is the parser's bound.
+            LimitExceeded: too large a message, or a string of more than 8 MiB, which is the parser's bound.
         """
         try:
             if isinstance(document, dict) and document.keys() == {"@context"}:
-                self._set_context(document["@context"])
+                self._set_context(document["@context"], number, most)
                 return None
             if document == {}:
                 return Message()
-            return to_message(self._quads(document), self._labels.in_message(number).__getitem__)
+            quads = self._quads(document, number, most)
+            return to_message(quads, self._labels.in_message(number).__getitem__, number=number, most=most)
         except UsageError as error:
             raise LogError(error.message, number=number, position=position, hint=error.hint) from error
         except MemoryError as error:
@@ -89,26 +92,30 @@ class Documents:
 
         return Contexts(self._given, self._base)
 
-    def _set_context(self, context: Any) -> None:
+    def _set_context(self, context: Any, number: int, most: float) -> None:
         declared, self._only_prefixes = _declared(context)
         if not self._only_prefixes:
-            self._contexts.expand({"@context": context})  # so that an error is one of this document
+            self._contexts.expand(
+                {"@graph": {}}, context, number=number, most=most
+            )  # so that an error is one of this document
         self._active = context
         self.prefixes.update(declared)
 
-    def _quads(self, document: Any) -> list[ox.Quad]:
+    def _quads(self, document: Any, number: int, most: float) -> Iterator[ox.Quad]:
         plain = self._only_prefixes and self._plain_base and _is_node(document)
-        if self._active is not _UNSET:
-            document = {"@context": self._active, "@graph": document}
-        if not plain:
-            document = self._contexts.expand(document)
+        if plain:
+            if self._active is not _UNSET:
+                context = {name: self._active[name] for name in _names(document) if name in self._active}
+                document = {"@context": context, "@graph": document}
+        elif self._active is not _UNSET:
+            document = self._contexts.expand({"@graph": document}, self._active, number=number, most=most)
+        else:
+            document = self._contexts.expand(document, number=number, most=most)
         try:
-            return list(
-                ox.parse(
-                    msgspec.json.encode(document),
-                    format=ox.RdfFormat.JSON_LD,
-                    base_iri=self._base if plain else None,
-                )
+            yield from ox.parse(
+                msgspec.json.encode(document),
+                format=ox.RdfFormat.JSON_LD,
+                base_iri=self._base if plain else None,
             )
         except SyntaxError as error:
             raise UsageError(f"malformed JSON-LD: {error.msg}") from error
@@ -141,6 +148,24 @@ def _is_node(node: Any) -> bool:
 
 def _is_name(value: Any) -> bool:
     return isinstance(value, str) and not value.startswith("@")
+
+
+def _names(document: Any) -> set[str]:
+    """What may be a prefix of the context in such a node: what its IRIs begin with, and its types."""
+    names: set[str] = set()
+    parts = [document]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, dict):
+            for key, value in part.items():
+                names.add(key.partition(":")[0])
+                if key in ("@id", "@type"):
+                    names.update(name.partition(":")[0] for name in (value if isinstance(value, list) else [value]))
+                else:
+                    parts.append(value)
+        elif isinstance(part, list):
+            parts += part
+    return names
 
 
 def _is_value(value: Any) -> bool:

@@ -43,9 +43,7 @@ def _line(graph: str) -> re.Pattern[str]:
 
     Lines that say nothing are one match together: a few bytes of a packed log are millions of them.
     """
-    return re.compile(
-        rf"({_NODE}) ({_IRI}) (?:({_NODE})|({_STRING}((?:@|\^\^)[^ ]*+)?)){graph} \.\n|({_NOTHING}|.*\n)"
-    )
+    return re.compile(rf"({_NODE}) ({_IRI}) (?:({_NODE})|({_STRING}((?:@|\^\^)[^ ]*+)?)){graph} \.\n|({_NOTHING}|.*\n)")
 
 
 _LINES: Final = {N_TRIPLES: _line("((?!))?"), N_QUADS: _line(f"(?: ({_NODE}))?")}

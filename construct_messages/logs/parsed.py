@@ -6,30 +6,69 @@ No bytes are read here.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from math import inf
 from typing import Final, TypeAlias
 
 import pyoxigraph as ox
 
-from construct_messages.errors import LogError, Position
+from construct_messages.errors import LimitExceeded, LogError, Position
 from construct_messages.message import Message, Quad
 from construct_messages.terms import Term, from_pyoxigraph, has_blank, map_blanks
 
 DEEPEST: Final = 100
 """How many triple terms may stand in each other: parsers, and what reads terms, go down by recursion."""
 
+_LEAST: Final = 1 << 20
+_TIMES: Final = 1 << 8
+
 Rename: TypeAlias = Callable[[Term], Term]
+
+
+def most_characters(size: int, message_bytes: int) -> int:
+    """How many characters a message may have as N-Quads; few bytes make many by lists, prefixes, a subject said once.
+
+    They are bounded by the message's size too, so that what a log costs grows with its length, and not with its square.
+
+    Args:
+        size: what it takes in the log, in bytes.
+        message_bytes: how large a message may be.
+
+    >>> most_characters(100, 1 << 28), most_characters(1 << 16, 1 << 28), most_characters(1 << 20, 1 << 28)
+    (1048576, 16777216, 268435456)
+    """
+    return max(_LEAST, min(message_bytes, _TIMES * size))
+
+
+def too_much(number: int, characters: int) -> LimitExceeded:
+    """The error of a message that has too many characters as N-Quads; see `most_characters`.
+
+    >>> print(too_much(3, 100))
+    message 3 has more than 100 characters as N-Quads
+      hint: allow larger messages, or say less in one
+    """
+    return LimitExceeded(
+        f"message {number} has more than {characters} characters as N-Quads",
+        hint="allow larger messages, or say less in one",
+    )
 
 
 _GROUND: Final = (ox.NamedNode, ox.Literal)
 
 
-def to_message(quads: Iterable[ox.Quad], rename: Rename | None = None) -> Message:
+def to_message(
+    quads: Iterable[ox.Quad], rename: Rename | None = None, *, number: int = 1, most: float = inf
+) -> Message:
     """Parsed quads as a message.
 
     Args:
         quads: of pyoxigraph.
         rename: gives each blank node its label, such as `labels.in_log`; None: labels are kept.
+        number: of the message, from 1.
+        most: how many characters its terms may have as N-Quads.
+
+    Raises:
+        LimitExceeded: they have more.
 
     >>> from construct_messages.labels import Labels
     >>> quad = ox.Quad(ox.BlankNode("b"), ox.NamedNode("urn:p"), ox.Literal("o"))
@@ -46,15 +85,17 @@ def to_message(quads: Iterable[ox.Quad], rename: Rename | None = None) -> Messag
         read = from_pyoxigraph(parsed, scope)
         return map_blanks(read, rename) if rename is not None and has_blank(read) else read
 
-    return Message(
-        Quad(
-            term(quad.subject),
-            term(quad.predicate),
-            term(quad.object),
-            None if isinstance(quad.graph_name, ox.DefaultGraph) else term(quad.graph_name),
-        )
-        for quad in quads
-    )
+    def read() -> Iterator[Quad]:
+        left = most
+        for quad in quads:
+            subject, predicate, object = term(quad.subject), term(quad.predicate), term(quad.object)
+            graph = None if isinstance(quad.graph_name, ox.DefaultGraph) else term(quad.graph_name)
+            left -= len(subject) + len(predicate) + len(object) + (len(graph) if graph else 0)
+            if left < 0:
+                raise too_much(number, int(most))
+            yield Quad(subject, predicate, object, graph)
+
+    return Message(read())
 
 
 # how pyoxigraph begins its messages; the place is told in the log's lines instead

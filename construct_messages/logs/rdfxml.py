@@ -22,7 +22,8 @@ from construct_messages.formats import RDF_XML, Syntax
 from construct_messages.labels import Labels
 from construct_messages.logs.by_message import ByMessage
 from construct_messages.logs.carry import Carrier
-from construct_messages.logs.parsed import to_message
+from construct_messages.logs.declarations import MOST_BASE
+from construct_messages.logs.parsed import most_characters, to_message
 from construct_messages.logs.whole_lines import WholeLines
 from construct_messages.message import Message
 from construct_messages.template import Template
@@ -210,6 +211,8 @@ def _escape(text: str) -> str:
 _MOST: Final = 1024
 """Attributes of one element; elements open and prefixes in scope at one place: parsers take time quadratic in each."""
 
+_BASE: Final = f"{_RESERVED['xml']} base"  # as expat names the attribute
+
 _EARLY_ENDS: Final = {
     expat.errors.codes[message]
     for message in (
@@ -240,7 +243,7 @@ class RdfXmlDecoder:
     syntax: Final[Syntax] = _SYNTAX
 
     def __init__(self, *, base: str | None = None, message_bytes: int, labels: Labels | None = None) -> None:
-        self._base, self._labels = base, labels or Labels()
+        self._base, self._message_bytes, self._labels = base, message_bytes, labels or Labels()
         self._lines = WholeLines(message_bytes)  # a line is a message
         self._prefixes: dict[str, str] = {}
 
@@ -265,7 +268,8 @@ class RdfXmlDecoder:
         _Examination(line, number, self._prefixes).run()
         try:
             quads = ox.parse(line, format=ox.RdfFormat.RDF_XML, base_iri=self._base)
-            message = to_message(quads, self._labels.in_message(number).__getitem__)
+            rename = self._labels.in_message(number).__getitem__
+            message = to_message(quads, rename, number=number, most=most_characters(len(line), self._message_bytes))
         except SyntaxError as error:
             # where in the document, the parser does not say
             raise _error(error.msg, number) from error
@@ -285,11 +289,12 @@ class _Examination:
     def __init__(self, line: bytes, number: int, prefixes: dict[str, str]) -> None:
         self._line, self._number, self._prefixes = line, number, prefixes
         self._scope = 0  # elements open and prefixes declared
+        self._bases: list[tuple[int, int]] = []  # of each base in scope, where it is declared and its length
         parser = expat.ParserCreate("utf-8", namespace_separator=" ")
         parser.XmlDeclHandler = self._declaration
         parser.StartDoctypeDeclHandler = self._doctype
         parser.StartElementHandler = self._start
-        parser.EndElementHandler = self._end
+        parser.EndElementHandler = self._end_element
         parser.StartNamespaceDeclHandler = self._start_prefix
         parser.EndNamespaceDeclHandler = self._end
         self._parser = parser
@@ -330,6 +335,19 @@ class _Examination:
         if len(attributes) > _MOST:
             raise LimitExceeded(f"message {self._number}: an element has more than {_MOST} attributes")
         self._open()
+        if (base := attributes.get(_BASE)) is not None:
+            self._bases.append((self._scope, len(base)))
+            # a relative one is resolved against those around it, and each attribute against all of them
+            if sum(length for _, length in self._bases) > MOST_BASE:
+                raise LimitExceeded(
+                    f"the base of message {self._number} is longer than {MOST_BASE} characters",
+                    hint="write the IRIs of xml:base in full, and shorter",
+                )
+
+    def _end_element(self, _: str) -> None:
+        if self._bases and self._bases[-1][0] == self._scope:
+            del self._bases[-1]
+        self._end(None)
 
     def _start_prefix(self, prefix: str | None, namespace: str | None) -> None:
         if namespace:

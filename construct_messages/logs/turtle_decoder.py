@@ -20,6 +20,7 @@ from construct_messages.logs.whole_lines import too_long
 from construct_messages.message import Message, Quad
 from construct_messages.terms import Term, map_blanks
 
+_MANY: Final = 1 << 10
 _SHOWN: Final = {
     Kind.MESSAGE: "MESSAGE",
     Kind.COMMENT: "# @message",
@@ -59,7 +60,7 @@ class TurtleDecoder:
         self._graphs, self._message_bytes = format.graphs, message_bytes
         self._labels = labels or Labels()
         self._scanner = TurtleScanner()
-        self._statements = TurtleStatements(format, base)
+        self._statements = TurtleStatements(format, base, message_bytes)
         self._beginning: bytes | None = b""  # until it is known whether it is a byte order mark
         self._number = 1  # of the message that is open
         # what ends a message; under rdfm, once the first delimiter is met, which may stand before all of them
@@ -176,7 +177,9 @@ class TurtleDecoder:
         rename = self._labels.in_log if syntax.delimiter_first else self._labels.in_message(self._number).__getitem__
         restricted = not (syntax.triple_terms and syntax.directions)
         quads = []
-        for line in self._quads(end, behind):
+        lines = self._quads(end, behind)
+        known: dict[Term, Term] | None = {} if len(lines) > _MANY else None  # one string for a term that they share
+        for line in lines:
             subject, predicate, object = cast("list[Term]", line.split(" ", 2))
             graph = None
             if self._graphs:
@@ -184,6 +187,10 @@ class TurtleDecoder:
             if "_:" in line:
                 subject, object = map_blanks(subject, rename), map_blanks(object, rename)
                 graph = graph and map_blanks(graph, rename)
+            if known is not None:
+                subject = known.setdefault(subject, subject)
+                predicate, object = known.setdefault(predicate, predicate), known.setdefault(object, object)
+                graph = graph and known.setdefault(graph, graph)
             quad = Quad(subject, predicate, object, graph)
             if restricted and (lack := lacks(syntax, object)):
                 raise LogError(

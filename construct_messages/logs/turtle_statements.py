@@ -16,7 +16,8 @@ import pyoxigraph as ox
 
 from construct_messages.errors import LimitExceeded, LogError, Position
 from construct_messages.formats import Format
-from construct_messages.logs.parsed import DEEPEST, log_error
+from construct_messages.logs.declarations import check_declarations
+from construct_messages.logs.parsed import DEEPEST, log_error, most_characters, too_much
 from construct_messages.logs.turtle_scanner import place_behind
 
 # what holds no bracket, and the brackets of triple terms
@@ -35,9 +36,10 @@ class TurtleStatements:
     Args:
         format: Turtle or TriG.
         base: the IRI that relative IRIs resolve against, until the log says otherwise.
+        message_bytes: how large a message may be as N-Quads.
 
     >>> from construct_messages.formats import TURTLE
-    >>> statements = TurtleStatements(TURTLE, None)
+    >>> statements = TurtleStatements(TURTLE, None, 1 << 20)
     >>> statements.read(b"PREFIX : <urn:> :a :b :c, 1 .", Position(1, 1), 1, "MESSAGE")
     ['<urn:a> <urn:b> <urn:c>', '<urn:a> <urn:b> "1"^^<http://www.w3.org/2001/XMLSchema#integer>']
     >>> statements.read(b" :a :a :a", Position(1, 30), 2, "MESSAGE")
@@ -46,7 +48,8 @@ class TurtleStatements:
       hint: end the statement with a dot, the graph block with a brace
     """
 
-    def __init__(self, format: Format, base: str | None) -> None:
+    def __init__(self, format: Format, base: str | None, message_bytes: int) -> None:
+        self._message_bytes = message_bytes
         end = f"<urn:uuid:{uuid4()}>"
         # can stand nowhere but between statements
         statement = f"GRAPH {end} {{ {end} {end} {end} }}" if format.graphs else f"{end} {end} {end} ."
@@ -73,22 +76,27 @@ class TurtleStatements:
 
         Raises:
             LogError: a syntax error, or bytes that are no UTF-8.
-            LimitExceeded: a term that is too long, or too deep.
+            LimitExceeded: a term that is too long or too deep, too many of them, or declarations that come to too much.
         """
         check_utf8(text, place, number)
         if text.count(b"<<(") > DEEPEST:
             _check_depth(text.decode(), place, number)
+        check_declarations(text, self._parser.base_iri, number)
         lines = self._lines
         given = text + self._end
         self._lines += _line_ends(given)
         self._pipe.put(given)
         quads: list[str] = []
+        left = most = most_characters(len(text), self._message_bytes)
         try:
             for quad in self._parser:
                 line = str(quad)
                 if line == self._end_read:
                     return quads
                 quads.append(line)
+                left -= len(line)
+                if left < 0:
+                    raise too_much(number, most)
         except SyntaxError as error:
             if (found := _in_text(error, lines, text, place, number)) is not None:
                 raise found from error

@@ -22,6 +22,7 @@ from construct_messages.logs.by_message import ByMessage
 from construct_messages.logs.carry import Carrier
 from construct_messages.logs.jsonld_documents import Documents
 from construct_messages.logs.jsonld_nodes import MessageDocuments
+from construct_messages.logs.parsed import most_characters
 from construct_messages.logs.whole_lines import too_long
 from construct_messages.logs.yaml_text import YamlReader
 from construct_messages.message import Message
@@ -143,6 +144,7 @@ class YamlLdDecoder:
         self._message_bytes = message_bytes
         self._documents, self._yaml = Documents(base, contexts, labels or Labels()), YamlReader(message_bytes)
         self._messages = 0
+        self._size = 0  # of what stands behind the last document
         self._line = bytearray()
         self._line_number = 1
         self._document = bytearray()  # its lines so far, or its directives
@@ -171,7 +173,8 @@ class YamlLdDecoder:
             yield from self._read()
 
     def _hold(self, piece: bytes) -> None:
-        if len(self._document) + len(self._line) + len(piece) > self._message_bytes:
+        self._size += len(piece)
+        if self._size > self._message_bytes:
             raise too_long(self._messages + 1, self._message_bytes)
         self._line += piece
 
@@ -205,8 +208,11 @@ class YamlLdDecoder:
                 position=position,
                 hint="write an empty message as {}",
             )
-        message = self._documents.read(document, number, position)
+        message = self._documents.read(
+            document, number, position, most_characters(len(self._document), self._message_bytes)
+        )
         self._document.clear()
+        self._size = len(self._line)  # of a marker that begins the next one
         self._begun = False
         if message is not None:
             self._messages += 1

@@ -1,0 +1,72 @@
+"""What declarations of a base and of prefixes come to, before a parser reads them: they make IRIs without a statement.
+
+A relative IRI in them is as long as the base before it: a chain of a few bytes each takes time, and memory, that grows
+with its square. RDF 1.2 Turtle, section 2.4.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from construct_messages.errors import LimitExceeded
+
+MOST_BASE: Final = 1 << 11
+"""How long a base may be that messages share, in characters."""
+
+_TIMES: Final = 16
+_LEAST: Final = 1 << 16
+_PART: Final = re.compile(
+    rb'''"""(?:[^"\\]++|\\.|"{1,2}+(?!"))*+"""|"(?:[^"\\\r\n]++|\\.)*+"'''
+    rb"""|'''(?:[^'\\]++|\\.|'{1,2}+(?!'))*+'''|'(?:[^'\\\r\n]++|\\.)*+'"""
+    rb"""|\#[^\r\n]*+|(?P<keyword>\b(?:base|prefix)\b)|<(?P<iri>[^<>"{}|^`\x00-\x20]*+)>""",
+    re.DOTALL | re.IGNORECASE,
+)
+_ABSOLUTE: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.\-]*+:")
+
+
+def check_declarations(text: bytes, base: str | None, number: int) -> None:
+    """Refuses declarations that come to much more than they are.
+
+    Args:
+        text: a message in Turtle or TriG.
+        base: what its first relative IRI resolves against.
+        number: of the message, from 1.
+
+    Raises:
+        LimitExceeded: their IRIs are 16 times as long as the text, and more than 64 KiB, or the base is too long.
+
+    >>> check_declarations(b"BASE <http://example.org/> PREFIX : <#>", None, 1)
+    >>> check_declarations(b"BASE <a/>\\n" * 1000, "http://example.org/", 1)
+    Traceback (most recent call last):
+    ...
+    construct_messages.errors.LimitExceeded: message 1 declares IRIs of more than 160000 characters
+      hint: write the IRIs of BASE and PREFIX in full
+    """
+    length = len(base) if base else 0
+    if length > MOST_BASE:
+        raise LimitExceeded(
+            f"the base of message {number} is longer than {MOST_BASE} characters",
+            hint="write the IRIs of BASE in full, and shorter",
+        )
+    most = max(_LEAST, _TIMES * len(text))
+    lower = text.lower()
+    bases = lower.count(b"base")
+    # no more than this can come of it, and for nearly all messages that is little
+    if (bases + lower.count(b"prefix")) * (length + (len(text) if bases else 0)) <= most:
+        return
+    keyword = None
+    for part in _PART.finditer(text):
+        if part["keyword"]:
+            keyword = part["keyword"].lower()
+        elif part["iri"] is not None and keyword:
+            made = len(part["iri"]) + (0 if _ABSOLUTE.match(part["iri"]) else length)
+            most -= made
+            if most < 0:
+                raise LimitExceeded(
+                    f"message {number} declares IRIs of more than {max(_LEAST, _TIMES * len(text))} characters",
+                    hint="write the IRIs of BASE and PREFIX in full",
+                )
+            if keyword == b"base":
+                length = made
+            keyword = None
