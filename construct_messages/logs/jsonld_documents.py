@@ -19,7 +19,8 @@ import pyoxigraph as ox
 from construct_messages.errors import LimitExceeded, LogError, Position, UsageError
 from construct_messages.labels import Labels
 from construct_messages.logs.jsonld_nodes import GEN_DELIMS
-from construct_messages.logs.parsed import to_message
+from construct_messages.logs.jsonld_size import characters
+from construct_messages.logs.parsed import to_message, too_much
 from construct_messages.message import Message
 
 if TYPE_CHECKING:
@@ -111,9 +112,15 @@ class Documents:
             document = self._contexts.expand({"@graph": document}, self._active, number=number, most=most)
         else:
             document = self._contexts.expand(document, number=number, most=most)
+        written = msgspec.json.encode(document)
+        # no more than this can come of it, and for nearly all documents that is little
+        if written.count(b",") * len(written) > most:
+            context = document.get("@context", {}) if isinstance(document, dict) else {}
+            if characters(document, context) > most:
+                raise too_much(number, int(most))
         try:
             yield from ox.parse(
-                msgspec.json.encode(document),
+                written,
                 format=ox.RdfFormat.JSON_LD,
                 base_iri=self._base if plain else None,
             )
