@@ -65,7 +65,7 @@ def read_log(
             `"1.2-basic-messages"` or `"1.1-messages"`; None: the log tells.
         base: the IRI that relative IRIs resolve against, until the log says otherwise.
         contexts: JSON-LD contexts by their IRI, as parsed JSON; no context is fetched.
-        message_bytes: how large a message may be, as it stands in the log.
+        message_bytes: how large a message may be, as it stands in the log, and in characters as N-Quads.
         label_prefix: what the labels of blank nodes begin with, a lower-case letter with others or digits behind it;
             None: a random one, so that no message of another log shares a node with one of this. Labels that this
             package has made unique before stay as they are.

@@ -1,4 +1,4 @@
-"""How much work reading a log takes, counted and not timed: steps of Python, characters that patterns pass, of terms."""
+"""How much work reading a log takes, counted and not timed: steps, characters that patterns pass and terms have."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class _Pattern:
         if not callable(method):
             return method
 
-        def call(*arguments: Any) -> Any:
-            *replacement, text = arguments[:2] if name in ("sub", "subn") else arguments[:1]
+        def call(*arguments: Any, **options: Any) -> Any:
+            text = arguments[1 if name in ("sub", "subn") else 0]
             start = arguments[1] if name not in ("sub", "subn", "split") and len(arguments) > 1 else 0
-            found = method(*arguments)
+            found = method(*arguments, **options)
             if name in ("match", "fullmatch"):
                 self._work.count += 1 + (found.end() - start if found else 0)
             elif name == "search":

@@ -82,16 +82,16 @@ def jelly(*rows: bytes, names: int = 4000) -> bytes:
     return varint(len(frame)) + frame
 
 
-_NAME: Final = field(9, field(2, b"urn:p"))
-_ALIKE: Final = field(2, b"b") + field(5, field(2, 1))  # a subject and a predicate
+PREDICATE: Final = field(9, field(2, b"urn:p"))
+ALIKE: Final = field(2, b"b") + field(5, field(2, 1))  # a subject and a predicate
 
 
 def _quoted(depth: int) -> bytes:
     """A row with triples quoted within triples; each level needs the length of what is within it."""
-    inmost = _ALIKE + field(10, b"b")
+    inmost = ALIKE + field(10, b"b")
     heads, size = [], len(inmost)
     for _ in range(depth):
-        heads.append(_ALIKE + varint(12 << 3 | 2) + varint(size))
+        heads.append(ALIKE + varint(12 << 3 | 2) + varint(size))
         size += len(heads[-1])
     return field(2, b"".join(reversed(heads)) + inmost)
 
@@ -149,7 +149,7 @@ DEEP: Final[dict[str, tuple[Kind, Deep]]] = {
         _xml("<e:x>", "", "</e:x>", around="<rdf:Bag><e:p rdf:parseType='Literal'>{}</e:p></rdf:Bag>"),
     ),
     "open elements in RDF/XML": (_kind(RDF_XML), _xml("<rdf:Bag><e:p>", "", "")),
-    "quoted triples in Jelly": (_kind(JELLY), lambda depth: jelly(_NAME, _quoted(depth))),
+    "quoted triples in Jelly": (_kind(JELLY), lambda depth: jelly(PREDICATE, _quoted(depth))),
 }
 
 
@@ -180,10 +180,10 @@ def _jelly_head(size: int) -> bytes:
     """All of a frame with one triple but the bytes of the literal that ends it."""
     lengths = [size]
     heads = [varint(1 << 3 | 2) + varint(size)]  # RdfLiteral.lex
-    for head in (_ALIKE + varint(11 << 3 | 2), varint(2 << 3 | 2), varint(1 << 3 | 2)):  # o_literal, triple, row
+    for head in (ALIKE + varint(11 << 3 | 2), varint(2 << 3 | 2), varint(1 << 3 | 2)):  # o_literal, triple, row
         lengths.append(lengths[-1] + len(heads[-1]))
         heads.append(head + varint(lengths[-1]))
-    frame = jelly(_NAME)[1:] + b"".join(reversed(heads))  # whose length was one byte
+    frame = jelly(PREDICATE)[1:] + b"".join(reversed(heads))  # whose length was one byte
     return varint(len(frame) + size) + frame
 
 

@@ -196,7 +196,7 @@ def decoder_for(
             nothing is one message, or none where it is empty.
         base: the IRI that relative IRIs resolve against, until the log says otherwise.
         contexts: JSON-LD contexts by their IRI, as parsed JSON (`{"@context": …}` or what stands in there).
-        message_bytes: how large a message may be, as it stands in the log.
+        message_bytes: how large a message may be, as it stands in the log, and in characters as N-Quads.
         labels: of the log; None: with a prefix that no other has.
         generalized, shared_labels: of a Jelly log, see `read_log`.
 

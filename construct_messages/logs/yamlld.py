@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import yaml
 
-from construct_messages.errors import LogError, Position
+from construct_messages.errors import LimitExceeded, LogError, Position
 from construct_messages.formats import YAML_LD, Syntax
 from construct_messages.labels import Labels
 from construct_messages.logs.by_message import ByMessage
@@ -31,6 +31,7 @@ from construct_messages.template import Template
 assert YAML_LD.own is not None
 _SYNTAX: Final[Syntax] = YAML_LD.own
 _MARKER: Final = re.compile(rb"(---|\.\.\.)(?:[ \t\r\n]|$)")
+_MOST_DIRECTIVES: Final = 1 << 8  # each is compared with all before
 _NOTHING: Final = re.compile(rb"[ \t\r\n]*(?:#.*)?", re.DOTALL)
 
 
@@ -144,6 +145,7 @@ class YamlLdDecoder:
         self._message_bytes = message_bytes
         self._documents, self._yaml = Documents(base, contexts, labels or Labels()), YamlReader(message_bytes)
         self._messages = 0
+        self._directives = 0
         self._size = 0  # of what stands behind the last document
         self._line = bytearray()
         self._line_number = 1
@@ -190,6 +192,11 @@ class YamlLdDecoder:
         if self._document or not (nothing or ends):
             if not self._document:
                 self._document_line = self._line_number
+            if line.startswith(b"%") and not self._begun:
+                self._directives += 1
+                if self._directives > _MOST_DIRECTIVES:
+                    message = f"message {self._messages + 1} has more than {_MOST_DIRECTIVES} directives"
+                    raise LimitExceeded(message, position=Position(self._line_number, 1))
             self._document += line
             self._begun = self._begun or not (nothing or line.startswith(b"%"))
         self._line.clear()
@@ -214,6 +221,7 @@ class YamlLdDecoder:
         self._document.clear()
         self._size = len(self._line)  # of a marker that begins the next one
         self._begun = False
+        self._directives = 0
         if message is not None:
             self._messages += 1
             yield message
