@@ -7,7 +7,7 @@ import gc
 import tracemalloc
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyoxigraph as ox
 import pytest
@@ -378,9 +378,9 @@ class Work:
         self.done = 0
         read, work = Statements.read, self
 
-        def counted(statements: Statements, text: str) -> Lines:
+        def counted(statements: Statements, text: str, *rename: Any) -> Lines:
             work.done += len(text)
-            return read(statements, text)
+            return read(statements, text, *rename)
 
         class Held(bytearray):
             def __iadd__(self, data: bytes) -> Held:  # type: ignore[override] # of what it is used with
