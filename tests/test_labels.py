@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import io
+import tarfile
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
+import pyoxigraph as ox
 import pytest
-from hypothesis import example, given
+import rdflib
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from construct_messages import Message, Quad, UsageError, read_log, write_log
+from construct_messages import Message, Quad, UsageError, construct_messages, read_log, write_log
+from construct_messages.cli import main
 from construct_messages.formats import N_QUADS, NDJSON_LD, RDFM
 from construct_messages.labels import Labels
-from construct_messages.terms import Term, blank, iri
-from tests.log_kinds import KINDS, Kind, write
+from construct_messages.spaces import fold
+from construct_messages.terms import Term, blank, iri, to_pyoxigraph, to_rdflib
+from tests.log_kinds import KINDS, Kind, blanks, write
 
 P, Q, S = iri("urn:p"), iri("urn:q"), iri("urn:s")
 GENID = "https://example.org/.well-known/genid/"
@@ -128,19 +133,6 @@ def lines(messages: Iterable[Message]) -> bytes:
     return log.getvalue()
 
 
-def in_a_folder(run: Callable[[Path], None]) -> bytes:
-    with tempfile.TemporaryDirectory() as name:
-        run(Path(name))
-        return (Path(name) / "joined.nq").read_bytes()
-
-
-def files(one: Log, other: Log, folder: Path) -> list[str]:
-    paths = [folder / f"{name}.{log.kind.format.extension}" for name, log in (("one", one), ("other", other))]
-    for path, log in zip(paths, (one, other), strict=True):
-        path.write_bytes(log.document)
-    return [str(path) for path in paths]
-
-
 def chained(one: Log, other: Log) -> bytes:
     return lines(chain(one.read(), other.read()))
 
@@ -167,3 +159,153 @@ def test_nodes_neither_meet_nor_part(way: Callable[[Log, Log], bytes], one: Log,
     """Issue 13, 7: two logs joined share no node but those that they shared, and each its own as before."""
     wanted = [*one.tagged("one"), *other.tagged("other")]
     assert same_nodes(plain(way(one, other)), wanted)
+
+
+def by_cat(one: Log, other: Log) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        joined = Path(folder, "joined.nq")
+        names = []
+        for name, log in (("one", one), ("other", other)):
+            # the name says the format, and the log its syntax
+            path = Path(folder, name).with_suffix(f".{log.kind.format.extension}")
+            path.write_bytes(log.document)
+            names.append(str(path))
+        assert main(["cat", *names, "--output", str(joined), "--messages", "rdfm", "--quiet"]) == 0
+        return joined.read_bytes()
+
+
+def by_cat_of_converted(one: Log, other: Log) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        names = []
+        for name, log in (("one", one), ("other", other)):
+            path = Path(folder, name).with_suffix(f".{log.kind.format.extension}")
+            path.write_bytes(log.document)
+            names.append(str(path.with_suffix(".trig.gz")))
+            assert main(["convert", str(path), names[-1], "--quiet"]) == 0
+        joined = Path(folder, "joined.nq")
+        assert main(["cat", *names, "--output", str(joined), "--messages", "rdfm", "--quiet"]) == 0
+        return joined.read_bytes()
+
+
+@pytest.mark.parametrize("way", [by_cat, by_cat_of_converted])
+@settings(max_examples=25)  # for each there are files
+@given(LOGS, LOGS)
+def test_nodes_neither_meet_nor_part_on_the_command_line(
+    way: Callable[[Log, Log], bytes], one: Log, other: Log
+) -> None:
+    """Issue 13, 7: what `cat` writes is read back with the nodes of each log, and no others in common."""
+    wanted = [*one.tagged("one"), *other.tagged("other")]
+    assert same_nodes(plain(way(one, other)), wanted)
+
+
+@given(MESSAGES, MESSAGES)
+def test_nodes_of_archives(some: list[Message], others: list[Message]) -> None:
+    """Issue 13, 7: two archives, whose files are messages of their own."""
+
+    def archive(messages: list[Message]) -> bytes:
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode="w") as tar:
+            for number, message in enumerate(messages):
+                document = "".join(f"{quad}\n" for quad in message).encode()
+                member = tarfile.TarInfo(f"{number}.nt")
+                member.size = len(document)
+                tar.addfile(member, io.BytesIO(document))
+        return packed.getvalue()
+
+    found = plain(lines(chain(*(read_log(archive(messages)) for messages in (some, others)))))
+    wanted = [each_its_own(message, f"n{number}x") for number, message in enumerate([*some, *others])]
+    assert same_nodes(found, wanted)
+
+
+@given(st.lists(st.sampled_from(NAMES), min_size=1, max_size=3, unique=True))
+def test_nodes_of_queries(names: list[Term]) -> None:
+    """Issue 13, 7: streams over stores and graphs that hold the same labels, one log behind another."""
+    query = "CONSTRUCT { ?s <urn:p0> ?s . [] <urn:p1> ?s } WHERE { ?s <urn:p> ?o }"
+    store, graph = ox.Store(), rdflib.Graph()
+    for name in names:
+        store.add(ox.Quad(to_pyoxigraph(name), ox.NamedNode("urn:p"), ox.Literal("o")))  # type: ignore[arg-type]
+        graph.add((to_rdflib(name), rdflib.URIRef("urn:p"), rdflib.Literal("o")))
+    logs = [construct_messages(query, source).serialize() for source in (store, store, graph, graph)]
+    found = plain(b"".join(chain(*logs)))
+    assert len(found) == 4 * len(names)
+    assert len(set().union(*map(blanks, found))) == 2 * len(
+        found
+    )  # a node of the data in each, and one of the template
+
+
+FOLDED = st.lists(st.sampled_from([*NAMES, iri("urn:g")]), min_size=1, max_size=3, unique=True)
+
+
+@given(FOLDED, FOLDED)
+def test_nodes_of_folds(some: list[Term], others: list[Term]) -> None:
+    """Issue 13, 7: the nodes of a fold meet neither those of another nor labels of any message."""
+    messages = [Message(Quad(S, P, S, graph) for graph in graphs) for graphs in (some, others, some)]
+    found = [fold(message) for message in messages]
+    labels = Labels()
+    found += [fold(message, number=number, labels=labels) for number, message in enumerate(messages, 1)]
+    nodes = [blanks(message) - set(NAMES) for message in found]
+    assert [len(one) for one in nodes] == [len(message) for message in messages] * 2
+    assert len(set().union(*nodes)) == sum(map(len, nodes))
+
+
+# --- labels that stay -------------------------------------------------------------------------------------------------
+
+
+@given(LOGS)
+def test_labels_do_not_grow(log: Log) -> None:
+    once = lines(log.read())
+    assert lines(read_log(once, "nq", messages="rdfm")) == once
+    scoped = io.BytesIO()
+    write_log(read_log(once, "nq", messages="rdfm"), scoped, "nq", messages="1.2-messages")
+    again = lines(read_log(scoped.getvalue()))
+    assert len(again) <= len(once) + 3 * once.count(b"_:")  # of another kind, and with another number
+
+
+@given(LOGS)
+def test_a_prefix_of_ones_own_gives_the_same_log(log: Log) -> None:
+    media_type, messages = log.kind.format.media_types[0], log.kind.syntax.label or None
+
+    def written() -> bytes:
+        return lines(read_log(log.document, media_type, messages=messages, label_prefix="x"))
+
+    assert written() == written()
+
+
+def test_two_logs_of_one_prefix_stay_apart_where_they_are_read() -> None:
+    one = lines(read_log(b"_:b <urn:p> 1 .", "ttl", label_prefix="x"))
+    first, second = chain(read_log(one, "nq"), read_log(one, "nq"))
+    assert not blanks(first) & blanks(second)
+
+
+# --- skolemize --------------------------------------------------------------------------------------------------------
+
+
+def test_labels_of_logs_are_skolemized_whatever_they_begin_with() -> None:
+    """Issue 13, 8: `_:t1` was taken for a node of a template."""
+    (message,) = read_log(b"_:t1 <urn:p> _:t0b0 . _:d1 <urn:p> _:m1b0 .", "ttl")
+    assert not blanks(message.skolemize(GENID))
+    assert len({term for quad in message.skolemize(GENID) for term in quad if term and GENID in term}) == 4
+
+
+@given(LOGS, LOGS)
+def test_labels_of_two_logs_are_never_the_same_iri(one: Log, other: Log) -> None:
+    """Issue 13, 8: IRIs meet where nodes do, and only there."""
+    found = [message.skolemize(GENID) for message in chain(one.read(), other.read())]
+    wanted = [*one.tagged("one"), *other.tagged("other")]
+    assert not set().union(*map(blanks, found))
+    back = [
+        Message(
+            Quad(*(Term(f"_:{term[len(GENID) + 1 : -1]}") if term and GENID in term else term for term in quad))  # type: ignore[arg-type]
+            for quad in message
+        )
+        for message in found
+    ]
+    assert same_nodes(back, wanted)
+
+
+def test_a_query_skolemizes_the_data_and_not_the_template() -> None:
+    store = ox.Store()
+    store.add(ox.Quad(ox.BlankNode("t0b0"), ox.NamedNode("urn:p"), ox.BlankNode("b")))
+    query = "CONSTRUCT { ?s <urn:p> [] } WHERE { ?s <urn:p> ?o }"
+    (message,) = construct_messages(query, store, skolemize=GENID, label_prefix="x")
+    assert str(next(iter(message))) == f"<{GENID}x_dt0b0> <urn:p> _:x_t0b0 ."

@@ -14,6 +14,7 @@ import pytest
 from construct_messages import Message, construct_messages, read_log
 from construct_messages.errors import LimitExceeded, Position, QuadsError, QueryError, UnsupportedQuery, UsageError
 from construct_messages.terms import from_pyoxigraph
+from tests.log_kinds import blanks
 
 room = pytest.importorskip("construct_messages.spark.construct")
 QuadTable = pytest.importorskip("construct_messages.spark.table").QuadTable
@@ -66,6 +67,43 @@ def test_labels_of_the_data_are_none_that_a_template_makes(spark: SparkSession) 
         f"_:x_dt0b0 <urn:p> {nested.replace(' _:', ' _:x_d')} .\n_:x_t0b0 <urn:p> _:x_dt0b0 ."
     ]
     assert [row.s for row in asked.solutions().collect()] == ["_:t0b0"]
+
+
+def test_nodes_of_two_queries_in_one_folder(spark: SparkSession, tmp_path: Path) -> None:
+    """Issue 13, 7: also over tables that hold the same labels, and of BNODE()."""
+    table = spark.createDataFrame(
+        [("_:x", "<urn:p>", "<urn:o>", None)], "subject STRING, predicate STRING, object STRING, graph STRING"
+    )
+    query = "CONSTRUCT { ?s <urn:p> ?n . [] <urn:q> ?n } WHERE { ?s <urn:p> ?o BIND(BNODE() AS ?n) }"
+    for _ in range(2):
+        room.construct_messages(query, table).write(tmp_path / "logs", mode="append")
+    logs = sorted((tmp_path / "logs").glob("part-*"))
+    first, second = (message for log in logs for message in read_log(log, "nq", keep_labels=True))
+    assert len(blanks(first)) == 3
+    assert not blanks(first) & blanks(second)
+
+
+def test_nodes_that_bnode_makes_are_none_of_the_table(spark: SparkSession) -> None:
+    """Issue 13, 7: a table may hold the labels that an earlier query made."""
+    schema, query = "subject STRING, predicate STRING, object STRING, graph STRING", "{ ?s ?p ?o BIND(BNODE() AS ?n) }"
+
+    def made(table: DataFrame) -> list[str]:
+        found = room.construct_messages(f"CONSTRUCT {{ ?n ?p ?s }} WHERE {query}", table).solutions()
+        return [row.n for row in found.collect()]
+
+    (earlier,) = made(spark.createDataFrame([("_:x", "<urn:p>", "<urn:o>", None)], schema))
+    (later,) = made(spark.createDataFrame([(earlier, "<urn:p>", "<urn:o>", None)], schema))
+    assert earlier != later
+
+
+def test_a_task_that_runs_again_gives_the_same_labels(spark: SparkSession) -> None:
+    """The prefix belongs to the query, and not to a task."""
+    table = spark.createDataFrame(
+        [(f"_:x{n}", "<urn:p>", "<urn:o>", None) for n in range(8)],
+        "subject STRING, predicate STRING, object STRING, graph STRING",
+    )
+    asked = room.construct_messages("CONSTRUCT { [] ?p ?s } WHERE { ?s ?p ?o }", table.repartition(4, "subject"))
+    assert asked.frame.collect() == asked.frame.collect()
 
 
 def messages_of(found: Any) -> list[Message]:
