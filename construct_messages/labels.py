@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from hashlib import blake2b
 from random import SystemRandom
-from typing import Final
+from typing import Final, cast
 
 from construct_messages.errors import UsageError
 from construct_messages.terms import Term, has_blank
@@ -58,7 +58,7 @@ class Labels:
     False
     """
 
-    __slots__ = ("_keep", "of_data", "prefix")
+    __slots__ = ("_keep", "_of_log", "of_data", "prefix")
 
     @classmethod
     def at(cls, place: str) -> Labels:
@@ -84,6 +84,7 @@ class Labels:
                 hint='give a short one, such as "x"',
             )
         self.prefix, self._keep = prefix, keep
+        self._of_log = f"_:{prefix}_d"
         self.of_data = f"{prefix}_d"
         """The scope (see `terms.blank`) of labels of the data that mean the same in every response of a source."""
 
@@ -124,7 +125,7 @@ class Labels:
         """
         if self._keep or _UNIQUE.match(node):
             return node
-        return Term(f"_:{self.of_data}{node[2:]}")
+        return cast(Term, self._of_log + node[2:])  # a call less than Term(…): there may be very many
 
     def of_fold(self, number: int) -> str:
         """What labels of the nodes begin with that folding makes in message `number`, from 1."""

@@ -144,13 +144,9 @@ class Statements:
 
     def _rename(self, blanks: set[str], rename: Rename) -> dict[str, str]:
         """The new labels of blank nodes; those that keep theirs are known then."""
-        renamed: dict[str, str] = {}
-        for blank in blanks:
-            label = rename(Term(blank))
-            if label == blank:
-                self._known.add(label)
-            else:
-                renamed[blank] = label
+        labels = map(rename, cast("set[Term]", blanks))
+        renamed: dict[str, str] = {blank: label for blank, label in zip(blanks, labels, strict=True) if blank != label}
+        self._known |= blanks - renamed.keys()
         return renamed
 
     def _one_by_one(self, text: str, rename: Rename | None) -> Lines:

@@ -66,6 +66,8 @@ class Source(Protocol):
     def solutions(self, request: Request) -> Generator[Solutions]:
         """The solutions in order, in batches as soon as they exist; each batch's columns are `select.variables`.
 
+        Labels of blank nodes are those that `request.labels` makes, so that they meet those of no other stream.
+
         Closing the generator cancels the evaluation.
 
         Raises:
