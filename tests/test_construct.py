@@ -714,6 +714,14 @@ def test_refused_at_once(
         construct_messages(query, store, **options)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("source", ["store", "file", "rdflib", "oxigraph", "rdflib-endpoint"])
+def test_a_prefix_that_nobody_declared_is_named(source: str, sources: dict[str, object]) -> None:
+    """Issue 13, 16."""
+    query = "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o . ?o nowhere:p ?q }"
+    with pytest.raises((QueryError, SourceError), match=r"PREFIX nowhere:|nowhere: is not declared"):
+        list(construct_messages(query, sources[source]))  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [

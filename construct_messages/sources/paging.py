@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias
 from construct_messages.errors import IncompleteResult, QueryError, SourceError, SourceTimeout
 from construct_messages.query.pages import beyond
 from construct_messages.query.pages import page as window
+from construct_messages.query.prologue import undeclared
 from construct_messages.query.select import Select
 from construct_messages.solutions import Solutions
 from construct_messages.sources import Request
@@ -198,6 +199,7 @@ def pages(request: Request, profile: Profile, *, asked: tuple[str, ...], url: st
             scope=labels.of_response(number) if paged and not profile.stable_blank_nodes else labels.of_data,
             timeouts=profile.timeouts,
             client_authenticates=any(name.title() == "Authorization" for name, _ in request.headers),
+            undeclared=undeclared(str(select), profile.prefixes) if status == 400 else None,
         )
 
     def probe(position: int, failure: IncompleteResult | None) -> _Probe:

@@ -64,6 +64,7 @@ class ResponseReader:
         scope: for blank node labels.
         timeouts: words of a refusal that say that the query took too long for the engine.
         client_authenticates: whether the credentials were those of a client behind us, who is to learn of them.
+        undeclared: the first prefix that the query uses without declaring it, which a refusal may be about.
 
     Attributes:
         count: solutions so far.
@@ -87,8 +88,10 @@ class ResponseReader:
         scope: str = "d",
         timeouts: tuple[str, ...] = (),
         client_authenticates: bool = False,
+        undeclared: str | None = None,
     ) -> None:
         self._status = status
+        self._undeclared = undeclared
         self._header = header
         self._variables = variables
         self._limit = limit
@@ -215,6 +218,8 @@ class ResponseReader:
         said = f": {detail}" if detail and not detail.startswith("<") else ""
         retry_after = seconds(self._header("Retry-After"))
         hint = _HINTS.get(self._status)
+        if self._status == 400 and self._undeclared is not None:
+            hint = f"add PREFIX {self._undeclared}: <...> or give it as an option, if the endpoint does not know it"
         if retry_after is not None:
             hint = f"try again in {retry_after:.0f} seconds"
         what = "refused the query" if self._status == 400 else f"answered with HTTP status {self._status}"
