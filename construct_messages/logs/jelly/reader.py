@@ -39,6 +39,7 @@ POSITIONS: Final = ("subject", "predicate", "object", "graph")
 _USUAL_IRI: Final = re.compile(USUAL_IRI)
 _NO_SUFFIXES: Final = {b"": '"'}
 _MOST: Final = 1 << 16  # parsed bytes to remember
+_LONGEST: Final = 256  # label worth remembering, so that these bytes are bounded, too
 _MOST_PREFIXES: Final = 1 << 6  # of one name
 
 
@@ -236,9 +237,10 @@ class TermReader:
             node = self._of_log.in_log(blank(label))
         except TermError:  # any text is a label in Jelly; no other one has a surrogate
             node = blank(label or "\ud800", self._of_log.of_data)
-        if len(self._nodes) >= _MOST:
-            self._nodes.clear()
-        self._nodes[data] = node
+        if len(data) <= _LONGEST:
+            if len(self._nodes) >= _MOST:
+                self._nodes.clear()
+            self._nodes[data] = node
         return node
 
     def literal(self, data: bytes) -> Term:

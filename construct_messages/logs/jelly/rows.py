@@ -12,6 +12,7 @@ from typing import Final
 from construct_messages.labels import Labels
 from construct_messages.logs.jelly.options import JellyOptions, PhysicalType
 from construct_messages.logs.jelly.reader import POSITIONS, UNSET, Fields, TermReader
+from construct_messages.logs.jelly.tables import JOINED
 from construct_messages.logs.jelly.wire import LENGTH_DELIMITED, Malformed, fields, read_field, read_varint, text
 from construct_messages.message import Message, Quad
 from construct_messages.terms import Term
@@ -167,7 +168,7 @@ class Rows:
         options = JellyOptions.decode(data)
         if self.options is not None:
             if options != self.options:
-                raise Malformed("options that differ from those that opened the stream")
+                raise Malformed("options that differ from those that opened the stream", hint=JOINED)
             return
         self.options = options
         self._reader = reader = TermReader(

@@ -9,9 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cache
+from typing import Final
 
 from construct_messages.errors import CannotCarry
 from construct_messages.logs.jelly.wire import Malformed, delimited, fields, integer, text, varint
+
+JOINED: Final = "if streams were joined end to end, read them one by one, as construct-messages cat does"
+"""What to do about a stream within a stream."""
 
 
 class Table:
@@ -141,7 +145,7 @@ class Entries:
             raise Malformed(
                 f"the first entry of {self._name} behind options that come again has no id: it is the next one in a "
                 "stream that goes on, and 1 in a stream that was joined to another",
-                hint="read streams that were joined end to end one by one",
+                hint=JOINED,
             )
         if number > self._size:
             raise Malformed(f"entry {number} in a table of {self._size} {self._name}")
