@@ -10,8 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from construct_messages.errors import TermError
 from construct_messages.spark import lines
-from construct_messages.terms import Term, from_pyoxigraph
+from construct_messages.terms import Lenience, Term, from_pyoxigraph, parse_term
 
 pytest.importorskip("pyspark")
 
@@ -23,25 +24,28 @@ XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 RDF_LANG = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 
 
-def by_pyoxigraph(line: bytes, *, graphs: bool) -> Statement | str | None:
+def by_pyoxigraph(line: bytes, *, graphs: bool, lenience: Lenience | None = None) -> Statement | str | None:
     """The statement of a line, `"malformed"`, or None where there is no statement."""
+    format = ox.RdfFormat.N_QUADS if graphs else ox.RdfFormat.N_TRIPLES
     try:
-        read = list(ox.parse(line, ox.RdfFormat.N_QUADS if graphs else ox.RdfFormat.N_TRIPLES))
-    except SyntaxError:
+        read = list(ox.parse(line, format, lenient=lenience is not None))
+        if not read:
+            return None
+        (quad,) = read
+        *terms, graph = (quad.subject, quad.predicate, quad.object, quad.graph_name)
+        subject, predicate, object = (from_pyoxigraph(term, lenience=lenience) for term in terms)
+        name = None if isinstance(graph, ox.DefaultGraph) else from_pyoxigraph(graph, lenience=lenience)
+    except (SyntaxError, TermError):
         return "malformed"
-    if not read:
-        return None
-    (quad,) = read
-    graph = None if isinstance(quad.graph_name, ox.DefaultGraph) else from_pyoxigraph(quad.graph_name)
-    return (from_pyoxigraph(quad.subject), from_pyoxigraph(quad.predicate), from_pyoxigraph(quad.object), graph)
+    return subject, predicate, object, name
 
 
 def by_spark(
-    spark: SparkSession, batch: list[bytes], *, graphs: bool = True, scope: str = ""
+    spark: SparkSession, batch: list[bytes], *, graphs: bool = True, scope: str = "", lenient: bool = False
 ) -> list[Statement | str | None]:
     frame = spark.createDataFrame([(n, bytearray(line)) for n, line in enumerate(batch)], "n int, bytes binary")
     frame = frame.selectExpr("n", "CAST(bytes AS STRING) AS value")
-    canonical = lines.canonical("value", f"'{scope}'", lambda _: "'malformed'", graphs=graphs)
+    canonical = lines.canonical("value", f"'{scope}'", lambda _: "'malformed'", graphs=graphs, lenient=lenient)
     frame = frame.selectExpr("n", f"{canonical} AS line")
     found: list[Statement | str | None] = [None] * len(batch)
     for n in (row.n for row in frame.filter("line = 'malformed'").collect()):
@@ -232,6 +236,23 @@ def _mutated(line: str, chance: random.Random) -> str:
         return line
     place = chance.randrange(len(line))
     return line[:place] + chance.choice(["", line[place] * 2, *'"<>\\._:@^ a1%']) + line[place + 1 :]
+
+
+@pytest.mark.parametrize("graphs", [False, True], ids=["N-Triples", "N-Quads"])
+def test_lenient_lines(spark: SparkSession, graphs: bool) -> None:
+    """Issue 13, 9: malformed IRIs and language tags are passed and counted, as elsewhere, and nothing else is."""
+    found = by_spark(spark, CASES, graphs=graphs, lenient=True)
+    for line, statement in zip(CASES, found, strict=True):
+        lenience = Lenience()
+        assert (line, statement) == (line, by_pyoxigraph(line, graphs=graphs, lenience=lenience))
+    terms = [term for statement in found if isinstance(statement, tuple) for term in statement if term]
+    frame = spark.createDataFrame([(term,) for term in terms], "term string")
+    counted = frame.selectExpr("term", lines.malformed("term") + " AS count").collect()
+    for term, count in counted:
+        lenience = Lenience()
+        parse_term(term, lenience=lenience)
+        assert (term, count) == (term, lenience.passed)
+    assert sum(count for _, count in counted) > 10
 
 
 @settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.data_too_large])

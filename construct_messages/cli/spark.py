@@ -10,7 +10,7 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -133,6 +133,9 @@ def _add_reading(command: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--on-error", choices=["fail", "quarantine"], default="fail", help="what malformed lines do; default: fail"
     )
+    group.add_argument(
+        "--lenient", action="store_true", help="pass malformed IRIs and language tags as they are, and count them"
+    )
     group.add_argument("--quarantine", metavar="DIR", help="where malformed lines go, with their files and reasons")
 
 
@@ -169,13 +172,14 @@ def _add_session(command: argparse.ArgumentParser) -> None:
 
 def _load(options: argparse.Namespace) -> int:
     with _job(options) as job:
-        from construct_messages.spark.quads import write_quads
+        from construct_messages.spark.quads import read_quads, write_quads
 
         with job.stage("load"):
             quads = _dumps(job.spark, options.paths, options)
             statistics = write_quads(quads, options.output, overwrite=options.mode == "overwrite")
         job.report("quads", statistics.rows)
         _report_quarantine(job, options)
+        _report_malformed(job, options, lambda: read_quads(job.spark, options.output))
     return 0
 
 
@@ -189,9 +193,10 @@ def _run(options: argparse.Namespace) -> int:
 
         limits = {} if options.max_path_rounds is None else {"max_path_rounds": options.max_path_rounds}
         with job.stage("plan"):
+            table = _table(job.spark, options)
             found = construct_messages(
                 query,
-                _table(job.spark, options),
+                table,
                 allow_full_closure=options.allow_full_closure,
                 hints=Hints(options.join, options.order),
                 **limits,
@@ -209,6 +214,7 @@ def _run(options: argparse.Namespace) -> int:
         job.report("messages", written.messages)
         job.report("quads", written.quads)
         _report_quarantine(job, options)
+        _report_malformed(job, options, lambda: table)
     return 0
 
 
@@ -286,13 +292,25 @@ def _dumps(spark: SparkSession, paths: list[str], options: argparse.Namespace) -
     from construct_messages.spark.quads import load_quads
 
     return load_quads(
-        spark, paths, format=options.input_format, on_error=options.on_error, quarantine=options.quarantine
+        spark,
+        paths,
+        format=options.input_format,
+        on_error=options.on_error,
+        quarantine=options.quarantine,
+        lenient=options.lenient,
     )
 
 
 def _report_quarantine(job: _Job, options: argparse.Namespace) -> None:
     if options.quarantine is not None:
         job.report("lines in quarantine", job.spark.read.parquet(options.quarantine).count())
+
+
+def _report_malformed(job: _Job, options: argparse.Namespace, table: Callable[[], QuadTable]) -> None:
+    if options.lenient:
+        from construct_messages.spark.quads import count_malformed
+
+        job.report("malformed IRIs and language tags", count_malformed(table()))
 
 
 # --- the session ------------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ import pyoxigraph as ox
 
 from construct_messages.compression import COMPRESSIONS
 from construct_messages.errors import QuadsError, UsageError
-from construct_messages.terms import Term, from_pyoxigraph, map_blanks
+from construct_messages.terms import Lenience, Term, from_pyoxigraph, map_blanks
 from construct_messages.unpacking import UNPACK_ERRORS, UnmarkedFile, UnpackedFile
 
 SCOPE_DIGITS: Final = 16
@@ -87,11 +87,12 @@ def kind_of(file: str, format: str | None = None) -> Kind:
     return Kind(known, packing, extension + packing)
 
 
-def quads(format: str | None) -> Callable[[Batches], Batches]:
+def quads(format: str | None, lenient: bool = False) -> Callable[[Batches], Batches]:
     """What makes quads of batches of the columns `file` (a URL) and `content` (bytes).
 
     Args:
         format: as for `kind_of`.
+        lenient: whether IRIs and language tags that are malformed are passed.
 
     Raises:
         QuadsError: (the function) a file that is not what it should be.
@@ -99,18 +100,18 @@ def quads(format: str | None) -> Callable[[Batches], Batches]:
 
     def parsed(batches: Batches) -> Batches:
         for file, content in _files(batches):
-            yield from _tables(_quads(file, content, format))
+            yield from _tables(_quads(file, content, format, lenient))
 
     return parsed
 
 
-def failures(format: str | None) -> Callable[[Batches], Batches]:
+def failures(format: str | None, lenient: bool = False) -> Callable[[Batches], Batches]:
     """What tells the files that `quads` would not read: the URL, no text, and the reason; a row each."""
 
     def failed(batches: Batches) -> Batches:
         for file, content in _files(batches):
             try:
-                for _ in _quads(file, content, format):
+                for _ in _quads(file, content, format, lenient):
                     pass
             except QuadsError as error:
                 yield _failures([(file, None, error.message)])
@@ -118,18 +119,19 @@ def failures(format: str | None) -> Callable[[Batches], Batches]:
     return failed
 
 
-def reasons(graphs: bool) -> Callable[[Batches], Batches]:
+def reasons(graphs: bool, lenient: bool = False) -> Callable[[Batches], Batches]:
     """What tells why lines are malformed: of the columns `file` and `text` (bytes), the same and the reason.
 
     Args:
         graphs: whether a line may name a graph.
+        lenient: see `quads`.
     """
 
     def reason(line: bytes) -> str:
         # what the function takes along must be pickled, and formats cannot be
         format = ox.RdfFormat.N_QUADS if graphs else ox.RdfFormat.N_TRIPLES
         try:
-            list(ox.parse(line, format))
+            list(ox.parse(line, format, lenient=lenient))
         except SyntaxError as error:
             return str(error)
         return f"not a line of {format.name}"
@@ -153,23 +155,26 @@ def _files(batches: Batches) -> Iterator[tuple[str, bytes]]:
             yield file.as_py(), content.as_py()
 
 
-def _quads(file: str, content: bytes, format: str | None) -> Iterator[tuple[Term, Term, Term, Term | None]]:
+def _quads(
+    file: str, content: bytes, format: str | None, lenient: bool
+) -> Iterator[tuple[Term, Term, Term, Term | None]]:
     kind = kind_of(file, format)
     unpacked: Any = io.BytesIO(content)
     if kind.packing:
         unpacked = UnpackedFile(unpacked, kind.packing.lower())
     scope = f"f{sha256(file.encode()).hexdigest()[:SCOPE_DIGITS]}_"
     labels: dict[Term, Term] = {}
+    lenience = Lenience() if lenient else None
 
     def relabelled(blank: Term) -> Term:
         return labels.setdefault(blank, Term(f"_:{scope}b{len(labels)}"))
 
     def read(term: ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple) -> Term:
-        return map_blanks(from_pyoxigraph(term), relabelled)
+        return map_blanks(from_pyoxigraph(term, lenience=lenience), relabelled)
 
     try:
         unmarked: Any = UnmarkedFile(unpacked)
-        for quad in ox.parse(unmarked, kind.format, base_iri=file):
+        for quad in ox.parse(unmarked, kind.format, base_iri=file, lenient=lenient):
             graph = None if isinstance(quad.graph_name, ox.DefaultGraph) else read(quad.graph_name)
             yield read(quad.subject), read(quad.predicate), read(quad.object), graph
     except (*UNPACK_ERRORS, SyntaxError, ValueError) as error:

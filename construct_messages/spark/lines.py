@@ -56,6 +56,8 @@ _IRI: Final = (
     f"{_SCHEME}(?://(?:{_chars(':')}@)?(?:{_IP}|{_chars('')}){_PORT}(?=[/?#]|\\z)|(?!//))"
     f"{_chars(':@/')}(?:\\?{_chars(':@/?', _UCSCHAR + _PRIVATE)})?+{_FRAGMENT}"
 )
+# what a lenient reader passes; see `Lenience`
+_LENIENT_IRI: Final = _SCHEME + r"""[^\x00-\x20<>"{}|^`\\]*+"""
 # with hosts and characters that are usual; what it does not know is read by the other
 _USUAL: Final = _set(_UNRESERVED + _SUB_DELIMS + ":@/?")
 _USUAL_CHARS: Final = f"{_USUAL}*(?:(?:%{_HEX}{{2}}|[\\u00a0-\\ud7ff]+){_USUAL}*)*+"
@@ -75,6 +77,7 @@ _LANGUAGE: Final = (
     "(?:-(?:[a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*(?:-[a-wy-z0-9](?:-[a-z0-9]{2,8})+)*(?:-x(?:-[a-z0-9]{1,8})+)?"
     f"|x(?:-[a-z0-9]{{1,8}})+|{_GRANDFATHERED})"
 )
+_LENIENT_LANGUAGE: Final = "[A-Za-z]++(?:-[A-Za-z0-9]++)*+"
 
 # --- lines in canonical form ----------------------------------------------------------------------------------------
 
@@ -109,7 +112,9 @@ _NOTHING: Final = f'(?s)^{_SPACE}(?:VERSION{_SPACE}(?:"[^"\\\\]*+"|\\x27[^\\x27\
 _PIECE: Final = f"(?s){_UCHAR}|\\\\.|[^\\\\]++"
 
 
-def canonical(line: str, scope: str, malformed: Callable[[str], str], *, graphs: bool = True) -> str:
+def canonical(
+    line: str, scope: str, malformed: Callable[[str], str], *, graphs: bool = True, lenient: bool = False
+) -> str:
     """SQL: the statement of a line in canonical form; NULL where the line is blank, a comment or a version.
 
     Labels of blank nodes in triple terms are scoped already, all others by `terms`.
@@ -119,9 +124,10 @@ def canonical(line: str, scope: str, malformed: Callable[[str], str], *, graphs:
         scope: SQL of what labels of blank nodes get in front; computed only where there are any.
         malformed: gives SQL of what the result is for a line that is malformed, for SQL of that line.
         graphs: whether a statement may name a graph (N-Quads).
+        lenient: whether IRIs and language tags that are malformed are passed.
     """
     # not as code of Spark's, which would be so large that Java never compiles the method in which most lines are told
-    other = let(line, lambda text: _other(text, scope, malformed, graphs), interpreted=True)
+    other = let(line, lambda text: _other(text, scope, malformed, graphs, lenient), interpreted=True)
     return case(
         (
             f"{line} RLIKE {literal(_canonical(graphs, _COMMON_IRI))} OR {line} RLIKE {literal(_canonical(graphs))}",
@@ -171,6 +177,23 @@ def _scoped(term: str, scope: str) -> str:
     return case((f"startswith({term}, '_:')", f"concat('_:', {scope}, {label})"), otherwise=term)
 
 
+# --- what was passed although it is malformed -------------------------------------------------------------------------
+
+
+def malformed(term: str) -> str:
+    """SQL: how many malformed IRIs and language tags are in a term that was read leniently.
+
+    Args:
+        term: a column of terms in canonical form, or NULL.
+    """
+    iri, suffix = f"<(?:{_IRI})>", f"@{_LANGUAGE}(?:--(?:ltr|rtl))?"
+    sound = literal(f'(?s)^(?:<<\\(|\\)>>|_:.*+|{iri}|"(?:[^"\\\\]|\\\\.)*+"(?:{suffix}|\\^\\^{iri})?)\\z')
+    tokens = f"regexp_extract_all({term}, {literal(_TOKEN)}, 0)"
+    usual = literal(f"^(?:<{_USUAL_IRI}>|_:.*+|{_TEXT}(?:@{_LOWER}{{2,3}})?)\\z")
+    found = f"size(filter({tokens}, t -> NOT t RLIKE {sound}))"
+    return case((f"{term} IS NULL OR {term} RLIKE {usual}", "0"), otherwise=found)
+
+
 # --- other lines ----------------------------------------------------------------------------------------------------
 
 
@@ -179,7 +202,7 @@ def _is_sound(line: str) -> str:
     return f"(is_valid_utf8({line}) AND {line} RLIKE {literal(_TOKENS + _COMMENT + chr(92) + 'z')})"
 
 
-def _other(line: str, scope: str, malformed: Callable[[str], str], graphs: bool) -> str:
+def _other(line: str, scope: str, malformed: Callable[[str], str], graphs: bool, lenient: bool) -> str:
     def joined(tokens: str) -> str:
         # where there are more than those of a plain statement, those from the third on are of a triple term
         inner = f"size({tokens}) > 5 AND i > 1 AND i < size({tokens}) - 2"
@@ -187,7 +210,7 @@ def _other(line: str, scope: str, malformed: Callable[[str], str], graphs: bool)
         whole = f"NOT exists({tokens}, t -> t IS NULL) AND {_is_statement(tokens, graphs)}"
         return case((whole, f"array_join(transform({tokens}, (t, i) -> {scoped}), ' ')"))
 
-    tokens = f"transform(regexp_extract_all({line}, {literal(_TOKEN)}, 0), t -> {_term('t')})"
+    tokens = f"transform(regexp_extract_all({line}, {literal(_TOKEN)}, 0), t -> {_term('t', lenient)})"
     return f"coalesce({case((_is_sound(line), let(tokens, joined)))}, {malformed(line)})"
 
 
@@ -201,26 +224,26 @@ def _is_statement(tokens: str, graphs: bool) -> str:
     return f"{kinds} RLIKE {literal(statement)}"
 
 
-def _term(token: str) -> str:
+def _term(token: str, lenient: bool) -> str:
     """A token in canonical form; NULL if it is illegal."""
     return case(
         (f"left({token}, 1) IN ('_', '.', ')') OR {token} = '<<('", token),
-        (f"startswith({token}, '<')", _iri(f"substring({token}, 2, length({token}) - 2)")),
-        otherwise=let(f"substring_index({token}, '\"', -1)", lambda suffix: _literal(token, suffix)),
+        (f"startswith({token}, '<')", _iri(f"substring({token}, 2, length({token}) - 2)", lenient)),
+        otherwise=let(f"substring_index({token}, '\"', -1)", lambda suffix: _literal(token, suffix, lenient)),
     )
 
 
-def _iri(text: str) -> str:
-    whole = literal(f"^(?:{_IRI})\\z")
+def _iri(text: str, lenient: bool) -> str:
+    whole = literal(f"^(?:{_LENIENT_IRI if lenient else _IRI})\\z")
     return let(_decoded(text), lambda iri: case((f"{iri} RLIKE {whole}", f"concat('<', {iri}, '>')")))
 
 
-def _literal(token: str, suffix: str) -> str:
+def _literal(token: str, suffix: str, lenient: bool) -> str:
     text = f"substring({token}, 2, length({token}) - length({suffix}) - 2)"
     bare = f"translate({suffix}, {literal(' ' + chr(9))}, '')"
-    tag = literal(f"^@{_LANGUAGE}(?:--(?:ltr|rtl))?\\z")
+    tag = literal(f"^@{_LENIENT_LANGUAGE if lenient else _LANGUAGE}(?:--(?:ltr|rtl))?\\z")
     datatype = let(
-        _iri(f"substring({bare}, 4, length({bare}) - 4)"),
+        _iri(f"substring({bare}, 4, length({bare}) - 4)", lenient),
         lambda iri: case(
             (f"{iri} = '{_NO_DATATYPE[0]}'", "''"),
             (any_of(iri, _NO_DATATYPE[1:]), "NULL"),

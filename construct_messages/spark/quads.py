@@ -43,6 +43,7 @@ def load_quads(
     format: str | None = None,
     on_error: str = "fail",
     quarantine: str | None = None,
+    lenient: bool = False,
 ) -> DataFrame:
     """RDF files as a DataFrame of the columns `subject`, `predicate`, `object` and `graph` (NULL: the default graph).
 
@@ -61,6 +62,7 @@ def load_quads(
             malformed files of formats that have no lines, are left out and written to a table, here and now.
         quarantine: where that table goes: Parquet with the columns `file`, `text` (NULL for a whole file) and
             `reason`. It must not exist yet.
+        lenient: whether malformed IRIs and language tags are passed as they are; `count_malformed` counts them.
 
     Raises:
         UsageError: no such path, no file there, an unknown format or option.
@@ -74,7 +76,7 @@ def load_quads(
             hint="say where malformed lines go: quarantine='quarantine.parquet'",
         )
     listed = [paths] if isinstance(paths, str | os.PathLike) else paths
-    dump = _Dump(spark, [os.fspath(path) for path in listed], format)
+    dump = _Dump(spark, [os.fspath(path) for path in listed], format, lenient)
     if quarantine is None:
         return dump.quads()
     with translated():
@@ -85,8 +87,8 @@ def load_quads(
 class _Dump:
     """Some files, in groups by how they are read."""
 
-    def __init__(self, spark: SparkSession, paths: list[str], format: str | None) -> None:
-        self._spark, self._paths, self._format = spark, paths, format
+    def __init__(self, spark: SparkSession, paths: list[str], format: str | None, lenient: bool) -> None:
+        self._spark, self._paths, self._format, self._lenient = spark, paths, format, lenient
         if not paths:
             raise UsageError("no paths are given")
         with translated():
@@ -129,12 +131,14 @@ class _Dump:
 
     def quads(self, failed: DataFrame | None = None) -> DataFrame:
         """The quads, but for those of what is known as malformed; the first malformed ends the job otherwise."""
-        frames = [_statements(self._text(kinds), graphs, failed is None) for graphs, kinds in self._lines]
+        frames = [
+            _statements(self._text(kinds), graphs, failed is None, self._lenient) for graphs, kinds in self._lines
+        ]
         if self._whole:
             contents = self._contents()
             if failed is not None:
                 contents = contents.join(failed.select("file"), "file", "left_anti")
-            frames.append(contents.mapInArrow(documents.quads(self._format), documents.QUADS))
+            frames.append(contents.mapInArrow(documents.quads(self._format, self._lenient), documents.QUADS))
         return reduce(DataFrame.unionByName, frames)
 
     def failures(self) -> DataFrame:
@@ -142,19 +146,23 @@ class _Dump:
         frames = [
             self._text(kinds)
             .selectExpr(
-                f"{_FILE} AS file", "CAST(value AS BINARY) AS text", _canonical(graphs, lambda _: "''") + " AS line"
+                f"{_FILE} AS file",
+                "CAST(value AS BINARY) AS text",
+                _canonical(graphs, lambda _: "''", self._lenient) + " AS line",
             )
             .filter("line = ''")
             .select("file", "text")
-            .mapInArrow(documents.reasons(graphs), documents.FAILURES)
+            .mapInArrow(documents.reasons(graphs, self._lenient), documents.FAILURES)
             for graphs, kinds in self._lines
         ]
         if self._whole:
-            frames.append(self._contents().mapInArrow(documents.failures(self._format), documents.FAILURES))
+            frames.append(
+                self._contents().mapInArrow(documents.failures(self._format, self._lenient), documents.FAILURES)
+            )
         return reduce(DataFrame.unionByName, frames)
 
 
-def _statements(text: DataFrame, graphs: bool, strict: bool) -> DataFrame:
+def _statements(text: DataFrame, graphs: bool, strict: bool, lenient: bool) -> DataFrame:
     hint = literal("\n  hint: mend it, or load with on_error='quarantine', which tells what is wrong with each line")
 
     def malformed(line: str) -> str:
@@ -162,14 +170,26 @@ def _statements(text: DataFrame, graphs: bool, strict: bool) -> DataFrame:
         return fail(QuadsError, f"concat({_FILE}, ': malformed line: ', {shown}, {hint})") if strict else "NULL"
 
     # the name of the file is no function of the line, so that no rule of Spark's computes all this twice
-    frame = text.selectExpr(_canonical(graphs, malformed) + " AS line").filter("line IS NOT NULL")
+    frame = text.selectExpr(_canonical(graphs, malformed, lenient) + " AS line").filter("line IS NOT NULL")
     for columns in lines.terms("line", _SCOPE, graphs=graphs):
         frame = frame.selectExpr(*columns)
     return frame
 
 
-def _canonical(graphs: bool, malformed: Callable[[str], str]) -> str:
-    return lines.canonical("value", _SCOPE, malformed, graphs=graphs)
+def _canonical(graphs: bool, malformed: Callable[[str], str], lenient: bool) -> str:
+    return lines.canonical("value", _SCOPE, malformed, graphs=graphs, lenient=lenient)
+
+
+def count_malformed(quads: DataFrame | QuadTable) -> int:
+    """How many malformed IRIs and language tags are in quads that were read leniently; all of them are read for it.
+
+    Raises:
+        QuadsError: a malformed line or file, or columns that are no quads.
+    """
+    frame = (quads if isinstance(quads, QuadTable) else QuadTable.of(quads)).frame
+    each = " + ".join(lines.malformed(column) for column in ("subject", "predicate", "object", "graph"))
+    with translated():
+        return int(frame.selectExpr(f"coalesce(sum({each}), 0) AS count").collect()[0]["count"])
 
 
 def write_quads(quads: DataFrame | QuadTable, path: str | os.PathLike[str], *, overwrite: bool = False) -> Statistics:
