@@ -151,7 +151,9 @@ class Message:
         >>> Message([Quad(Term("_:b0"), iri("urn:p"), iri("urn:o"))]).skolemize("https://example.org/.well-known/genid/")
         <Message of 1 quad: <https://example.org/.well-known/genid/b0> <urn:p> <urn:o> .>
         """
-        return self.map_blanks(lambda node: iri(prefix + node[2:]))
+        skolemized = self.map_blanks(lambda node: iri(prefix + node[2:]))
+        skolemized.checked = self.checked
+        return skolemized
 
     def map_blanks(self, change: Callable[[Term], Term]) -> Message:
         """The message with every blank node, also in triple terms, replaced by `change(blank node)`.

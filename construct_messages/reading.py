@@ -29,6 +29,7 @@ from construct_messages.logs.detecting import DetectingDecoder, Known
 from construct_messages.logs.jelly.options import JellyOptions, PhysicalType
 from construct_messages.message import Message
 from construct_messages.once import Once
+from construct_messages.terms import Lenience
 
 Chunk: TypeAlias = bytes | bytearray | memoryview
 LogSource: TypeAlias = str | os.PathLike[str] | Chunk | IO[bytes] | Iterable[Chunk] | AsyncIterable[Chunk]
@@ -49,6 +50,7 @@ def read_log(
     keep_labels: bool = False,
     generalized: bool = False,
     shared_labels: bool | None = None,
+    lenient: bool = False,
 ) -> LogReader:
     """The messages of a log, in order.
 
@@ -75,6 +77,8 @@ def read_log(
             objects of pyoxigraph, and only Jelly can write them.
         shared_labels: whether a blank node label of a Jelly log means the same node in all messages; None: if the log
             says that it is one flat stream.
+        lenient: whether malformed IRIs and language tags are passed as they are, which is told to `logging` at the end,
+            with their number; otherwise they are errors.
 
     Returns:
         An iterator, to read once (`for` or `async for`).
@@ -118,6 +122,7 @@ def read_log(
         labels=Labels(label_prefix, keep=keep_labels),
         generalized=generalized,
         shared_labels=shared_labels,
+        lenience=Lenience() if lenient else None,
     )
     return LogReader(source, name, decoder)
 
@@ -201,6 +206,11 @@ class LogReader(Once):
         return self._decoder.generalized
 
     @property
+    def malformed(self) -> int:
+        """How many malformed IRIs and language tags were passed so far, where the log is read leniently."""
+        return self._decoder.lenience.passed if self._decoder.lenience else 0
+
+    @property
     def names_graphs(self) -> bool:
         """Whether messages may have named graphs, as far as the format, and of a Jelly log its options, are told."""
         if (jelly := self.jelly) is not None:
@@ -241,6 +251,8 @@ def _iterate(chunks: Generator[bytes], decoder: DetectingDecoder, name: str) -> 
     except (LogError, LimitExceeded) as error:
         _note(error, name)
         raise
+    finally:
+        _report(decoder, name)
 
 
 async def _aiterate(chunks: AsyncGenerator[bytes], decoder: DetectingDecoder, name: str) -> AsyncGenerator[Message]:
@@ -256,6 +268,13 @@ async def _aiterate(chunks: AsyncGenerator[bytes], decoder: DetectingDecoder, na
     except (LogError, LimitExceeded) as error:
         _note(error, name)
         raise
+    finally:
+        _report(decoder, name)
+
+
+def _report(decoder: DetectingDecoder, name: str) -> None:
+    if decoder.lenience is not None:
+        decoder.lenience.report(name)
 
 
 def _note(error: ConstructMessagesError, name: str) -> None:

@@ -84,7 +84,9 @@ def fold(message: Message, *, number: int = 1, labels: Labels | None = None) -> 
             continue
         node = Term(f"_:{stem}{len(folded)}")
         folded += _template(quad, quad.graph, node)
-    return Message(folded)
+    graph = Message(folded)
+    graph.checked = message.checked
+    return graph
 
 
 def _template(quad: Quad, space: Term, node: Term) -> tuple[Quad, ...]:
@@ -164,7 +166,9 @@ def unfold(graph: Message, *, strict: bool = False) -> Message:
                 found |= dict.fromkeys((quad, *about[node]), unfolded)
     if strict:
         _check_strictly(graph, found)
-    return Message(found.get(quad, quad) for quad in graph)
+    dataset = Message(found.get(quad, quad) for quad in graph)
+    dataset.checked = graph.checked
+    return dataset
 
 
 def _read(space: Term, quads: list[Quad]) -> Quad | None:

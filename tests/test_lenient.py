@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import logging
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyoxigraph as ox
 import pytest
 import rdflib
 
-from construct_messages import ConstructMessagesError, Message, construct_messages
+from construct_messages import (
+    CannotCarry,
+    ConstructMessagesError,
+    LogError,
+    Message,
+    Quad,
+    TermError,
+    construct_messages,
+    read_log,
+    write_log,
+)
+from construct_messages.formats import FORMATS, JELLY, NDJSON_LD, SYNTAXES, YAML_LD, Format
+from construct_messages.terms import Term, iri
+from tests.test_logs_archive import archive
 
 DIRTY = """\
 <http://e/100%> <http://e/p> "x"@zh-classical .
@@ -118,7 +133,135 @@ def test_run(dirty: Path) -> None:
 def test_what_no_log_can_hold_is_refused(tmp_path: Path) -> None:
     """Lenient is not boundless: a space, or a relative IRI, would be another IRI in the log."""
     path = tmp_path / "worse.nt"
-    for iri in ("http://e/\\u0020", "http://e/a b", "a", "http://e/\\u003E"):
-        path.write_text(f"<{iri}> <http://e/p> <http://e/o> .")
+    for value in ("http://e/\\u0020", "http://e/a b", "a", "http://e/\\u003E"):
+        path.write_text(f"<{value}> <http://e/p> <http://e/o> .")
         with pytest.raises(ConstructMessagesError):
             list(construct_messages(QUERY, path, lenient=True))
+
+
+# --- logs -------------------------------------------------------------------------------------------------------------
+
+S, P = iri("http://e/s"), iri("http://e/p")
+PASSED = Message(
+    Quad(*terms)
+    for terms in (
+        (Term("<http://e/100%>"), P, Term('"x"@zh-classical')),
+        (S, P, Term("<http://e/[b]>")),
+        (S, P, Term('"1"^^<http://e/a#b#c>')),
+        (S, Term("<http://e:80x/p>"), S),
+    )
+)
+CARRIED = [format for format in FORMATS if format not in (NDJSON_LD, YAML_LD)]
+
+
+@pytest.fixture(params=["blocking", "asynchronous"])
+def read(request: pytest.FixtureRequest) -> Callable[..., list[Message]]:
+    def blocking(*arguments: Any, **options: Any) -> list[Message]:
+        return list(read_log(*arguments, **options))
+
+    def asynchronous(*arguments: Any, **options: Any) -> list[Message]:
+        async def collect() -> list[Message]:
+            return [message async for message in read_log(*arguments, **options)]
+
+        return asyncio.run(collect())
+
+    return blocking if request.param == "blocking" else asynchronous
+
+
+@pytest.mark.parametrize("syntax", [syntax.label for syntax in SYNTAXES])
+@pytest.mark.parametrize("format", CARRIED, ids=lambda format: format.name)
+def test_logs(
+    format: Format, syntax: str, read: Callable[..., list[Message]], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Issue 13, 9: what is written leniently is read leniently, and the strict way refuses it at both ends."""
+    label = syntax if format.own is None else None
+    with pytest.raises(TermError, match="message 2: "):
+        write_log([Message(), PASSED], io.BytesIO(), format.extension, messages=label)
+    log = io.BytesIO()
+    write_log([Message(), PASSED, PASSED], log, format.extension, messages=label, lenient=True)
+    caplog.clear()
+    with pytest.raises(LogError) as error:
+        read(log.getvalue(), format.extension)
+    assert error.value.number == 2
+    assert not caplog.records
+    messages = read(log.getvalue(), format.extension, lenient=True)
+    assert messages == [Message(), PASSED, PASSED]
+    (record,) = caplog.records
+    iris = 4 if format == JELLY else 8  # where a term is said once for both messages
+    assert record.getMessage().startswith(f"passed as found: {iris} malformed IRIs and 2 malformed language tags; the ")
+    # what was read leniently is written without another word
+    again = io.BytesIO()
+    write_log(messages, again, "nq")
+    assert list(read_log(again.getvalue(), lenient=True)) == messages
+
+
+@pytest.mark.parametrize("format", [NDJSON_LD, YAML_LD], ids=lambda format: format.name)
+def test_json_ld(format: Format) -> None:
+    """Its readers drop what is malformed without a word: so it is not written, and passed only where asked for."""
+    for quad in PASSED:
+        with pytest.raises(CannotCarry):
+            write_log([Message([quad])], io.BytesIO(), format.extension, lenient=True)
+    document = (
+        b'{"@id": "http://e/100%", "http://e/p": '
+        b'[{"@id": "a"}, {"@id": "http://e/[b]"}, {"@value": "x", "@language": "zh-classical"}]}\n'
+    )
+    assert list(read_log(document, format.extension)) == [Message()]
+    (message,) = reader = read_log(document, format.extension, lenient=True)
+    assert [str(quad.object) for quad in message] == ["<http://e/[b]>", '"x"@zh-classical']
+    assert reader.malformed >= 3
+
+
+def test_what_no_lenience_passes() -> None:
+    for text, format in (
+        (b"<a> <urn:p> <urn:o> .", "nt"),
+        (b"<http://e/\\u0020> <urn:p> <urn:o> .", "nt"),
+        (b"<http://e/\\u003E> <urn:p> <urn:o> .", "ttl"),
+        (b"<urn:s> <urn:p> <a b> .", "ttl"),
+        (b"<urn:s> <urn:p> .", "trig"),
+        (b'<urn:s> <urn:p> "x"^^<http://www.w3.org/1999/02/22-rdf-syntax-ns#langString> .', "nq"),
+        (b'"s" <urn:p> <urn:o> .', "nq"),
+        (
+            b'<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="urn:e:">'
+            b'<r:Description r:about="urn:a b"><e:p>x</e:p></r:Description></r:RDF>',
+            "rdfxml",
+        ),
+    ):
+        reader = read_log(text, format, lenient=True)
+        with pytest.raises(LogError):
+            list(reader)
+
+
+def test_relative_iris_resolve_leniently() -> None:
+    (message,) = read_log(b"<a%> <urn:p> <b> .", "ttl", base="http://e/", lenient=True)
+    assert [str(quad) for quad in message] == ["<http://e/a%> <urn:p> <http://e/b> ."]
+
+
+def test_an_archive() -> None:
+    log = archive(("1.ttl", b"<http://e/[> <urn:p> <urn:o> ."), ("2.nt", b"<urn:s> <urn:p> <urn:o> ."))
+    with pytest.raises(LogError):
+        list(read_log(log))
+    assert len(list(reader := read_log(log, lenient=True))) == 2
+    assert reader.malformed == 1
+
+
+@pytest.mark.parametrize("options", [[], ["--fold"], ["--unfold"]], ids=["plain", "fold", "unfold"])
+def test_convert(options: list[str], tmp_path: Path) -> None:
+    source, target = tmp_path / "a.nt", tmp_path / "b.ttl"
+    source.write_text(DIRTY)
+    status, out, err = command("convert", str(source), str(target), *options)
+    assert (status, out, target.exists()) == (3, "", False)
+    assert "hint: mend it, or read leniently" in err
+    status, out, err = command("convert", str(source), str(target), "--lenient", *options)
+    assert (status, out) == (0, "")
+    assert f"{source}: {COUNT}" in err
+    (message,) = read_log(target, lenient=True)
+    assert {str(quad) for quad in message} == set(DIRTY.splitlines())
+
+
+def test_other_commands(dirty: Path) -> None:
+    for name in ("head", "validate", "inspect"):
+        assert command(name, str(dirty))[0] != 0
+        status, out, err = command(name, str(dirty), "--lenient")
+        assert status == 0
+        assert out
+        assert COUNT in err

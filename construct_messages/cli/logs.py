@@ -32,6 +32,9 @@ def add_input(command: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--input-messages", choices=_LABELS, help="how messages are delimited; default: what the log announces"
     )
+    group.add_argument(
+        "--lenient", action="store_true", help="pass malformed IRIs and language tags as they are, and count them"
+    )
     group.add_argument("--base", metavar="IRI", help="resolve relative IRIs against this")
     group.add_argument(
         "--context", metavar="IRI=FILE", action="append", default=[], help="a JSON-LD context that the log names"
@@ -88,6 +91,7 @@ def open_log(
         generalized=options.generalized,
         label_prefix=label_prefix,
         keep_labels=keep_labels,
+        lenient=options.lenient,
     )
 
 

@@ -27,6 +27,7 @@ from construct_messages.labels import Labels
 from construct_messages.message import Message
 from construct_messages.solutions import Solutions
 from construct_messages.template import Template
+from construct_messages.terms import Lenience
 
 if TYPE_CHECKING:
     from construct_messages.logs.jelly.options import JellyOptions
@@ -187,6 +188,7 @@ def decoder_for(
     labels: Labels | None = None,
     generalized: bool = False,
     shared_labels: bool | None = None,
+    lenience: Lenience | None = None,
 ) -> Decoder:
     """A decoder for a log.
 
@@ -199,6 +201,7 @@ def decoder_for(
         message_bytes: how large a message may be, as it stands in the log, and in characters as N-Quads.
         labels: of the log; None: with a prefix that no other has.
         generalized, shared_labels: of a Jelly log, see `read_log`.
+        lenience: what passes and counts malformed IRIs and language tags; None: they are errors.
 
     Raises:
         UsageError: a base that is no absolute IRI.
@@ -213,26 +216,32 @@ def decoder_for(
     if format in (N_TRIPLES, N_QUADS):
         from construct_messages.logs.lines_decoder import LinesDecoder
 
-        return LinesDecoder(format, syntax, message_bytes=message_bytes, labels=labels)
+        return LinesDecoder(format, syntax, message_bytes=message_bytes, labels=labels, lenience=lenience)
     if format in (TURTLE, TRIG):
         from construct_messages.logs.turtle_decoder import TurtleDecoder
 
-        return TurtleDecoder(format, syntax, base=base, message_bytes=message_bytes, labels=labels)
+        return TurtleDecoder(format, syntax, base=base, message_bytes=message_bytes, labels=labels, lenience=lenience)
     if format == RDF_XML:
         from construct_messages.logs.rdfxml import RdfXmlDecoder
 
-        return RdfXmlDecoder(base=base, message_bytes=message_bytes, labels=labels)
+        return RdfXmlDecoder(base=base, message_bytes=message_bytes, labels=labels, lenience=lenience)
     if format == JELLY:
         from construct_messages.logs.jelly.decoder import JellyDecoder
 
         return JellyDecoder(
-            message_bytes=message_bytes, generalized=generalized, shared_labels=shared_labels, labels=labels
+            message_bytes=message_bytes,
+            generalized=generalized,
+            shared_labels=shared_labels,
+            labels=labels,
+            lenience=lenience,
         )
     if format == NDJSON_LD:
         from construct_messages.logs.jsonld import JsonLdDecoder
 
-        return JsonLdDecoder(base=base, contexts=contexts, message_bytes=message_bytes, labels=labels)
+        return JsonLdDecoder(
+            base=base, contexts=contexts, message_bytes=message_bytes, labels=labels, lenience=lenience
+        )
     assert format == YAML_LD
     from construct_messages.logs.yamlld import YamlLdDecoder
 
-    return YamlLdDecoder(base=base, contexts=contexts, message_bytes=message_bytes, labels=labels)
+    return YamlLdDecoder(base=base, contexts=contexts, message_bytes=message_bytes, labels=labels, lenience=lenience)

@@ -15,13 +15,14 @@ from typing import Any, Final
 
 import pyoxigraph as ox
 
-from construct_messages.errors import LimitExceeded, LogError
+from construct_messages.errors import LimitExceeded, LogError, TermError
 from construct_messages.formats import FORMATS, JELLY, TRIG, TURTLE, Format, Syntax, format_of_file
 from construct_messages.labels import Labels
 from construct_messages.logs import MESSAGE_BYTES, decoder_for, options_of
 from construct_messages.logs.declarations import check_declarations
 from construct_messages.logs.parsed import Rename, log_error, most_characters, to_message
 from construct_messages.message import Message
+from construct_messages.terms import Lenience
 
 _BLOCK: Final = 512
 _MOST_EXTENSION: Final = 1 << 16
@@ -51,6 +52,7 @@ class ArchiveDecoder:
         contexts: see `decoder_for`.
         message_bytes: how large a file may be.
         labels: of the log that it is; None: with a prefix that no other has.
+        lenience: see `decoder_for`.
 
     Attributes:
         format: of the last file, or as given.
@@ -71,8 +73,9 @@ class ArchiveDecoder:
         contexts: Mapping[str, Any] | None = None,
         message_bytes: int = MESSAGE_BYTES,
         labels: Labels | None = None,
+        lenience: Lenience | None = None,
     ) -> None:
-        self.format, self._labels = format, labels or Labels()
+        self.format, self._labels, self._lenience = format, labels or Labels(), lenience
         self._format, self._base, self._contexts, self._message_bytes = format, base, contexts, message_bytes
         self._buffer, self._place = bytearray(), 0  # what is not used yet, and where it begins
         self._header: tarfile.TarInfo | None = None  # at the buffer's start, where its content is not whole yet
@@ -203,19 +206,27 @@ class ArchiveDecoder:
             document.removeprefix(codecs.BOM_UTF8),
             format=ox.RdfFormat.from_extension(format.extension),
             base_iri=self._base,
+            lenient=self._lenience is not None,
         )
         try:
-            message = to_message(
-                parser, labels, number=self._messages + 1, most=most_characters(len(document), self._message_bytes)
-            )
+            most = most_characters(len(document), self._message_bytes)
+            message = to_message(parser, labels, self._lenience, number=self._messages + 1, most=most)
         except SyntaxError as error:
             raise self._in_file(name, log_error(error, self._messages + 1)) from error
+        except TermError as error:
+            raise self._in_file(name, LogError(error.message, number=self._messages + 1, hint=error.hint)) from error
         self._prefixes |= parser.prefixes
         return message
 
     def _decode(self, name: str, document: bytes, format: Format, labels: Rename) -> Message:
         """The one message of a document in a format that delimits messages by itself."""
-        decoder = decoder_for(format, base=self._base, contexts=self._contexts, message_bytes=self._message_bytes)
+        decoder = decoder_for(
+            format,
+            base=self._base,
+            contexts=self._contexts,
+            message_bytes=self._message_bytes,
+            lenience=self._lenience,
+        )
         try:
             messages = [*decoder.feed(document), *decoder.close()]
         except LogError as error:

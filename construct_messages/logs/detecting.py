@@ -16,6 +16,7 @@ from construct_messages.logs import MESSAGE_BYTES, Decoder, decoder_for, options
 from construct_messages.logs.archive import ArchiveDecoder
 from construct_messages.logs.sniff import SNIFF_BYTES, is_archive, sniff
 from construct_messages.message import Message
+from construct_messages.terms import Lenience
 from construct_messages.unpacking import UNPACK_ERRORS, Unpacker, packing_of
 
 if TYPE_CHECKING:
@@ -74,10 +75,11 @@ class DetectingDecoder:
         labels: Labels | None = None,
         generalized: bool = False,
         shared_labels: bool | None = None,
+        lenience: Lenience | None = None,
     ) -> None:
         self._known = known = known or Known()
         self._base, self._contexts, self._message_bytes, self._labels = base, contexts, message_bytes, labels
-        self.generalized, self._shared_labels = generalized, shared_labels
+        self.generalized, self._shared_labels, self.lenience = generalized, shared_labels, lenience
         self.format, self.packing, self.archive = known.format, known.packing, known.archive
         self.bytes_read = self.messages = 0
         self._unpacker = Unpacker(self.packing) if self.packing else None
@@ -191,6 +193,7 @@ class DetectingDecoder:
                 contexts=self._contexts,
                 message_bytes=self._message_bytes,
                 labels=self._labels,
+                lenience=self.lenience,
             )
         assert self.format is not None  # else it would not have been told
         return decoder_for(
@@ -202,6 +205,7 @@ class DetectingDecoder:
             labels=self._labels,
             generalized=self.generalized,
             shared_labels=self._shared_labels,
+            lenience=self.lenience,
         )
 
     def _tell(self, head: bytes, whole: bool) -> bool:

@@ -24,6 +24,7 @@ from construct_messages.logs.parsed import most_characters
 from construct_messages.logs.whole_lines import WholeLines
 from construct_messages.message import Message
 from construct_messages.template import Template
+from construct_messages.terms import Lenience
 
 assert NDJSON_LD.own is not None
 _SYNTAX: Final[Syntax] = NDJSON_LD.own
@@ -81,6 +82,7 @@ class JsonLdDecoder:
         contexts: JSON-LD contexts by their IRI, as parsed JSON; no other is loaded.
         message_bytes: how long a line may be.
         labels: of the log; None: with a prefix that no other has.
+        lenience: see `decoder_for`.
 
     >>> decoder = JsonLdDecoder(message_bytes=1 << 20)
     >>> list(decoder.feed(b'{"@context": {"ex": "http://example.org/"}}\\n{"@id": "ex:a", "ex:b": ["c"]}'))
@@ -99,8 +101,9 @@ class JsonLdDecoder:
         contexts: Mapping[str, Any] | None = None,
         message_bytes: int,
         labels: Labels | None = None,
+        lenience: Lenience | None = None,
     ) -> None:
-        self._documents, self._json = Documents(base, contexts, labels or Labels()), JsonReader()
+        self._documents, self._json = Documents(base, contexts, labels or Labels(), lenience), JsonReader()
         self._lines, self._message_bytes = WholeLines(message_bytes), message_bytes
 
     @property

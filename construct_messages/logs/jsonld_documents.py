@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import pyoxigraph as ox
 
-from construct_messages.errors import LimitExceeded, LogError, Position, UsageError
+from construct_messages.errors import LimitExceeded, LogError, Position, TermError, UsageError
 from construct_messages.labels import Labels
 from construct_messages.logs.jsonld_nodes import GEN_DELIMS
 from construct_messages.logs.jsonld_size import characters
 from construct_messages.logs.parsed import to_message, too_much
 from construct_messages.message import Message
+from construct_messages.terms import Lenience, from_pyoxigraph
 
 if TYPE_CHECKING:
     from construct_messages.logs.contexts import Contexts
@@ -50,8 +51,10 @@ class Documents:
     <Message, empty>
     """
 
-    def __init__(self, base: str | None, contexts: Mapping[str, Any] | None, labels: Labels) -> None:
-        self._base, self._given, self._labels = base, contexts, labels
+    def __init__(
+        self, base: str | None, contexts: Mapping[str, Any] | None, labels: Labels, lenience: Lenience | None = None
+    ) -> None:
+        self._base, self._given, self._labels, self._lenience = base, contexts, labels, lenience
         # relative IRIs mean the same to both libraries only under such a base
         self._plain_base = base is None or _PLAIN_BASE.fullmatch(base) is not None
         self._active: Any = _UNSET
@@ -77,8 +80,10 @@ class Documents:
                 return None
             if document == {}:
                 return Message()
-            quads = self._quads(document, number, most)
-            return to_message(quads, self._labels.in_message(number).__getitem__, number=number, most=most)
+            quads, rename = self._quads(document, number, most), self._labels.in_message(number).__getitem__
+            if self._lenience is not None:
+                quads = filter(_passable, quads)
+            return to_message(quads, rename, self._lenience, number=number, most=most)
         except UsageError as error:
             raise LogError(error.message, number=number, position=position, hint=error.hint) from error
         except MemoryError as error:
@@ -123,9 +128,22 @@ class Documents:
                 written,
                 format=ox.RdfFormat.JSON_LD,
                 base_iri=self._base if plain else None,
+                lenient=self._lenience is not None,
             )
         except SyntaxError as error:
             raise UsageError(f"malformed JSON-LD: {error.msg}") from error
+
+
+def _passable(quad: ox.Quad) -> bool:
+    """Whether a lenient reader passes all of a quad; JSON-LD says of any other that it is dropped."""
+    try:
+        for term in (quad.subject, quad.predicate, quad.object):
+            from_pyoxigraph(term, "x", Lenience())
+        if not isinstance(quad.graph_name, ox.DefaultGraph):
+            from_pyoxigraph(quad.graph_name, "x", Lenience())
+    except TermError:
+        return False
+    return True
 
 
 # --- what needs no expansion: documents that pyoxigraph takes for what PyLD does (tests/test_logs_jsonld_documents.py)

@@ -23,7 +23,7 @@ from construct_messages.logs.lines_statements import BLANK, Statements, make_qua
 from construct_messages.logs.parsed import Rename, log_error
 from construct_messages.logs.whole_lines import too_long
 from construct_messages.message import Message, Quad
-from construct_messages.terms import map_blanks
+from construct_messages.terms import Lenience, map_blanks
 
 _BLOCK: Final = 1 << 15
 """How many bytes of lines are taken apart at a time: large enough to be quick, and small against a message's bound."""
@@ -56,6 +56,7 @@ class LinesDecoder:
         continued: whether the log begins before what is read, so that the first delimiter ends a message, if of no
             statement.
         labels: of the log; None: with a prefix that no other has.
+        lenience: see `decoder_for`.
 
     Attributes:
         delimiter: the line of the last delimiter that was read, from 1; 0: there was none.
@@ -76,10 +77,11 @@ class LinesDecoder:
         message_bytes: int,
         continued: bool = False,
         labels: Labels | None = None,
+        lenience: Lenience | None = None,
     ) -> None:
         self._format, self._message_bytes, self._continued = format, message_bytes, continued
         self._labels = labels or Labels()
-        self._statements = Statements(format)
+        self._statements = Statements(format, lenience)
         self._use(syntax)
         # bytes not read yet: of a line without an end, and of a line end or a byte order mark that may go on
         self._rest, self._undecided, self._begun = bytearray(), b"", False
@@ -242,7 +244,7 @@ class LinesDecoder:
         except SyntaxError as error:
             raise log_error(error, self._number, line, hint=_hint(text, error.offset or 1)) from error
         except TermError as error:
-            raise self._error(error.message, line) from error
+            raise self._error(error.message, line, hint=error.hint) from error
         except LimitExceeded as error:
             message = f"message {self._number}: {error.message}"
             raise LimitExceeded(message, position=Position(line, 1), hint=error.hint) from error

@@ -23,7 +23,7 @@ from construct_messages.errors import LimitExceeded
 from construct_messages.formats import N_QUADS, N_TRIPLES, Format
 from construct_messages.logs.parsed import DEEPEST, Rename, to_message
 from construct_messages.message import Message, Quad
-from construct_messages.terms import RDF, USUAL_IRI, USUAL_LANGUAGE, XSD, Term, escape, nesting, unescape
+from construct_messages.terms import RDF, USUAL_IRI, USUAL_LANGUAGE, XSD, Lenience, Term, escape, nesting, unescape
 
 # --- canonical lines ------------------------------------------------------------------------------------------------
 
@@ -88,14 +88,15 @@ class Statements:
 
     Args:
         format: N-Triples or N-Quads.
+        lenience: what passes and counts malformed IRIs and language tags; None: they are errors.
 
     >>> lines = Statements(N_TRIPLES).read('<urn:s> <urn:p> "o"@en .\\n_:b <urn:p>  <urn:o> .\\n')
     >>> print(lines.quads[0], lines.others)
     <urn:s> <urn:p> "o"@en . [(1, '_:b <urn:p>  <urn:o> .\\n')]
     """
 
-    def __init__(self, format: Format) -> None:
-        self._line = _LINES[format]
+    def __init__(self, format: Format, lenience: Lenience | None = None) -> None:
+        self._line, self._lenience = _LINES[format], lenience
         self._parser = ox.RdfFormat.N_QUADS if format.graphs else ox.RdfFormat.N_TRIPLES
         self._forget()
 
@@ -169,15 +170,18 @@ class Statements:
 
         Raises:
             SyntaxError: of pyoxigraph; at the line's beginning where the line is very long, or too deep.
-            TermError: an escape in a very long string that stands for no character.
+            TermError: an escape in a very long string that stands for no character, or what no lenience passes.
             LimitExceeded: more than two million characters outside of strings.
         """
         # most of so many are in a string
         if line.count("<<(") > DEEPEST and nesting(line) > DEEPEST:
             raise SyntaxError(f"more than {DEEPEST} triple terms in each other", (None, 1, 1, None))
         if len(line) <= _LONG:
-            return to_message(ox.parse(line, format=self._parser))
+            return to_message(self._quads(line), lenience=self._lenience)
         return self._parse_long(line)
+
+    def _quads(self, line: str) -> Iterable[ox.Quad]:
+        return ox.parse(line, format=self._parser, lenient=self._lenience is not None)
 
     def _parse_long(self, line: str) -> Message:
         # The parser holds 16 MiB and no more: of a longer line it gets numbers in place of the strings.
@@ -198,7 +202,7 @@ class Statements:
             return f'"{escape(unescape(strings[int(match[1])]))}"'
 
         try:
-            statement = to_message(ox.parse(short, format=self._parser))
+            statement = to_message(self._quads(short), lenience=self._lenience)
         except SyntaxError as error:
             raise SyntaxError(error.msg, (None, 1, 1, None)) from error
         return Message(

@@ -14,7 +14,7 @@ import pyoxigraph as ox
 
 from construct_messages.errors import LimitExceeded, LogError, Position
 from construct_messages.message import Message, Quad
-from construct_messages.terms import Term, from_pyoxigraph, has_blank, map_blanks
+from construct_messages.terms import Lenience, Term, from_pyoxigraph, has_blank, map_blanks
 
 DEEPEST: Final = 100
 """How many triple terms may stand in each other: parsers, and what reads terms, go down by recursion."""
@@ -57,18 +57,25 @@ _GROUND: Final = (ox.NamedNode, ox.Literal)
 
 
 def to_message(
-    quads: Iterable[ox.Quad], rename: Rename | None = None, *, number: int = 1, most: float = inf
+    quads: Iterable[ox.Quad],
+    rename: Rename | None = None,
+    lenience: Lenience | None = None,
+    *,
+    number: int = 1,
+    most: float = inf,
 ) -> Message:
     """Parsed quads as a message.
 
     Args:
         quads: of pyoxigraph.
         rename: gives each blank node its label, such as `labels.in_log`; None: labels are kept.
+        lenience: where the quads were parsed leniently, what passes and counts malformed terms; see `from_pyoxigraph`.
         number: of the message, from 1.
         most: how many characters its terms may have as N-Quads.
 
     Raises:
         LimitExceeded: they have more.
+        TermError: with `lenience`, what cannot be passed.
 
     >>> from construct_messages.labels import Labels
     >>> quad = ox.Quad(ox.BlankNode("b"), ox.NamedNode("urn:p"), ox.Literal("o"))
@@ -80,9 +87,9 @@ def to_message(
     scope = "" if rename is None else "x"
 
     def term(parsed: ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple) -> Term:
-        if isinstance(parsed, _GROUND):
+        if lenience is None and isinstance(parsed, _GROUND):
             return Term(str(parsed))  # as `from_pyoxigraph` does, for the terms that nearly all are
-        read = from_pyoxigraph(parsed, scope)
+        read = from_pyoxigraph(parsed, scope, lenience)
         return map_blanks(read, rename) if rename is not None and has_blank(read) else read
 
     def read() -> Iterator[Quad]:
@@ -98,6 +105,8 @@ def to_message(
     return Message(read())
 
 
+# what pyoxigraph says of IRIs and language tags
+_MALFORMED: Final = re.compile(r"Invalid IRI (?:percent|code point)|Invalid character '|\bsubtag\b")
 # how pyoxigraph begins its messages; the place is told in the log's lines instead
 _PLACE: Final = re.compile(r"Parser error (?:at|between) line [^:]*+: ")
 
@@ -121,4 +130,7 @@ def log_error(error: SyntaxError, number: int, line: int = 1, column: int = 1, h
     if error.lineno is not None:
         first = error.lineno == 1
         position = Position(line + error.lineno - 1, (error.offset or 1) + (column - 1 if first else 0))
-    return LogError(_PLACE.sub("", error.msg, count=1), number=number, position=position, hint=hint)
+    message = _PLACE.sub("", error.msg, count=1)
+    if hint is None and _MALFORMED.search(message):
+        hint = "mend it, or read leniently to pass malformed IRIs and language tags"
+    return LogError(message, number=number, position=position, hint=hint)

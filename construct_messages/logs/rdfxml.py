@@ -17,7 +17,7 @@ from xml.sax.saxutils import escape
 
 import pyoxigraph as ox
 
-from construct_messages.errors import CannotCarry, LimitExceeded, LogError, Position
+from construct_messages.errors import CannotCarry, LimitExceeded, LogError, Position, TermError
 from construct_messages.formats import RDF_XML, Syntax
 from construct_messages.labels import Labels
 from construct_messages.logs.by_message import ByMessage
@@ -27,7 +27,7 @@ from construct_messages.logs.parsed import most_characters, to_message
 from construct_messages.logs.whole_lines import WholeLines
 from construct_messages.message import Message
 from construct_messages.template import Template
-from construct_messages.terms import RDF, Term, is_blank, is_literal, literal_parts
+from construct_messages.terms import RDF, Lenience, Term, is_blank, is_literal, literal_parts
 
 assert RDF_XML.own is not None
 _SYNTAX: Final[Syntax] = RDF_XML.own
@@ -233,6 +233,7 @@ class RdfXmlDecoder:
         base: the IRI that relative IRIs resolve against, where a document has no `xml:base`.
         message_bytes: how long a line may be.
         labels: of the log; None: with a prefix that no other has.
+        lenience: see `decoder_for`.
 
     >>> decoder = RdfXmlDecoder(message_bytes=1 << 20)
     >>> line = '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"/>'
@@ -242,8 +243,16 @@ class RdfXmlDecoder:
 
     syntax: Final[Syntax] = _SYNTAX
 
-    def __init__(self, *, base: str | None = None, message_bytes: int, labels: Labels | None = None) -> None:
-        self._base, self._message_bytes, self._labels = base, message_bytes, labels or Labels()
+    def __init__(
+        self,
+        *,
+        base: str | None = None,
+        message_bytes: int,
+        labels: Labels | None = None,
+        lenience: Lenience | None = None,
+    ) -> None:
+        self._base, self._message_bytes = base, message_bytes
+        self._labels, self._lenience = labels or Labels(), lenience
         self._lines = WholeLines(message_bytes)  # a line is a message
         self._prefixes: dict[str, str] = {}
 
@@ -267,12 +276,16 @@ class RdfXmlDecoder:
             raise _error("the line is blank", number, hint=hint)
         _Examination(line, number, self._prefixes).run()
         try:
-            quads = ox.parse(line, format=ox.RdfFormat.RDF_XML, base_iri=self._base)
+            lenient = self._lenience is not None
+            quads = ox.parse(line, format=ox.RdfFormat.RDF_XML, base_iri=self._base, lenient=lenient)
             rename = self._labels.in_message(number).__getitem__
-            message = to_message(quads, rename, number=number, most=most_characters(len(line), self._message_bytes))
+            most = most_characters(len(line), self._message_bytes)
+            message = to_message(quads, rename, self._lenience, number=number, most=most)
         except SyntaxError as error:
             # where in the document, the parser does not say
             raise _error(error.msg, number) from error
+        except TermError as error:
+            raise _error(error.message, number, hint=error.hint) from error
         self._lines.number += 1
         return message
 

@@ -18,7 +18,7 @@ from construct_messages.logs.turtle_scanner import Kind, Mark, TurtleScanner
 from construct_messages.logs.turtle_statements import TurtleStatements, check_utf8
 from construct_messages.logs.whole_lines import too_long
 from construct_messages.message import Message, Quad
-from construct_messages.terms import Term, map_blanks
+from construct_messages.terms import Lenience, Term, map_blanks
 
 _MANY: Final = 1 << 10
 _SHOWN: Final = {
@@ -38,6 +38,7 @@ class TurtleDecoder:
         base: the IRI that relative IRIs resolve against, until the log says otherwise.
         message_bytes: how long a message may be, with its delimiter.
         labels: of the log; None: with a prefix that no other has.
+        lenience: see `decoder_for`.
 
     >>> from construct_messages.formats import find_format
     >>> decoder = TurtleDecoder(find_format("ttl")[0], message_bytes=1 << 20, labels=Labels("x"))
@@ -56,11 +57,12 @@ class TurtleDecoder:
         base: str | None = None,
         message_bytes: int,
         labels: Labels | None = None,
+        lenience: Lenience | None = None,
     ) -> None:
         self._graphs, self._message_bytes = format.graphs, message_bytes
         self._labels = labels or Labels()
         self._scanner = TurtleScanner()
-        self._statements = TurtleStatements(format, base, message_bytes)
+        self._statements = TurtleStatements(format, base, message_bytes, lenience)
         self._beginning: bytes | None = b""  # until it is known whether it is a byte order mark
         self._number = 1  # of the message that is open
         # what ends a message; under rdfm, once the first delimiter is met, which may stand before all of them

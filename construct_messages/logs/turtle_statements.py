@@ -14,11 +14,12 @@ from uuid import uuid4
 
 import pyoxigraph as ox
 
-from construct_messages.errors import LimitExceeded, LogError, Position
+from construct_messages.errors import LimitExceeded, LogError, Position, TermError
 from construct_messages.formats import Format
 from construct_messages.logs.declarations import check_declarations
 from construct_messages.logs.parsed import DEEPEST, log_error, most_characters, too_much
 from construct_messages.logs.turtle_scanner import place_behind
+from construct_messages.terms import Lenience, from_pyoxigraph
 
 # what holds no bracket, and the brackets of triple terms
 _BRACKETS: Final = re.compile(
@@ -48,17 +49,18 @@ class TurtleStatements:
       hint: end the statement with a dot, the graph block with a brace
     """
 
-    def __init__(self, format: Format, base: str | None, message_bytes: int) -> None:
+    def __init__(self, format: Format, base: str | None, message_bytes: int, lenience: Lenience | None = None) -> None:
         self._message_bytes = message_bytes
         end = f"<urn:uuid:{uuid4()}>"
         # can stand nowhere but between statements
         statement = f"GRAPH {end} {{ {end} {end} {end} }}" if format.graphs else f"{end} {end} {end} ."
         self._end, self._end_read = f"\n{statement}\n".encode(), " ".join([end] * (4 if format.graphs else 3))
         self._pipe = _Pipe()
+        self._lenience = lenience
         self._lines = 0  # that the parser was given
         turtle = ox.RdfFormat.TRIG if format.graphs else ox.RdfFormat.TURTLE
         # all that is asked of a file is to be read
-        self._parser = ox.parse(self._pipe, format=turtle, base_iri=base)  # type: ignore[arg-type]
+        self._parser = ox.parse(self._pipe, format=turtle, base_iri=base, lenient=lenience is not None)  # type: ignore[arg-type]
 
     @property
     def prefixes(self) -> Mapping[str, str]:
@@ -90,7 +92,7 @@ class TurtleStatements:
         left = most = most_characters(len(text), self._message_bytes)
         try:
             for quad in self._parser:
-                line = str(quad)
+                line = str(quad) if self._lenience is None else _checked(quad, self._lenience)
                 if line == self._end_read:
                     return quads
                 quads.append(line)
@@ -100,6 +102,8 @@ class TurtleStatements:
         except SyntaxError as error:
             if (found := _in_text(error, lines, text, place, number)) is not None:
                 raise found from error
+        except TermError as error:
+            raise LogError(error.message, number=number, position=place, hint=error.hint) from error
         except MemoryError as error:
             raise LimitExceeded(f"message {number}: a term is too long for the parser: {error}") from error
         raise LogError(
@@ -108,6 +112,12 @@ class TurtleStatements:
             position=place_behind(place, text),
             hint="end the statement with a dot, the graph block with a brace",
         )
+
+
+def _checked(quad: ox.Quad, lenience: Lenience) -> str:
+    graph = [] if isinstance(quad.graph_name, ox.DefaultGraph) else [quad.graph_name]
+    terms = (quad.subject, quad.predicate, quad.object, *graph)
+    return " ".join(from_pyoxigraph(term, lenience=lenience) for term in terms)
 
 
 def _in_text(error: SyntaxError, lines: int, text: bytes, place: Position, number: int) -> LogError | None:

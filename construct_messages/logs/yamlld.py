@@ -27,6 +27,7 @@ from construct_messages.logs.whole_lines import too_long
 from construct_messages.logs.yaml_text import YamlReader
 from construct_messages.message import Message
 from construct_messages.template import Template
+from construct_messages.terms import Lenience
 
 assert YAML_LD.own is not None
 _SYNTAX: Final[Syntax] = YAML_LD.own
@@ -126,6 +127,7 @@ class YamlLdDecoder:
         contexts: JSON-LD contexts by their IRI, as parsed JSON; no other is loaded.
         message_bytes: how large a document may be.
         labels: of the log; None: with a prefix that no other has.
+        lenience: see `decoder_for`.
 
     >>> decoder = YamlLdDecoder(message_bytes=1 << 20)
     >>> list(decoder.feed(b'---\\n"@id": urn:a\\nurn:b: c\\n---\\n{}\\n...\\n'))
@@ -141,9 +143,10 @@ class YamlLdDecoder:
         contexts: Mapping[str, Any] | None = None,
         message_bytes: int,
         labels: Labels | None = None,
+        lenience: Lenience | None = None,
     ) -> None:
         self._message_bytes = message_bytes
-        self._documents, self._yaml = Documents(base, contexts, labels or Labels()), YamlReader(message_bytes)
+        self._documents, self._yaml = Documents(base, contexts, labels or Labels(), lenience), YamlReader(message_bytes)
         self._messages = 0
         self._directives = 0
         self._size = 0  # of what stands behind the last document

@@ -122,7 +122,7 @@ class Lenience:
     """Passes malformed IRIs and language tags of one log or one source as they are, and counts them.
 
     Only what the syntax of N-Triples can hold is passed, and no relative IRI, which would be another one wherever it
-    is read next. Each occurrence counts.
+    is read next. Each occurrence counts, but in formats that say a term once for many (Jelly).
 
     Attributes:
         iris: how many IRIs were passed.

@@ -16,6 +16,7 @@ from construct_messages.logs.jelly.options import JellyOptions
 from construct_messages.logs.jelly.rows import Rows
 from construct_messages.logs.jelly.wire import Malformed, read_varint
 from construct_messages.message import Message
+from construct_messages.terms import Lenience
 
 _ROW = 0x0A
 """How a frame that is not delimited begins: with the tag of a row. It is also a length, of ten bytes."""
@@ -34,6 +35,7 @@ class JellyDecoder:
         shared_labels: whether blank node labels mean nodes of the whole log; if not, of their frame; None: as the
             logical type says, which gives frames a meaning or none.
         labels: of the log; None: with a prefix that no other has.
+        lenience: see `decoder_for`.
 
     >>> from construct_messages.logs.jelly.encoder import JellyEncoder
     >>> log = JellyEncoder().encode(Message())
@@ -49,6 +51,7 @@ class JellyDecoder:
         generalized: bool = False,
         shared_labels: bool | None = None,
         labels: Labels | None = None,
+        lenience: Lenience | None = None,
     ) -> None:
         self._limit = message_bytes
         self._rows = Rows(
@@ -56,6 +59,7 @@ class JellyDecoder:
             shared_labels=shared_labels,
             most_made=max(message_bytes, _LEAST_MADE),
             labels=labels or Labels(),
+            lenience=lenience,
         )
         self._buffer = bytearray()
         self._offset = 0  # of the buffer in the log

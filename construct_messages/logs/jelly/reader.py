@@ -19,6 +19,7 @@ from construct_messages.logs.jelly.tables import Entries
 from construct_messages.logs.jelly.wire import DEEPEST, Malformed, delimited, fields, integer, read_varint, text, varint
 from construct_messages.terms import (
     USUAL_IRI,
+    Lenience,
     Term,
     blank,
     escape,
@@ -51,6 +52,7 @@ class TermReader:
         generalized: whether terms may stand where RDF has no place for them.
         shared: whether blank node labels mean nodes of the whole stream, and not of their frame alone.
         labels: of the log.
+        lenience: see `decoder_for`.
         most_made: how many characters the IRIs may have that one frame makes of table entries.
 
     Attributes:
@@ -58,7 +60,14 @@ class TermReader:
     """
 
     def __init__(
-        self, options: JellyOptions, *, generalized: bool, shared: bool, most_made: int, labels: Labels
+        self,
+        options: JellyOptions,
+        *,
+        generalized: bool,
+        shared: bool,
+        most_made: int,
+        labels: Labels,
+        lenience: Lenience | None = None,
     ) -> None:
         self.names = Entries("names", options.max_name_table_size)
         self.prefixes = Entries("prefixes", options.max_prefix_table_size)
@@ -68,7 +77,7 @@ class TermReader:
         self._shared = shared
         self._nodes: dict[bytes, Term] = {}  # of the whole stream, by their labels
         self._frame = 0
-        self._of_log = labels
+        self._of_log, self._lenience = labels, lenience
         self._labels: MessageLabels | None = None  # of this frame, once it has a blank node
         self._depth = 0
         # a few entries make many long IRIs, which their frame is no measure of
@@ -219,7 +228,11 @@ class TermReader:
         known = self._iris[name]
         if len(known) >= _MOST_PREFIXES:
             known.clear()
-        known[begin] = term = Term(f"<{value}>") if _USUAL_IRI.fullmatch(value) else _legal(lambda: iri(value))
+        if _USUAL_IRI.fullmatch(value):
+            term = Term(f"<{value}>")
+        else:
+            term = _legal(lambda: iri(value, lenience=self._lenience))
+        known[begin] = term
         return term
 
     def blank(self, data: bytes) -> Term:
@@ -270,7 +283,7 @@ class TermReader:
                 value, language, datatype = part, text(part, "a language tag"), None
             elif number == 3:
                 value, language, datatype = part, None, self.datatypes.get(integer(part, "a datatype"))
-        term = _legal(lambda: literal(lexical, language=language, datatype=datatype))
+        term = _legal(lambda: literal(lexical, language=language, datatype=datatype, lenience=self._lenience))
         if value:
             if len(self._suffixes) >= _MOST:
                 self._suffixes = dict(_NO_SUFFIXES)

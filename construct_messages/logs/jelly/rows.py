@@ -15,7 +15,7 @@ from construct_messages.logs.jelly.reader import POSITIONS, UNSET, Fields, TermR
 from construct_messages.logs.jelly.tables import JOINED
 from construct_messages.logs.jelly.wire import LENGTH_DELIMITED, Malformed, fields, read_field, read_varint, text
 from construct_messages.message import Message, Quad
-from construct_messages.terms import Term
+from construct_messages.terms import Lenience, Term
 
 _KINDS: Final = {
     1: "options",
@@ -46,6 +46,7 @@ class Rows:
         shared_labels: whether blank node labels mean nodes of the whole stream; None: in a flat stream, where frames
             have no meaning.
         labels: of the log.
+        lenience: see `decoder_for`.
         most_made: how many characters the IRIs may have that one frame makes of table entries.
 
     Attributes:
@@ -54,9 +55,17 @@ class Rows:
         place: where in the frame the row begins that was read last.
     """
 
-    def __init__(self, *, generalized: bool, shared_labels: bool | None, most_made: int, labels: Labels) -> None:
+    def __init__(
+        self,
+        *,
+        generalized: bool,
+        shared_labels: bool | None,
+        most_made: int,
+        labels: Labels,
+        lenience: Lenience | None,
+    ) -> None:
         self._generalized, self._shared_labels = generalized, shared_labels
-        self._most_made, self._labels = most_made, labels
+        self._most_made, self._labels, self._lenience = most_made, labels, lenience
         self.options: JellyOptions | None = None
         self.prefixes: dict[str, str] = {}
         self.place = 0
@@ -177,6 +186,7 @@ class Rows:
             shared=options.is_flat if self._shared_labels is None else self._shared_labels,
             most_made=self._most_made,
             labels=self._labels,
+            lenience=self._lenience,
         )
         reader.new_scope(self._frames, self._last)
         self._fields: Fields = reader.of_triple
