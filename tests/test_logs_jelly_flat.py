@@ -7,6 +7,7 @@ import tarfile
 from collections.abc import Sequence
 from itertools import chain, product
 
+import pyoxigraph as ox
 import pytest
 import rdflib
 from hypothesis import given
@@ -17,7 +18,16 @@ from pyjelly.integrations.generic.serialize import flat_stream_to_file
 from pyjelly.options import StreamParameters
 from pyjelly.serialize.streams import SerializerOptions
 
-from construct_messages import JellyOptions, LogicalType, Message, PhysicalType, Quad, read_log, write_log
+from construct_messages import (
+    JellyOptions,
+    LogicalType,
+    Message,
+    PhysicalType,
+    Quad,
+    construct_messages,
+    read_log,
+    write_log,
+)
 from construct_messages.terms import Term, iri, literal
 from tests.log_kinds import blanks
 from tests.strategies import messages
@@ -112,6 +122,16 @@ def test_two_flat_logs_share_no_node() -> None:
     data = written([Message([Quad(Term("_:a"), P, literal("x"))])], LogicalType.FLAT_QUADS)
     first, second = nodes([*read_log(data, "jelly"), *read_log(data, "jelly")])
     assert not first & second
+
+
+def test_flat_logs_of_two_streams_joined_share_no_node() -> None:
+    """Issue 13, 6 and 7: bytes behind bytes are one stream, in which labels of two queries cannot meet."""
+    query = "CONSTRUCT { ?s <urn:p> [] } WHERE { VALUES ?n { 1 2 } BIND(BNODE() AS ?s) }"
+    flat = JellyOptions(logical_type=LogicalType.FLAT_TRIPLES)
+    one, other = (b"".join(construct_messages(query, ox.Store()).serialize("jelly", jelly=flat)) for _ in range(2))
+    joined = nodes(list(read_log(one + other, "jelly")))
+    assert [len(each) for each in joined] == [2] * 4
+    assert len(set().union(*joined)) == 8
 
 
 def test_labels_that_no_other_format_can_write_stay_apart() -> None:

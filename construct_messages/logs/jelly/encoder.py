@@ -441,10 +441,8 @@ def _is_too_deep(term: Term) -> bool:
 
 
 def _no_place(what: str, quad: Statement | tuple[()]) -> CannotCarry:
-    return CannotCarry(
-        f"RDF has no place for {what}: {_shown(quad)}",
-        hint="allow it (Jelly's option generalized_statements)",
-    )
+    hint = "allow it (Jelly's option generalized_statements)"
+    return CannotCarry(f"RDF has no place for {what}: {_shown(quad)}", hint=hint)
 
 
 def _shown(quad: Statement | tuple[()]) -> str:
