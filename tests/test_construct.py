@@ -149,9 +149,9 @@ CASES: list[tuple[str, str, dict[str, object], list[list[str]]]] = [
         '{ ?c a ex:Company OPTIONAL { ?c ex:name ?n FILTER (LANG(?n) = "fr") } } ORDER BY ?c',
         {},
         [
-            quads("log entry _:t0b0"),
-            quads('_:t1b0 name "Boulon"@fr', "log entry _:t1b0"),
-            quads("log entry _:t2b0"),
+            quads("log entry _:x_t0b0"),
+            quads('_:x_t1b0 name "Boulon"@fr', "log entry _:x_t1b0"),
+            quads("log entry _:x_t2b0"),
         ],
     ),
     (

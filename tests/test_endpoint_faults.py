@@ -650,6 +650,25 @@ def test_a_page_that_comes_again_is_given_once(server: FaultServer, client: str)
     assert came == TABLE[:5]
 
 
+PERIODIC = [TABLE[n % 5] for n in range(20)]
+
+
+@pytest.mark.parametrize("limit", [None, 10])
+@pytest.mark.parametrize("heeds", [True, False])
+def test_pages_in_an_order_of_the_query_s_own(server: FaultServer, client: str, heeds: bool, limit: int | None) -> None:
+    """Solutions may come again in an order by what they do not hold; that is no reason to refuse them."""
+    server.play(Windows(PERIODIC if heeds else TABLE, offset=heeds))
+    slice = "" if limit is None else f" LIMIT {limit}"
+    select = replace(SELECT, order=" ORDER BY ?hidden", slice=slice, limit=limit)
+    came, error = read(client, EndpointSource(server.url), Request(select, page_size=5, timeout=10))
+    if heeds:
+        assert error is None
+        assert came == PERIODIC[:limit]
+    else:
+        assert isinstance(error, IncompleteResult)
+        assert "does not heed OFFSET" in error.message
+
+
 def test_solutions_without_end_for_a_limit(server: FaultServer, client: str) -> None:
     """Issue 13, 19: the error comes with the first solution that is one too many, not with the end of the answer."""
     server.play([response(JSON_BODY)[:-200], STALL])

@@ -125,14 +125,18 @@ class _Counting(ResponseReader):
 class _Offsets:
     """Whether an endpoint heeds OFFSET: one that does not sends the same page again and again.
 
-    Pages are in an order, so each begins behind the last; but solutions may be equal, and blank nodes cannot be
-    compared across responses.
+    Pages are in an order, so each begins behind the last; but solutions may be equal, blank nodes cannot be compared
+    across responses, and the query's own order may be by what solutions do not hold.
 
     Attributes:
+        own_order: whether the query has an order of its own.
         are_heeded: a page began differently from the one before it.
+        are_in_doubt: a page in the query's own order began as the one before it.
     """
 
+    own_order: bool
     are_heeded: bool = False
+    are_in_doubt: bool = False
     _first: tuple[Term, ...] | None = None  # solutions of the last response
     _last: tuple[Term, ...] | None = None
 
@@ -145,6 +149,8 @@ class _Offsets:
         first = tuple(map_blanks(term, lambda _: _ANY_BLANK) for term in solution)
         if self._first is not None and first != self._first:
             self.are_heeded = True
+        elif self._first is not None and not self.are_heeded and self.own_order:
+            self.are_in_doubt = True
         elif self._first is not None and not self.are_heeded and not self.may_repeat:
             raise IncompleteResult(f"{url} sent the same page again: it does not heed OFFSET")
         self._first = first
@@ -228,18 +234,24 @@ def pages(request: Request, profile: Profile, *, asked: tuple[str, ...], url: st
     # the first page is small: an engine gives the beginning of an order sooner than a lot of it
     full, position = request.page_size, 0
     size = min(full, _FIRST_PAGE)
-    offsets = _Offsets()
+    offsets = _Offsets(own_order=bool(select.order))
+
+    def probe_offsets() -> Iterator[Page]:
+        # an endpoint that ignores OFFSET answers as it did before; and none has so many solutions
+        yield (far := probe(_FAR, None))
+        if far.count:
+            raise IncompleteResult(f"{url} sent a solution for OFFSET {_FAR}: it does not heed OFFSET")
+        offsets.are_heeded = True
+
     while (part := _window(select, size, position, profile)) is not None:
         if position and offsets.may_repeat and not offsets.are_heeded:
-            # an endpoint that ignores OFFSET answers as it did before; and none has so many solutions
-            yield (far := probe(_FAR, None))
-            if far.count:
-                raise IncompleteResult(f"{url} sent a solution for OFFSET {_FAR}: it does not heed OFFSET")
-            offsets.are_heeded = True
+            yield from probe_offsets()
         wanted = part.limit or 0
         rest = partial(_rest, select, wanted, position, profile)
         yield (page := Page(url, rest, True, partial(new_reader, partial(_InOrder, offsets))))
         position += page.count
+        if offsets.are_in_doubt and not offsets.are_heeded:
+            yield from probe_offsets()
         if page.count < wanted:
             if not page.count_of_last:
                 return
