@@ -72,7 +72,7 @@ def test_every_term_comes_as_pyoxigraph_shows_it(rows: list[tuple[Term, Term]]) 
             )
     asked = request("a b", f"{{ GRAPH <{EX}0> {{ ?s ?p ?a }} GRAPH <{EX}1> {{ ?s ?p ?b }} }} ORDER BY STR(?s)")
     expected = [
-        tuple(terms.from_pyoxigraph(solution[name], "d") for name in "ab")
+        tuple(terms.from_pyoxigraph(solution[name], asked.labels.of_data) for name in "ab")
         for solution in store.query(str(asked.select))
     ]
     assert collect(store, asked, asynchronous=False) == expected
@@ -82,8 +82,9 @@ def test_every_term_comes_as_pyoxigraph_shows_it(rows: list[tuple[Term, Term]]) 
 def test_blank_nodes_keep_their_identity_between_the_documents(asynchronous: bool) -> None:
     store, shared = ox.Store(), ox.BlankNode()
     store.extend(ox.Quad(ox.NamedNode(f"{EX}{n}"), ox.NamedNode(f"{EX}p"), shared) for n in range(300))
-    labels = {solution[0] for solution in collect(store, request("o", "{ ?s ?p ?o }"), asynchronous)}
-    assert labels == {f"_:d{shared.value}"}
+    asked = request("o", "{ ?s ?p ?o }")
+    labels = {solution[0] for solution in collect(store, asked, asynchronous)}
+    assert labels == {f"_:{asked.labels.of_data}{shared.value}"}
 
 
 # ten solutions at once, then a cross product that takes seconds and gives nothing
