@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -40,6 +41,11 @@ DATA = f"""{PREFIX}
 :g {{ :a :label "Anna", 1 . :b :label "Bert"@de }} :h {{ :a :label :b }}
 """
 JELLY_TYPE, NDJSON_TYPE = JELLY.media_type, NDJSON_LD.media_type
+
+
+def unlabelled(log: bytes) -> bytes:
+    """A log with one prefix for all labels of blank nodes, which each answer makes anew and of the same length."""
+    return re.sub(rb"[b-z][0-9b-z]{11}(?=_[a-z])", b"x" * 12, log)
 
 
 def query_for(kind: Kind) -> str:
@@ -96,7 +102,7 @@ async def test_serve_answers_what_run_writes(
         asked = {"query": query, **parameters}
         async with session.get(served.sparql, params=asked, headers={"Accept": accept}) as answer:
             assert (answer.status, answer.headers["Content-Type"]) == (200, media_type)
-            assert await answer.read() == log
+            assert unlabelled(await answer.read()) == unlabelled(log)
     async with session.head(served.sparql, params={"query": query}, headers={"Accept": media_type}) as answer:
         assert (answer.status, answer.headers["Content-Type"]) == (200, media_type)
 
@@ -112,7 +118,7 @@ async def test_packed(format, coding: str, served: Served, session: aiohttp.Clie
             bodies.append(await answer.read())
     plain, packed = bodies
     unpack = gzip.decompress if coding == "gzip" else zstandard.ZstdDecompressor().decompressobj().decompress
-    assert unpack(packed) == plain
+    assert unlabelled(unpack(packed)) == unlabelled(plain)
     assert len(packed) < len(plain)
 
 
