@@ -18,6 +18,7 @@ import rdflib
 from construct_messages import (
     CannotCarry,
     ConstructMessagesError,
+    IncompleteResult,
     LogError,
     Message,
     Quad,
@@ -28,6 +29,8 @@ from construct_messages import (
 )
 from construct_messages.formats import FORMATS, JELLY, NDJSON_LD, SYNTAXES, YAML_LD, Format
 from construct_messages.terms import Term, iri
+from tests.fault_server import JSON, TSV, XML, FaultServer, response
+from tests.results_documents import json_document, tsv_document, xml_document
 from tests.test_logs_archive import archive
 
 DIRTY = """\
@@ -137,6 +140,34 @@ def test_what_no_log_can_hold_is_refused(tmp_path: Path) -> None:
         path.write_text(f"<{value}> <http://e/p> <http://e/o> .")
         with pytest.raises(ConstructMessagesError):
             list(construct_messages(QUERY, path, lenient=True))
+
+
+TABLE = [
+    (Term("<http://e/100%>"), Term('"x"@zh-classical')),
+    (Term("<http://e/s>"), Term("<http://e/[b]>")),
+    (Term("<http://e/s>"), Term('"1"^^<http://e/a#b#c>')),
+    (Term("<http://e/s>"), Term("<http://e/fine>")),
+]
+
+
+@pytest.mark.parametrize(
+    ("results", "document", "media_type"),
+    [("json", json_document, JSON), ("xml", xml_document, XML), ("tsv", tsv_document, TSV)],
+    ids=["json", "xml", "tsv"],
+)
+def test_endpoints(results: str, document: Any, media_type: str, caplog: pytest.LogCaptureFixture) -> None:
+    server = FaultServer()
+    try:
+        server.play(*[response(document(("s", "o"), TABLE), media_type)] * 2)
+        query = QUERY.partition("ORDER")[0]
+        with pytest.raises(IncompleteResult, match=r"is no IRI|is not a language tag") as error:
+            list(construct_messages(query, server.url, results=results))
+        assert "read leniently" in (error.value.hint or "")
+        messages = list(construct_messages(query, server.url, results=results, lenient=True))
+    finally:
+        server.close()
+    assert {str(quad) for message in messages for quad in message} == LINES
+    assert [record.getMessage() for record in caplog.records if record.getMessage().startswith(COUNT)]
 
 
 # --- logs -------------------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from construct_messages.errors import IncompleteResult, TermError, shown
 from construct_messages.results import DEEPEST, excerpt
 from construct_messages.results.json_frame import MALFORMED, SPACE, Frame, Scanner
 from construct_messages.solutions import Solutions
-from construct_messages.terms import NEEDS_ESCAPE, UNBOUND, USUAL_IRI, Term, blank, iri, literal, triple
+from construct_messages.terms import NEEDS_ESCAPE, UNBOUND, USUAL_IRI, Lenience, Term, blank, iri, literal, triple
 
 
 class _Iri(msgspec.Struct, tag_field="type", tag="uri", gc=False):
@@ -92,12 +92,14 @@ class JsonDecoder:
     construct_messages.errors.IncompleteResult: the JSON result ends before its end, after 1 whole solutions
     """
 
-    def __init__(self, variables: tuple[str, ...], *, response: int = 0, scope: str = "d") -> None:
+    def __init__(
+        self, variables: tuple[str, ...], *, response: int = 0, scope: str = "d", lenience: Lenience | None = None
+    ) -> None:
         self._response = response
-        self._scope = scope
+        self._scope, self._lenience = scope, lenience
         self._variables = variables
         self._columns = [attrgetter(f"v{index}") for index in range(len(variables))]
-        self._suffixes = _Suffixes()
+        self._suffixes = _Suffixes(lenience)
         self._frame = Frame(variables)
         self._solutions: msgspec.json.Decoder[list[Any]] | None = None  # once they began
         self._is_behind = False  # whether they ended
@@ -214,7 +216,9 @@ class JsonDecoder:
                 terms.extend(self._alike(values) or map(self._term, values))
             except TermError as error:
                 number = self._count - len(solutions) + len(terms) + 1
-                raise IncompleteResult(f"solution {number} of the JSON result: {shown(error.message)}") from error
+                raise IncompleteResult(
+                    f"solution {number} of the JSON result: {shown(error.message)}", hint=error.hint
+                ) from error
             columns.append(terms)
         return Solutions(columns, response=self._response)
 
@@ -241,11 +245,17 @@ class JsonDecoder:
             case None:
                 return UNBOUND
             case _Iri():
-                return iri(value.value, encode=True)
+                return iri(value.value, encode=True, lenience=self._lenience)
             case _Blank():
                 return blank(value.value, self._scope)
             case _Literal():
-                return literal(value.value, datatype=value.datatype, language=value.language, direction=value.direction)
+                return literal(
+                    value.value,
+                    datatype=value.datatype,
+                    language=value.language,
+                    direction=value.direction,
+                    lenience=self._lenience,
+                )
             case _Triple():
                 return self._triple(value)
 
@@ -282,8 +292,14 @@ def _decoder(variables: tuple[str, ...], declared: tuple[str, ...]) -> msgspec.j
 class _Suffixes(dict[tuple[str | None, str | None, str | None], str]):
     """What stands behind a literal's closing quote, by its datatype, language and direction."""
 
+    def __init__(self, lenience: Lenience | None) -> None:
+        super().__init__()
+        self._lenience = lenience
+
     def __missing__(self, kind: tuple[str | None, str | None, str | None]) -> str:
         datatype, language, direction = kind
-        suffix = literal("", datatype=datatype, language=language, direction=direction)[2:]
-        self[kind] = suffix
-        return suffix
+        passed = self._lenience and self._lenience.passed
+        term = literal("", datatype=datatype, language=language, direction=direction, lenience=self._lenience)
+        if self._lenience is None or self._lenience.passed == passed:  # each that is passed counts
+            self[kind] = term[2:]
+        return term[2:]

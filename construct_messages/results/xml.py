@@ -14,7 +14,7 @@ from xml.parsers import expat
 from construct_messages.errors import IncompleteResult, TermError, shown
 from construct_messages.results import DEEPEST, MOST_COLUMNS, check_head
 from construct_messages.solutions import Solutions
-from construct_messages.terms import UNBOUND, Term, blank, iri, literal, triple
+from construct_messages.terms import UNBOUND, Lenience, Term, blank, iri, literal, triple
 
 _NAMESPACE: Final = "http://www.w3.org/2005/sparql-results# "
 _LANGUAGE: Final = "http://www.w3.org/XML/1998/namespace lang"
@@ -51,12 +51,14 @@ class XmlDecoder:
     construct_messages.errors.IncompleteResult: the XML result is damaged behind solution 1: no element found: line 1...
     """
 
-    def __init__(self, variables: tuple[str, ...], *, response: int = 0, scope: str = "d") -> None:
+    def __init__(
+        self, variables: tuple[str, ...], *, response: int = 0, scope: str = "d", lenience: Lenience | None = None
+    ) -> None:
         self._variables = variables
         self._indexes = {name: index for index, name in enumerate(variables)}
         self._declared: dict[str, None] | None = None  # by the head, in order
         self._response = response
-        self._scope = scope
+        self._scope, self._lenience = scope, lenience
         self._count = 0  # whole solutions so far
         self._solutions: list[list[Term]] = []  # those that no batch has yet
         self._solution: list[Term] = []  # the one being read
@@ -179,7 +181,9 @@ class XmlDecoder:
         try:
             parts = self._value(element)
         except TermError as error:
-            raise IncompleteResult(f"solution {self._count + 1} of the XML result: {shown(error.message)}") from error
+            raise IncompleteResult(
+                f"solution {self._count + 1} of the XML result: {shown(error.message)}", hint=error.hint
+            ) from error
         if element.name == "result":
             self._solutions.append(self._solution)
             self._count += 1
@@ -193,7 +197,7 @@ class XmlDecoder:
         text, attributes = "".join(element.text), element.attributes
         match element.name:
             case "uri":
-                return [iri(text, encode=True)]
+                return [iri(text, encode=True, lenience=self._lenience)]
             case "bnode":
                 return [blank(text, self._scope)]
             case "literal":
@@ -203,6 +207,7 @@ class XmlDecoder:
                         datatype=attributes.get("datatype"),
                         language=attributes.get(_LANGUAGE),
                         direction=attributes.get(_DIRECTION),
+                        lenience=self._lenience,
                     )
                 ]
             case "triple":

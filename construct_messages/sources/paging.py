@@ -203,6 +203,7 @@ def pages(request: Request, profile: Profile, *, asked: tuple[str, ...], url: st
             url=url,
             response=number,
             scope=labels.of_response(number) if paged and not profile.stable_blank_nodes else labels.of_data,
+            lenience=request.lenience,
             timeouts=profile.timeouts,
             client_authenticates=any(name.title() == "Authorization" for name, _ in request.headers),
             undeclared=undeclared(str(select), profile.prefixes) if status == 400 else None,

@@ -22,6 +22,7 @@ from construct_messages.results.json import JsonDecoder
 from construct_messages.results.tsv import TsvDecoder
 from construct_messages.results.xml import XmlDecoder
 from construct_messages.solutions import Solutions
+from construct_messages.terms import Lenience
 
 Header: TypeAlias = Callable[[str], str | None]
 """Gives the value of a response header, whose name may be in any case, or None."""
@@ -65,6 +66,7 @@ class ResponseReader:
         timeouts: words of a refusal that say that the query took too long for the engine.
         client_authenticates: whether the credentials were those of a client behind us, who is to learn of them.
         undeclared: the first prefix that the query uses without declaring it, which a refusal may be about.
+        lenience: see `Request`.
 
     Attributes:
         count: solutions so far.
@@ -89,6 +91,7 @@ class ResponseReader:
         timeouts: tuple[str, ...] = (),
         client_authenticates: bool = False,
         undeclared: str | None = None,
+        lenience: Lenience | None = None,
     ) -> None:
         self._status = status
         self._undeclared = undeclared
@@ -118,7 +121,7 @@ class ResponseReader:
                 hint="ask for less, or give the endpoint more time",
             )
         if status == 200:
-            self._decoder = self._decoder_class(asked)(variables, response=response, scope=scope)
+            self._decoder = self._decoder_class(asked)(variables, response=response, scope=scope, lenience=lenience)
 
     def pieces(self, data: bytes, work: int = _WORK) -> Iterator[bytes]:
         """Takes the next bytes of the body, as they were sent; gives them without their coding, in pieces to `feed`.
