@@ -30,7 +30,7 @@ from construct_messages.query.rewrite import ConstructQuery, query_form
 from construct_messages.reading import LogReader, read_log
 from construct_messages.sources import Source
 from construct_messages.sources.open import open_source
-from construct_messages.terms import Term
+from construct_messages.terms import Term, blank, iri, literal, triple
 from construct_messages.writing import awrite_log, write_log
 
 __all__ = [
@@ -63,9 +63,13 @@ __all__ = [
     "UsageError",
     "ValueOutOfRange",
     "awrite_log",
+    "blank",
     "construct_messages",
+    "iri",
+    "literal",
     "open_source",
     "query_form",
     "read_log",
+    "triple",
     "write_log",
 ]

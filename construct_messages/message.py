@@ -14,7 +14,16 @@ import pyoxigraph as ox
 
 from construct_messages.errors import TermError
 from construct_messages.isomorphism import match, rename
-from construct_messages.terms import UNBOUND, Term, iri, map_blanks, to_pyoxigraph, to_rdflib
+from construct_messages.terms import (
+    UNBOUND,
+    Term,
+    from_pyoxigraph,
+    from_rdflib,
+    iri,
+    map_blanks,
+    to_pyoxigraph,
+    to_rdflib,
+)
 
 if TYPE_CHECKING:
     import rdflib
@@ -65,6 +74,50 @@ class Message:
         self._quads: tuple[Quad, ...] = held
         self._set: frozenset[Quad] | None = None
         self.checked = False
+
+    @classmethod
+    def from_pyoxigraph(cls, quads: Iterable[ox.Quad | ox.Triple]) -> Message:
+        """The message of pyoxigraph's quads (of a `Dataset`, a `Store` or a parser) or triples, in their order.
+
+        Raises:
+            TermError: a blank node label that no log can write.
+
+        >>> Message.from_pyoxigraph(ox.parse("<urn:s> <urn:p> 1 .", format=ox.RdfFormat.TURTLE))
+        <Message of 1 quad: <urn:s> <urn:p> "1"^^<http://www.w3.org/2001/XMLSchema#integer> .>
+        """
+        return cls(map(_from_pyoxigraph, quads))
+
+    @classmethod
+    def from_rdflib(cls, graph: rdflib.Graph) -> Message:
+        """The message of an `rdflib.Graph`, or of all graphs of an `rdflib.Dataset`, in their order.
+
+        Raises:
+            TermError: what RDF has no term for, such as a quoted graph, or a blank node label that no log can write.
+
+        >>> import rdflib
+        >>> Message.from_rdflib(rdflib.Graph().parse(data="<urn:s> <urn:p> <urn:o> ."))
+        <Message of 1 quad: <urn:s> <urn:p> <urn:o> .>
+        """
+        import rdflib
+        from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
+
+        default = {None, DATASET_DEFAULT_GRAPH_ID}
+        quads: Iterable[Any] = ((*triple, None) for triple in graph)
+        if isinstance(graph, rdflib.ConjunctiveGraph):  # which a Dataset is
+            quads = graph.quads()
+            if not isinstance(graph, rdflib.Dataset):
+                default.add(graph.default_context.identifier)
+
+        def quad(subject: Any, predicate: Any, object: Any, context: Any) -> Quad:
+            name = context.identifier if isinstance(context, rdflib.Graph) else context
+            return Quad(
+                from_rdflib(subject),
+                from_rdflib(predicate),
+                from_rdflib(object),
+                None if name in default else from_rdflib(name),
+            )
+
+        return cls(quad(*each) for each in quads)
 
     @property
     def quads(self) -> frozenset[Quad]:
@@ -165,6 +218,16 @@ class Message:
             Quad(*(None if term is None else map_blanks(term, change) for term in quad))  # type: ignore[arg-type] # only the graph is None
             for quad in self._quads
         )
+
+
+def _from_pyoxigraph(quad: ox.Quad | ox.Triple) -> Quad:
+    graph = quad.graph_name if isinstance(quad, ox.Quad) else ox.DefaultGraph()
+    return Quad(
+        from_pyoxigraph(quad.subject),
+        from_pyoxigraph(quad.predicate),
+        from_pyoxigraph(quad.object),
+        None if isinstance(graph, ox.DefaultGraph) else from_pyoxigraph(graph),
+    )
 
 
 def _to_pyoxigraph(quad: Quad) -> ox.Quad:

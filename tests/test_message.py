@@ -77,3 +77,48 @@ def test_skolemize_reaches_into_triple_terms() -> None:
     (quad,) = message.skolemize("https://example.org/genid/")
     a, t = "<https://example.org/genid/da>", "<https://example.org/genid/t0b0>"
     assert str(quad) == f'{a} <urn:p> <<( {a} <urn:p> "_:da" )>> {t} .'
+
+
+# --- from other libraries ---------------------------------------------------------------------------------------------
+
+TERMS = st.sampled_from(
+    ["<urn:a>", "<http://example.org/é?q#f>", "_:b", "_:c", '"text"@en', '"a\\"\\n\\\\"', '"01"^^<urn:d>']
+)
+NODES = TERMS.filter(lambda term: not term.startswith('"'))
+QUADS = st.lists(
+    st.builds(
+        Quad, NODES.map(Term), st.just(P), TERMS.map(Term), st.none() | st.sampled_from([iri("urn:g"), Term("_:g")])
+    ),
+    max_size=8,
+)
+
+
+@given(QUADS)
+def test_what_other_libraries_hold_comes_back(quads: list[Quad]) -> None:
+    """Issue 13, what users missed: `from_rdflib` and `from_pyoxigraph`."""
+    message = Message(quads)
+    assert Message.from_pyoxigraph(message.to_pyoxigraph()) == message
+    assert Message.from_pyoxigraph(ox.Dataset(message.to_pyoxigraph())) == message
+    assert Message.from_rdflib(message.to_rdflib()) == message
+
+
+def test_triples_of_pyoxigraph() -> None:
+    triple = ox.Triple(ox.NamedNode("urn:s"), ox.NamedNode("urn:p"), ox.NamedNode("urn:o"))
+    assert Message.from_pyoxigraph([triple]) == Message([Quad(S, P, O)])
+    nested = ox.Triple(ox.BlankNode("b"), ox.NamedNode("urn:p"), triple)
+    assert Message.from_pyoxigraph([nested]).to_pyoxigraph() == [ox.Quad(*nested)]
+
+
+@pytest.mark.filterwarnings("ignore:ConjunctiveGraph is deprecated")
+def test_graphs_of_rdflib() -> None:
+    s, p, o = map(rdflib.URIRef, ("urn:s", "urn:p", "urn:o"))
+    assert Message.from_rdflib(rdflib.Graph().add((s, p, o))) == Message([Quad(S, P, O)])
+    assert Message.from_rdflib(rdflib.Graph()) == Message()
+    conjunctive = rdflib.ConjunctiveGraph()
+    conjunctive.add((s, p, o))
+    conjunctive.get_context(s).add((o, p, s))
+    assert Message.from_rdflib(conjunctive) == Message([Quad(S, P, O), Quad(O, P, S, S)])
+    with pytest.raises(TermError, match="blank node label"):
+        Message.from_rdflib(rdflib.Graph().add((rdflib.BNode("a b"), p, o)))
+    with pytest.raises(TermError, match="Variable"):
+        Message.from_rdflib(rdflib.Graph().add((rdflib.Variable("v"), p, o)))
