@@ -257,7 +257,12 @@ class MessageStream(Once):
     # --- logs ---
 
     def serialize(
-        self, format: str = "nq", messages: str | None = None, *, jelly: JellyOptions | None = None
+        self,
+        format: str = "nq",
+        messages: str | None = None,
+        *,
+        prefixes: Mapping[str, str] | None = None,
+        jelly: JellyOptions | None = None,
     ) -> Generator[bytes]:
         """The log, in chunks of bytes as they come; the fastest way, since no message needs to be an object.
 
@@ -266,6 +271,7 @@ class MessageStream(Once):
                 `"rdfxml"`, `"jelly"`); a media type's parameters win over `messages`.
             messages: `"rdfm"` (the default), `"1.2-messages"`, `"1.2-basic-messages"` or `"1.1-messages"`; for the
                 first four formats, since the others delimit messages by themselves.
+            prefixes: for the formats that have them; None: the query's.
             jelly: the options of a Jelly log.
 
         Raises:
@@ -274,16 +280,21 @@ class MessageStream(Once):
             SourceError: as iterating; the log is then not whole.
         """
         self._begin()
-        chunks = _serialize(self._batches(), self._writing(format, messages, jelly))
+        chunks = _serialize(self._batches(), self._writing(format, messages, prefixes, jelly))
         self._running = chunks
         return chunks
 
     def aserialize(
-        self, format: str = "nq", messages: str | None = None, *, jelly: JellyOptions | None = None
+        self,
+        format: str = "nq",
+        messages: str | None = None,
+        *,
+        prefixes: Mapping[str, str] | None = None,
+        jelly: JellyOptions | None = None,
     ) -> AsyncGenerator[bytes]:
         """`serialize` for asyncio."""
         self._begin()
-        chunks = _aserialize(self._abatches(), self._writing(format, messages, jelly))
+        chunks = _aserialize(self._abatches(), self._writing(format, messages, prefixes, jelly))
         self._arunning = chunks
         return chunks
 
@@ -293,6 +304,7 @@ class MessageStream(Once):
         format: str | None = None,
         messages: str | None = None,
         *,
+        prefixes: Mapping[str, str] | None = None,
         jelly: JellyOptions | None = None,
     ) -> int:
         """Writes the log and returns the number of messages.
@@ -302,7 +314,7 @@ class MessageStream(Once):
                 `.xz` and `.zst` are packed); or a binary file object, which stays open.
             format: see `serialize`; None: what the extension of the path says, which must be known, or that of the
                 file's name; N-Quads where it has none.
-            messages, jelly: see `serialize`.
+            messages, prefixes, jelly: see `serialize`.
 
         Raises:
             UsageError: an unknown format, extension or syntax.
@@ -310,7 +322,7 @@ class MessageStream(Once):
             CannotCarry, SourceError: see `serialize`; there is no file then.
         """
         with log_file(target) as write:
-            for chunk in self.serialize(format_of_target(target, format), messages, jelly=jelly):
+            for chunk in self.serialize(format_of_target(target, format), messages, prefixes=prefixes, jelly=jelly):
                 write(chunk)
         return self.messages
 
@@ -320,10 +332,13 @@ class MessageStream(Once):
         if self._owns_source:
             self._source.close()
 
-    def _writing(self, format: str, messages: str | None, jelly: JellyOptions | None) -> Writing:
+    def _writing(
+        self, format: str, messages: str | None, prefixes: Mapping[str, str] | None, jelly: JellyOptions | None
+    ) -> Writing:
         found, syntax = find_log(format, messages)
-        # ordinary readers of NDJSON-LD take each line by itself: a context on a line of its own would be lost on them
-        prefixes = {} if found == NDJSON_LD else self.query.prefixes
+        if prefixes is None:
+            # ordinary readers of NDJSON-LD take each line by itself: a context on its own line would be lost on them
+            prefixes = {} if found == NDJSON_LD else self.query.prefixes
         return Writing(self._assembly, self._template, found, syntax, prefixes, jelly)
 
     def _batches(self) -> Generator[Solutions]:
@@ -339,7 +354,7 @@ class MessageStream(Once):
 
 def _pull(source: Source, request: Request, assembly: Assembly, owns_source: bool) -> Generator[Solutions]:
     try:
-        if assembly.left == 0:
+        if assembly.left == 0 or request.select.limit == 0:  # which some endpoints take for no limit
             return
         with closing(source.solutions(request)) as batches:
             for batch in batches:
@@ -355,7 +370,7 @@ def _pull(source: Source, request: Request, assembly: Assembly, owns_source: boo
 
 async def _apull(source: Source, request: Request, assembly: Assembly, owns_source: bool) -> AsyncGenerator[Solutions]:
     try:
-        if assembly.left == 0:
+        if assembly.left == 0 or request.select.limit == 0:  # which some endpoints take for no limit
             return
         async with aclosing(source.asolutions(request)) as batches:
             async for batch in batches:

@@ -418,3 +418,24 @@ def test_one_line_behind_a_log_on_the_same_terminal() -> None:
 def test_quiet() -> None:
     shown, _ = on_terminal("run", COMPANIES, "--source", DATA, "--quiet")
     assert shown == ""
+
+
+def test_limit_0_of_an_endpoint_that_takes_it_for_none(here: Callable[..., Done]) -> None:
+    """Issue 13, what users missed: a log is no longer than the query's own LIMIT."""
+    from tests.fault_server import FaultServer, response
+
+    solution = b'{"s":{"type":"uri","value":"urn:a"},"o":{"type":"uri","value":"urn:b"}}'
+    body = b'{"head":{"vars":["s","o"]},"results":{"bindings":[' + b",".join([solution] * 5) + b"]}}"
+    server = FaultServer()
+    server.play(response(body))
+    try:
+        for limit, found in ((0, Done(0, "", "")), (5, None), (3, None)):
+            done = here("run", "--query", f"{LABELS} LIMIT {limit}", "--source", server.url, "--retries", "0")
+            assert done.log.count("# @message") <= limit
+            if found is not None:
+                assert done == found
+            elif limit == 3:
+                assert done.status == 4
+                assert "LIMIT 3" in done.errors
+    finally:
+        server.close()

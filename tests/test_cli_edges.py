@@ -259,3 +259,63 @@ def test_terms_that_are_reserved(place: Path) -> None:
     )
     assert (done.returncode, done.stderr) == (0, b"")
     assert b'"1"' in done.stdout
+
+
+# --- commands and options that users missed --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 10, 99])
+@pytest.mark.parametrize("extension", EXTENSIONS)
+def test_tail(extension: str, count: int, here: Here, place: Path) -> None:
+    """Issue 13, what users missed: `tail` gives the last messages, as `slice` from there does."""
+    log = "".join(f'# @message\n<urn:s> <urn:p> "{number}" .\n' for number in range(10))
+    (place / "numbers.nq").write_text(log, encoding="utf-8")
+    assert here("convert", "numbers.nq", f"numbers.{extension}").status == 0
+    assert here("tail", f"numbers.{extension}", "-n", str(count), "--output", f"tail.{extension}") == Done(0, "", "")
+    first = str(max(1, 11 - count))
+    assert here("slice", f"numbers.{extension}", "--from", first, "--output", f"slice.{extension}").status == 0
+    assert (place / f"tail.{extension}").read_bytes() == (place / f"slice.{extension}").read_bytes()
+
+
+def test_tail_keeps_the_syntax_and_reads_to_the_end(here: Here, place: Path) -> None:
+    assert here("tail", "log.nq") == Done(0, LABELLED.decode(), "")
+    assert here("tail", "-n", "-1", "log.nq").status == 2
+    (place / "broken.nq").write_bytes(LABELLED + b"nonsense")
+    assert here("tail", "broken.nq").status == 3
+
+
+@pytest.mark.parametrize("extension", ["ttl", "trig", "ndjsonld", "yamlld", "rdfxml"])
+@pytest.mark.parametrize("command", OUTPUTS)
+def test_no_prefixes(command: str, extension: str, here: Here, place: Path) -> None:
+    """Issue 13, what users missed: `--no-prefixes` of whatever writes a log."""
+    (place / "log.nq").unlink()
+    (place / "log.nq").symlink_to("prefixed")
+    (place / "prefixed").write_text(
+        "PREFIX dbo: <http://dbpedia.org/ontology/>\ndbo:a dbo:p dbo:b .\n", encoding="utf-8"
+    )
+    given = [] if command == "run" else ["--input-format", "ttl"]
+    for name, options in (("with", []), ("without", ["--no-prefixes"])):
+        arguments = OUTPUTS[command](f"{name}.{extension}")
+        assert here(*arguments, *given, *options) == Done(0, "", "")
+    assert b"dbo:" not in (place / f"without.{extension}").read_bytes()
+    if extension in ("ttl", "trig"):
+        assert b"dbo:" in (place / f"with.{extension}").read_bytes()
+    assert here("diff", f"with.{extension}", f"without.{extension}") == Done(0, "", "")
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        '{\n  "@id": "urn:a"\n}\n',
+        '[\n  {"@id": "urn:a"}\n]\n',
+        '{"@context": {\n"a": "urn:a"}, "a": 1}\n',
+        '{"@id":\n"urn:a"}',
+    ],
+)
+@pytest.mark.parametrize("name", ["data.jsonld", "data.ndjsonld"])
+def test_json_ld_over_several_lines(name: str, document: str, here: Here, place: Path) -> None:
+    """Issue 13, what users missed: a hint, as RDF/XML over several lines has one."""
+    (place / name).write_text(document, encoding="utf-8")
+    done = here("validate", name)
+    assert done.status == 1
+    assert "hint: write each message as one JSON-LD document on one line" in done.errors

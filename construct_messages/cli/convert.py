@@ -1,9 +1,10 @@
-"""The commands that make a log of logs: `convert`, `cat`, `head` and `slice`."""
+"""The commands that make a log of logs: `convert`, `cat`, `head`, `slice` and `tail`."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import chain, islice
@@ -88,7 +89,18 @@ def add(commands: Commands) -> None:
         "--from", dest="first", metavar="N", type=int, default=1, help="the number of the first, from 1; default: 1"
     )
     slice.add_argument("--count", metavar="M", type=int, help="how many; default: all that follow")
-    for command in (cat, head, slice):
+
+    tail = commands.add_parser(
+        "tail",
+        help="write the last messages of a log",
+        description="Write the last messages of a log as a log; all of it is read, and as many messages are held.",
+        epilog=_STATUSES,
+        allow_abbrev=False,
+    )
+    tail.set_defaults(command=_tail)
+    tail.add_argument("log", metavar="LOG", help="the log to read; - for standard input")
+    tail.add_argument("-n", "--count", metavar="N", type=int, default=10, help="how many; default: %(default)s")
+    for command in (cat, head, slice, tail):
         command.add_argument("--output", metavar="FILE", default=STANDARD, help="write FILE instead of standard output")
         add_input(command)
         add_output(command, "what the extension of FILE says, else that of the (first) log that is read")
@@ -139,12 +151,23 @@ def _slice(options: argparse.Namespace) -> int:
         raise UsageError(f"--from {options.first} is less than 1", hint="messages are counted from 1")
     if options.count is not None and options.count < 0:
         raise UsageError(f"--count {options.count} is less than 0")
-    format_of_target(
-        target(options.output), options.format
-    )  # an extension that is unknown is an error before all others
+    # an extension that is unknown is an error before all others
+    format_of_target(target(options.output), options.format)
     with open_log(options.log, options, label_prefix=options.label_prefix) as reader:
         # one that is not asked for still tells what the log is
         messages = islice(_begun(islice(reader, options.first - 1, None)), options.count)
+        format, label = _as_read(reader, options)
+        _write([reader], messages, options, format, label, graphs=reader.names_graphs)
+    return 0
+
+
+def _tail(options: argparse.Namespace) -> int:
+    if options.count < 0:
+        raise UsageError(f"--count {options.count} is less than 0")
+    # an extension that is unknown is an error before all others
+    format_of_target(target(options.output), options.format)
+    with open_log(options.log, options, label_prefix=options.label_prefix) as reader:
+        messages = deque(reader, maxlen=options.count)
         format, label = _as_read(reader, options)
         _write([reader], messages, options, format, label, graphs=reader.names_graphs)
     return 0
@@ -193,7 +216,7 @@ def _write(
             place,
             format,
             messages=label,
-            prefixes=dict(first.prefixes),
+            prefixes={} if options.no_prefixes else dict(first.prefixes),
             graphs=graphs,
             jelly=jelly,
         )

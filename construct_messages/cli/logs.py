@@ -18,6 +18,7 @@ from construct_messages.logs import MESSAGE_BYTES
 from construct_messages.reading import LogReader, read_log
 
 _FORMATS: Final = "|".join([*(format.extension for format in FORMATS), "MEDIA-TYPE"])
+NO_PREFIXES: Final = "write all IRIs in full, in formats that have prefixes too"
 _LABELS: Final = [syntax.label for syntax in SYNTAXES]
 
 
@@ -58,6 +59,7 @@ def add_output(command: argparse.ArgumentParser, default: str) -> None:
     group.add_argument(
         "--messages", choices=_LABELS, help="how messages are delimited, where the format does not; default: rdfm"
     )
+    group.add_argument("--no-prefixes", action="store_true", help=NO_PREFIXES)
     add_label_prefix(group)
     add_jelly(group)
 

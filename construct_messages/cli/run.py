@@ -9,6 +9,7 @@ import pyoxigraph as ox
 
 from construct_messages.assembly import DISTINCT_LIMIT, GROUP_LIMIT
 from construct_messages.cli.arguments import Commands, add_jelly, jelly_options, pairs
+from construct_messages.cli.logs import NO_PREFIXES
 from construct_messages.cli.progress import progress
 from construct_messages.cli.queries import add_dataset, add_messages, add_query, arguments, query_text
 from construct_messages.cli.standard import STANDARD, target
@@ -72,6 +73,7 @@ def add(commands: Commands) -> None:
         help="how messages are delimited, where the format does not; default: rdfm",
     )
     add_jelly(log)
+    log.add_argument("--no-prefixes", action="store_true", help=NO_PREFIXES)
     log.add_argument(
         "--output",
         metavar="FILE",
@@ -134,7 +136,9 @@ def _run(options: argparse.Namespace) -> int:
 def _write(stream: MessageStream, options: argparse.Namespace) -> None:
     place, standard = target(options.output), options.output == STANDARD
     format = format_of_target(place, options.format)
-    chunks, size = stream.serialize(format, options.messages, jelly=jelly_options(options)), 0
+    prefixes = {} if options.no_prefixes else None
+    chunks = stream.serialize(format, options.messages, prefixes=prefixes, jelly=jelly_options(options))
+    size = 0
     in_the_way = standard and sys.stdout.isatty()
     with (
         log_file(place) as write,

@@ -28,6 +28,7 @@ from construct_messages.terms import Lenience
 
 assert NDJSON_LD.own is not None
 _SYNTAX: Final[Syntax] = NDJSON_LD.own
+_ONE_A_LINE: Final = "write each message as one JSON-LD document on one line, as `jq --compact-output .` does"
 
 
 class JsonLdEncoder:
@@ -127,18 +128,28 @@ class JsonLdDecoder:
         if not text.strip(" \t\r"):
             hint = "leave blank lines out, and write an empty message as {}"
             raise LogError("the line is blank", number=number, position=position, hint=hint)
-        document = self._json.read(text, number, self._lines.line)
+        try:
+            document = self._json.read(text, number, self._lines.line)
+        except LogError as error:
+            if self._goes_on(text, error):
+                error.hint = _ONE_A_LINE
+            raise
         if not isinstance(document, dict):
             raise LogError(
                 f"the line is no JSON object: {text[:40]}",
                 number=number,
                 position=position,
-                hint='write several nodes as {"@included": […]}',
+                hint=_ONE_A_LINE if text.strip() == "[" else 'write several nodes as {"@included": […]}',
             )
         message = self._documents.read(document, number, position, most_characters(len(line), self._message_bytes))
         if message is not None:
             self._lines.number += 1
             yield message
+
+    @staticmethod
+    def _goes_on(text: str, error: LogError) -> bool:
+        """Whether the line is the beginning of a document over several lines."""
+        return error.position is not None and error.position.column > len(text.rstrip())
 
     def _text(self, line: bytes) -> str:
         try:
