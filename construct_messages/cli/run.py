@@ -136,7 +136,7 @@ def _run(options: argparse.Namespace) -> int:
 def _write(stream: MessageStream, options: argparse.Namespace) -> None:
     place, standard = target(options.output), options.output == STANDARD
     format = format_of_target(place, options.format)
-    prefixes = {} if options.no_prefixes else None
+    prefixes: dict[str, str] | None = {} if options.no_prefixes else None
     chunks = stream.serialize(format, options.messages, prefixes=prefixes, jelly=jelly_options(options))
     size = 0
     in_the_way = standard and sys.stdout.isatty()
