@@ -155,7 +155,8 @@ class JellyOptions:
         >>> options = JellyOptions().for_writing(graphs=False)
         >>> options.physical_type.name, options.logical_type.name, options.rdf_star, options.version
         ('TRIPLES', 'GRAPHS', False, 1)
-        >>> JellyOptions().for_writing(JellyOptions(logical_type=LogicalType.FLAT_TRIPLES)).logical_type.name
+        >>> source = JellyOptions(PhysicalType.TRIPLES, LogicalType.FLAT_TRIPLES)
+        >>> JellyOptions().for_writing(source, graphs=True).logical_type.name
         'FLAT_QUADS'
         """
         if 0 < self.max_prefix_table_size < SMALLEST_PREFIX_TABLE:
