@@ -11,7 +11,7 @@ RDF 1.2 Concepts, section 3.4: labels have meaning in one document only. docs/de
 from __future__ import annotations
 
 import re
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from random import SystemRandom
 from typing import Final, cast
 
@@ -130,6 +130,21 @@ class Labels:
     def of_fold(self, number: int) -> str:
         """What labels of the nodes begin with that folding makes in message `number`, from 1."""
         return f"{self.prefix}_f{number}b"
+
+
+FILE_DIGITS: Final = 16
+"""How many hexadecimal digits of the SHA-256 of its path the labels of a file have in a table of quads."""
+
+
+def of_file(file: str) -> str:
+    """The scope (see `terms.blank`) of a file's labels in a table of quads: the same whenever it is loaded.
+
+    SQL makes the same of a column (`spark/quads.py`). Messages of a table get the prefix of their query before it.
+
+    >>> of_file("file:///data.nt")
+    'fcbec6be419f38a57_'
+    """
+    return f"f{sha256(file.encode()).hexdigest()[:FILE_DIGITS]}_"
 
 
 class MessageLabels(dict[Term, Term]):

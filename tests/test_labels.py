@@ -271,6 +271,22 @@ def test_a_prefix_of_ones_own_gives_the_same_log(log: Log) -> None:
     assert written() == written()
 
 
+@pytest.mark.parametrize("keep_labels", [True, False])
+@pytest.mark.parametrize("label", ["b", "a0123456789abcdef0123456789abcdef"])
+def test_nodes_without_a_label(keep_labels: bool, label: str) -> None:
+    """They are the same each time, and none that a label stands for."""
+    first, second = f"_:{label} <urn:p> [] .", f"[] <urn:p> (_:{label}) . _:{label} <urn:q> [ <urn:r> _:{label} ] ."
+    log = f"{first} # @message\n{second}".encode()
+    one, other = (list(read_log(log, "ttl", label_prefix="x", keep_labels=keep_labels)) for _ in range(2))
+    assert one == other
+    named = Term(f"_:{label}" if keep_labels else f"_:x_d{label}")
+    assert [blanks(message) - {named} for message in one] == [
+        {Term("_:x_m1b0")},
+        {Term("_:x_m2b0"), Term("_:x_m2b1"), Term("_:x_m2b2")},
+    ]
+    assert all(named in blanks(message) for message in one)
+
+
 def test_two_logs_of_one_prefix_stay_apart_where_they_are_read() -> None:
     one = lines(read_log(b"_:b <urn:p> 1 .", "ttl", label_prefix="x"))
     first, second = chain(read_log(one, "nq"), read_log(one, "nq"))

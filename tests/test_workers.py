@@ -199,7 +199,7 @@ async def case_pool(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[W
 async def test_messages(
     query: str, options: dict[str, object], messages: list[list[str]], case_pool: WorkerPool
 ) -> None:
-    async with construct_messages(PREFIX + query, case_pool, **options) as stream:  # type: ignore[arg-type]
+    async with construct_messages(PREFIX + query, case_pool, label_prefix="x", **options) as stream:  # type: ignore[arg-type]
         found = [sorted(map(str, message)) async for message in stream]
     assert found == [sorted(message) for message in messages]
 

@@ -6,6 +6,7 @@ them parsed; here they become messages, one at a time, so that no error comes ah
 
 from __future__ import annotations
 
+import re
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, cast
@@ -14,6 +15,7 @@ from construct_messages.errors import LogError
 from construct_messages.formats import LABELLED, RDFM, Format, Syntax
 from construct_messages.labels import Labels
 from construct_messages.logs.carry import lacks
+from construct_messages.logs.parsed import Rename
 from construct_messages.logs.turtle_scanner import Kind, Mark, TurtleScanner
 from construct_messages.logs.turtle_statements import TurtleStatements, check_utf8
 from construct_messages.logs.whole_lines import too_long
@@ -21,6 +23,9 @@ from construct_messages.message import Message, Quad
 from construct_messages.terms import Lenience, Term, map_blanks
 
 _MANY: Final = 1 << 10
+# as pyoxigraph labels a node that has no label
+_RANDOM: Final = re.compile(r"_:[a-f][0-9a-f]{23,31}(?![\w.·-])")
+
 _SHOWN: Final = {
     Kind.MESSAGE: "MESSAGE",
     Kind.COMMENT: "# @message",
@@ -176,7 +181,7 @@ class TurtleDecoder:
     def _message(self, end: int, behind: str) -> Message:
         """The message that ends there; the next one is open then."""
         syntax = self._syntax or RDFM
-        rename = self._labels.in_log if syntax.delimiter_first else self._labels.in_message(self._number).__getitem__
+        rename = self._in_log(end) if syntax.delimiter_first else self._labels.in_message(self._number).__getitem__
         restricted = not (syntax.triple_terms and syntax.directions)
         quads = []
         lines = self._quads(end, behind)
@@ -204,6 +209,21 @@ class TurtleDecoder:
             quads.append(quad)
         self._number += 1
         return Message(quads)
+
+    def _in_log(self, end: int) -> Rename:
+        """What names nodes that a label stands for in the whole log, and those of this message that have none."""
+        nameless, written = self._labels.in_message(self._number), None
+
+        def rename(node: Term) -> Term:
+            nonlocal written
+            if _RANDOM.fullmatch(node):
+                if written is None:
+                    written = set(_RANDOM.findall(self._scanner.text[:end].decode()))
+                if node not in written:
+                    return nameless[node]
+            return self._labels.in_log(node)
+
+        return rename
 
 
 def _object_and_graph(text: Term) -> tuple[Term, Term | None]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator
-from hashlib import sha256
 from pathlib import PurePosixPath
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
@@ -20,11 +19,9 @@ import pyoxigraph as ox
 
 from construct_messages.compression import COMPRESSIONS
 from construct_messages.errors import QuadsError, UsageError
+from construct_messages.labels import of_file
 from construct_messages.terms import Lenience, Term, from_pyoxigraph, map_blanks
 from construct_messages.unpacking import UNPACK_ERRORS, UnmarkedFile, UnpackedFile
-
-SCOPE_DIGITS: Final = 16
-"""How many hexadecimal digits of the SHA-256 of a file's path make the scope of its blank nodes (`f`, digits, `_`)."""
 
 QUADS: Final = "subject string, predicate string, object string, graph string"
 """The schema of what `quads` gives."""
@@ -162,7 +159,7 @@ def _quads(
     unpacked: Any = io.BytesIO(content)
     if kind.packing:
         unpacked = UnpackedFile(unpacked, kind.packing.lower())
-    scope = f"f{sha256(file.encode()).hexdigest()[:SCOPE_DIGITS]}_"
+    scope = of_file(file)
     labels: dict[Term, Term] = {}
     lenience = Lenience() if lenient else None
 

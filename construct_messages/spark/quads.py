@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 
 from construct_messages.errors import QuadsError, UsageError
+from construct_messages.labels import FILE_DIGITS
 from construct_messages.spark import documents, lines
 from construct_messages.spark.session import translated
 from construct_messages.spark.statistics import PredicateStatistics, Statistics
@@ -32,7 +33,7 @@ ON_ERROR: Final = ("fail", "quarantine")
 
 _STATISTICS: Final = "_construct_messages.json"
 _FILE: Final = "input_file_name()"
-_SCOPE: Final = f"concat('f', left(sha2({_FILE}, 256), {documents.SCOPE_DIGITS}), '_')"
+_SCOPE: Final = f"concat('f', left(sha2({_FILE}, 256), {FILE_DIGITS}), '_')"
 _TEXT_SHOWN: Final = 1000
 
 
