@@ -11,6 +11,7 @@ import pytest
 from construct_messages import LimitExceeded, read_log
 from tests.counted_work import work_of
 from tests.growing_logs import GROWING
+from tests.hostile_logs import ALIKE, PREDICATE, field, jelly
 
 _TIMES: Final = 2.3
 _NUMBER: Final = 200
@@ -94,6 +95,10 @@ BOMBS: Final[dict[str, tuple[str, bytes]]] = {
     "names of a long namespace": ("ttl", b"PREFIX : <urn:" + b"a" * 100_000 + b"> :a :b" + b" :c ," * 9000 + b" :d ."),
     "objects of a long subject": ("ttl", b"<urn:" + b"a" * 100_000 + b"> <urn:b>" + b" 1 ," * 9000 + b" 2 ."),
     "triples of a long graph": ("trig", b"<urn:" + b"a" * 100_000 + b"> { <urn:a> <urn:b>" + b" 1 ," * 9000 + b" 2 }"),
+    "statements that repeat all terms": (
+        "jelly",
+        jelly(PREDICATE, field(2, ALIKE + field(10, b"b")), *[field(2, b"")] * ((1 << 20) + 1)),
+    ),
     "a chain of bases": ("ttl", b"BASE <http://e/>\n" + b"BASE <a/>\n" * 20_000),
     "a chain of bases in messages": ("ttl", b"BASE <http://e/>\n" + b"# @message\nBASE <a/>\n" * 9000),
     "prefixes of a long base": ("trig", b"BASE <http://" + b"e" * 100_000 + b"/>\n" + b"PREFIX p: <a>\n" * 9000),

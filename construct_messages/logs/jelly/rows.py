@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from construct_messages.errors import LimitExceeded
 from construct_messages.labels import Labels
 from construct_messages.logs.jelly.options import JellyOptions, PhysicalType
 from construct_messages.logs.jelly.reader import POSITIONS, UNSET, Fields, TermReader
@@ -35,6 +36,9 @@ def _tag(number: int) -> int:
 
 
 _ROW: Final = _tag(1)
+_SLICE: Final = 1 << 20  # bytes of rows between two looks at how much they have made
+_QUAD: Final = 1 << 6
+"""How many characters a statement counts for: one that repeats all terms takes four bytes in a frame."""
 _new: Final = tuple.__new__  # nearly all that Quad(…) does, in half the time
 
 
@@ -91,21 +95,27 @@ class Rows:
         self._quads = []
         self.place = 0
         while self.place < len(frame):
+            stop = min(len(frame), self.place + _SLICE)
             if self.options is not None:
-                self.place = self._usual_rows(frame, self.place)
-            if self.place < len(frame):
+                self.place = self._usual_rows(frame, self.place, stop)
+            if self.place < stop:
                 self.place = self._field(frame, self.place)
+            if len(self._quads) * _QUAD > self._most_made:
+                raise LimitExceeded(
+                    f"more than {self._most_made // _QUAD} statements in one frame", hint="allow larger messages"
+                )
         return Message(self._quads)
 
-    def _usual_rows(self, frame: bytes, start: int) -> int:
-        """Reads rows as producers write them, and gives the start of the first that is in another form, or malformed.
+    def _usual_rows(self, frame: bytes, start: int, stop: int) -> int:
+        """Reads rows as producers write them up to a place, and gives the start of the one behind them, or of the first
+        that is in another form, or malformed.
 
         That one is `_field`'s, which takes any form that Protocol Buffers allows. Here every call and slice counts.
         """
         handlers, last, reader = self._handlers, self._last, self._reader
         statement, readers = self._statement, self._readers
         append, end = self._quads.append, len(frame)
-        while start < end:
+        while start < stop:
             prefix, begin, name = reader.prefix, reader.begin, reader.name
             try:
                 size, place = frame[start + 1], start + 2
