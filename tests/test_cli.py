@@ -360,7 +360,7 @@ def test_a_run_that_fails_leaves_the_old_log(tmp_path: Path) -> None:
 # --- stopping -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("by", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("by", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_interrupt_during_a_long_evaluation(by: signal.Signals, status: int, tmp_path: Path) -> None:
     command = [*COMMAND, "run", "--query", ENDLESS, "--source", DATA, "--output", "log.nq"]
     with subprocess.Popen(command, cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.PIPE) as process:

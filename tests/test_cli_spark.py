@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +18,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from construct_messages import read_log
-from tests.commands import Done
+from tests.commands import COMMAND, ENVIRONMENT, Done
 from tests.test_docs import BLOCKS, ROOT, SPARK, Block
 
 if TYPE_CHECKING:
@@ -125,7 +127,7 @@ REFUSED = {
         "SERVICE",
     ),
     "no such dump": (("run", "--query", QUERY, "--quads", "@none.nt", "--output", "@log.nq"), 2, "does not exist"),
-    "no such table": (("run", "--query", QUERY, "--quads", "@none", "--output", "@log.nq"), 3, "no whole table"),
+    "no such table": (("run", "--query", QUERY, "--quads", "@none", "--output", "@log.nq"), 2, "does not exist"),
     "an unknown format": (
         ("run", "--query", QUERY, "--quads", "@dump.nt", "--output", "@logs", "--format", "docx"),
         2,
@@ -179,6 +181,27 @@ def test_settings_belong_to_a_session_of_its_own(here: Here, monkeypatch: pytest
 # --- other processes --------------------------------------------------------------------------------------------------
 
 
+def test_dumps_by_folder_and_pattern(spark_here: Here, place: Path) -> None:
+    """Issue 13, 29: `--quads` takes what its help names, and no file that is not RDF."""
+    (place / "dump [1]{a}").mkdir()
+    dump = Path("dump.nt").rename("dump [1]{a}/a[1].nt")
+    arguments = ("run", "--query", PLAIN, "--output", "@log.nq", "--quiet", "--quads")
+    for quads in ("@dump [1]{a}", "@dump [1]{a}/", f"@{dump}", "@dump*/*"):
+        assert spark_here(*arguments, quads) == Done(0, "", "")
+        assert "".join(f"# @message\n{quad}\n" for (quad,) in read_log("log.nq")) == LOG
+    (dump.parent / "README.txt").write_text("<urn:s> <urn:p> <urn:o> .", encoding="utf-8")
+    done = spark_here(*arguments, "@dump [1]{a}")
+    assert (done.status, "README.txt: the extension '.txt' is no RDF format" in done.errors) == (2, True)
+
+
+def test_values_out_of_range_may_be_errors_of_the_query(spark_here: Here) -> None:
+    arguments = ("run", "--query", f"CONSTRUCT {{ ?s <urn:p> ?n }} {{ ?s ?p 1 BIND({'9' * 38} + 1 AS ?n) }}")
+    arguments += ("--quads", "@dump.nt", "--output", "@log.nq", "--quiet")
+    assert spark_here(*arguments).status == 4
+    assert spark_here(*arguments, "--out-of-range", "unbound") == Done(0, "", "")
+    assert [len(message) for message in read_log("log.nq")] == [0]
+
+
 def run(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
     kept = {name: value for name, value in os.environ.items() if name not in environment}
     return subprocess.run(command, env=kept | environment, capture_output=True, text=True, check=False, timeout=240)
@@ -200,6 +223,15 @@ def test_without_java(command: str) -> None:
     assert "openjdk-17-jre-headless" in hint
 
 
+@pytest.mark.usefixtures("place")
+def test_a_typo_costs_no_session() -> None:
+    """Issue 13, 29: a query is parsed before Java is asked for."""
+    arguments = ("--query", "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p }", "--quads", "dump.nt", "--output", "out.nq")
+    done = run(*COMMAND, "spark", "run", *arguments, PATH="", JAVA_HOME="", PYTHONPATH=str(ROOT))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: line 1, column 39: ")
+
+
 SETTINGS = (
     *("spark.driver.memory=1g", "spark.sql.shuffle.partitions=2"),
     "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # for jobs that soon end
@@ -212,8 +244,81 @@ def test_a_session_of_its_own() -> None:
     arguments = ("spark", "run", "--query", PLAIN, "--quads", "dump.nt", "--output", "log.nq")
     done = run(sys.executable, "-m", "construct_messages", *arguments, *LOCAL, PYTHONPATH=str(ROOT))
     assert (done.returncode, done.stdout) == (0, "")
-    assert re.search(r"^2 messages, 2 quads \(session", done.stderr, re.MULTILINE)
+    assert re.fullmatch(SUMMARY.format("2 messages, 2 quads", "plan [0-9.]+ s, log [0-9.]+ s"), done.stderr)
     assert Path("log.nq").read_text(encoding="utf-8") == LOG
+    done = run(sys.executable, "-m", "construct_messages", *arguments, *LOCAL, "--quiet", PYTHONPATH=str(ROOT))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), "issue 13, 29: what Java says as it starts"
+
+
+# --- stopping ---------------------------------------------------------------------------------------------------------
+
+# a dump of which the query has 1,500³ solutions: no job over it ends while a test waits
+ENDLESS = "CONSTRUCT { ?a <urn:p> ?b, ?c } WHERE { ?a <urn:q> ?o . ?b <urn:q> ?o . ?c <urn:q> ?o }"
+
+
+@pytest.mark.usefixtures("spark")  # so that Java is here
+@pytest.mark.parametrize(
+    ("by", "status", "output"),
+    [
+        pytest.param(signal.SIGTERM, 143, "log.nq", id="13.25-SIGTERM-file"),
+        pytest.param(signal.SIGINT, 130, "log.nq", id="13.25-SIGINT-file"),
+        pytest.param(signal.SIGTERM, 143, "log.trig", id="13.25-SIGTERM-file-by-encoders"),
+        pytest.param(signal.SIGHUP, 129, "logs", id="13.25-SIGHUP-folder"),
+    ],
+)
+def test_a_signal_cancels_the_jobs(place: Path, by: signal.Signals, status: int, output: str) -> None:
+    """Issue 13, 25: a stopped job ends at once, says nothing, and leaves nothing of a log."""
+    Path("dump.nt").write_text("".join(f"<urn:s{n}> <urn:q> <urn:o> .\n" for n in range(1500)), encoding="utf-8")
+    before = {path.name for path in place.iterdir()}
+    arguments = ("spark", "run", "--query", ENDLESS, "--quads", "dump.nt", "--output", output, *LOCAL)
+    with subprocess.Popen([*COMMAND, *arguments], cwd=place, env=ENVIRONMENT, stderr=subprocess.PIPE) as process:
+        deadline = time.monotonic() + 120
+        while not sum(path.stat().st_size for path in written_to(place, before)):
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        process.send_signal(by)
+        assert process.stderr is not None
+        assert (process.wait(60), process.stderr.read().decode()) == (status, "")
+    left = [path for path in place.rglob("*") if path.name not in before]
+    assert [path.name for path in left if path.is_file() or path.name.startswith(".")] == []
+
+
+@pytest.mark.usefixtures("place", "spark")
+@pytest.mark.skipif(not Path("/proc").exists(), reason="the children of a process are looked up in /proc")
+def test_a_signal_while_the_session_starts() -> None:
+    """Issue 13, 25: no Java is left that nobody speaks to."""
+    arguments = ("spark", "run", "--query", PLAIN, "--quads", "dump.nt", "--output", "log.nq", *LOCAL)
+    with subprocess.Popen([*COMMAND, *arguments], env=ENVIRONMENT, stderr=subprocess.PIPE) as process:
+        deadline = time.monotonic() + 60
+        while not (java := [child for child in children(process.pid) if "SparkSubmit" in command_of(child)]):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        process.send_signal(signal.SIGTERM)
+        assert process.stderr is not None
+        assert (process.wait(60), process.stderr.read().decode()) == (143, "")
+    while "SparkSubmit" in command_of(java[0]):
+        assert time.monotonic() < deadline + 60
+        time.sleep(0.1)
+    assert not Path("log.nq").exists()
+
+
+def children(process: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+
+
+def command_of(process: int) -> str:
+    """The command line of a process; of one that has gone, nothing."""
+    try:
+        return Path(f"/proc/{process}/cmdline").read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return ""
+
+
+def written_to(place: Path, before: set[str]) -> list[Path]:
+    """The files that a job writes its parts to."""
+    new = [path for path in place.iterdir() if path.name not in before]
+    return [path for folder in new for path in folder.rglob("*") if path.is_file() and path.name != "opening"]
 
 
 # --- the page ---------------------------------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ SPARK_FLOORS = [
         "patterns / calls",
         "groups",
         "plan / values / correlation / cardinality",
-        "demand / explanation",
+        "demand / explanation / query",
         "optimize",
         "numbers / datetimes / lines",
         "comparisons / arithmetic / strings / iris / date_parts",

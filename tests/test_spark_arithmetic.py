@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from construct_messages.spark import expressions
 from construct_messages.spark.algebra import Call, Constant, Var
 from construct_messages.terms import Term, iri, literal, number
+from tests.spark_frames import new_session
 from tests.spark_terms import NO_NUMBERS, NUMBERS, by_pyoxigraph, by_spark, same, typed
 
 if TYPE_CHECKING:
@@ -151,3 +152,21 @@ def test_what_fits_is_exact(spark: SparkSession, case: tuple[str, str, str, str]
     [answer] = by_spark(spark, {"r": expressions.term(Call(operator, (X, Y)))}, [(number(x), number(y))])
     kind = "integer" if operator == "+" else "decimal"
     assert answer["r"] == (typed(expected, kind) if kind == "integer" else decimal(Decimal(expected)))
+
+
+SUMS = "FILTER(?a + ?b > ?c && ?b * ?c > ?d && ?c - ?d <= ?a && ?a / 2 < ?b)"
+ONE_BY_ONE = "FILTER(?a + ?b > ?c) FILTER(?b * ?c > ?d) FILTER(?c - ?d <= ?a) FILTER(?a / 2 < ?b)"
+BOUND = "BIND(?a + ?b AS ?x) BIND(?b * ?c AS ?y) BIND(?c - ?d AS ?z) BIND(?a / 2 AS ?w) FILTER(?x > ?z && ?y > ?w)"
+MANY = f"FILTER({' && '.join(f'?{name} > -{n}' for n in range(4) for name in 'abcd')})"
+
+
+@pytest.mark.parametrize("filters", [SUMS, ONE_BY_ONE, BOUND, MANY], ids=["sums", "one by one", "bound", "many"])
+def test_expressions_are_short_enough_for_java(spark: SparkSession, filters: str) -> None:
+    """Issue 13, 29: no method of a query's code exceeds 64 KB; where one does, this session raises Java's error."""
+    from construct_messages.spark.construct import construct_messages
+
+    session = new_session(spark, {"spark.sql.codegen.fallback": "false"})
+    quads = [(f"<urn:s{n}>", f"<urn:{name}>", number(str(n))) for n in range(5) for name in "abcd"]
+    frame = session.createDataFrame(quads, "subject string, predicate string, object string").coalesce(1)
+    where = f"?s <urn:a> ?a ; <urn:b> ?b ; <urn:c> ?c ; <urn:d> ?d {filters}"
+    assert construct_messages(f"CONSTRUCT {{ ?s <urn:p> ?a }} WHERE {{ {where} }}", frame).frame.collect()

@@ -12,8 +12,17 @@ import pyoxigraph as ox
 import pytest
 
 from construct_messages import Message, construct_messages, read_log
-from construct_messages.errors import LimitExceeded, Position, QuadsError, QueryError, UnsupportedQuery, UsageError
-from construct_messages.terms import from_pyoxigraph
+from construct_messages.errors import (
+    LimitExceeded,
+    Position,
+    QuadsError,
+    QueryError,
+    UnsupportedQuery,
+    UsageError,
+    ValueOutOfRange,
+)
+from construct_messages.spark import translated
+from construct_messages.terms import XSD, from_pyoxigraph
 from tests.log_kinds import blanks
 
 room = pytest.importorskip("construct_messages.spark.construct")
@@ -302,3 +311,27 @@ def test_unknown_names() -> None:
 
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         construct_messages.spark.nothing  # noqa: B018 - asking for it is what is tested
+
+
+LARGE = "9" * 38
+BEYOND = {
+    "a sum": f"BIND({LARGE} + 1 AS ?x)",
+    "an integer of the data": f'BIND("{LARGE}9"^^<{XSD}integer> + 1 AS ?x)',
+    "a product of decimals": "BIND(9999999999.5 * 9999999999.5 AS ?x)",
+    "a year": f'BIND(("{LARGE}-01-01"^^<{XSD}date> < "2020-01-01"^^<{XSD}date>) AS ?x)',
+    "an aggregate": f"{{ SELECT (SUM(?n) AS ?x) {{ VALUES ?n {{ {LARGE} {LARGE} }} }} }}",
+}
+
+
+@pytest.mark.parametrize("where", BEYOND.values(), ids=BEYOND)
+def test_values_out_of_range(quick: SparkSession, where: str) -> None:
+    """Issue 13, 29: they end the job, or are an error of the query where that is asked for."""
+    quads = quick.createDataFrame([("<urn:s>", "<urn:p>", '"o"')], "subject string, predicate string, object string")
+    query = f"CONSTRUCT {{ ?s <urn:is> ?o ; <urn:x> ?x }} WHERE {{ ?s <urn:p> ?o {where} }}"
+    with pytest.raises(ValueOutOfRange), translated():
+        room.construct_messages(query, quads).frame.collect()
+    assert room.construct_messages(query, quads, out_of_range="unbound").frame.collect() == [
+        ('<urn:s> <urn:is> "o" .',)
+    ]
+    with pytest.raises(UsageError, match="choose one of fail, unbound"):
+        room.construct_messages(query, quads, out_of_range="ignore")

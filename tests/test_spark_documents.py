@@ -40,6 +40,8 @@ def read(*files: tuple[str, bytes], format: str | None = None) -> list[tuple[str
         ("hdfs:///part-0", "application/n-quads", (ox.RdfFormat.N_QUADS, "", "")),
         ("file:///a.rdf.xz", None, (ox.RdfFormat.RDF_XML, ".xz", ".rdf.xz")),
         ("file:///a.jsonld", None, (ox.RdfFormat.JSON_LD, "", ".jsonld")),
+        pytest.param("file:///a.owl.gz", None, (ox.RdfFormat.RDF_XML, ".gz", ".owl.gz"), id="13.29-owl"),
+        ("file:///README.txt", "txt", (ox.RdfFormat.N_TRIPLES, "", "")),
     ],
 )
 def test_names_say_formats(file: str, format: str | None, expected: tuple[ox.RdfFormat, str, str]) -> None:

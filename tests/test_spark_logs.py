@@ -32,7 +32,10 @@ def rdfm(spark: SparkSession) -> SparkSession:
 
 def rows(frame: DataFrame) -> list[tuple[str, int, int, str]]:
     """What a log is on Spark, as it comes."""
-    assert frame.columns == ["file", "block", "index", "message"]
+    assert frame.columns == ["file", "block", "ordinal", "message"]
+    from pyspark.sql import Row
+
+    assert not set(frame.columns) & set(dir(Row)), "issue 13, 29: a row's methods hide columns of their names"
     return [tuple(row) for row in frame.collect()]
 
 
@@ -44,7 +47,7 @@ def messages(texts: Sequence[str]) -> list[Message]:
 
 def visible(folder: Path) -> list[Path]:
     """The logs of a folder; there is nothing hidden in it."""
-    paths = sorted(folder.rglob("*"))
+    paths = sorted(path for path in folder.rglob("*") if path.name != "_SUCCESS")
     assert not [path for path in paths if path.name.startswith((".", "_"))]
     return paths
 

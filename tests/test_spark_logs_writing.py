@@ -44,8 +44,8 @@ def write(job: LogJob, *tasks: Sequence[str]) -> None:
 
 
 def names(folder: Path) -> list[str]:
-    """All there is, hidden files among it."""
-    return sorted(path.name for path in folder.iterdir())
+    """All there is, hidden files among it, but for what says that it is whole."""
+    return sorted(path.name for path in folder.iterdir() if path.name != "_SUCCESS")
 
 
 def visible(folder: Path) -> list[str]:
@@ -60,7 +60,7 @@ def hidden_folder(job: LogJob) -> Path:
 
 def read_all(path: Path) -> list[list[Message]]:
     """The messages of each log, in order of the names."""
-    logs = sorted(path.iterdir()) if path.is_dir() else [path]
+    logs = [path / name for name in names(path)] if path.is_dir() else [path]
     return [list(read_log(log)) for log in logs]
 
 
@@ -156,8 +156,20 @@ def test_options_of_jelly(tmp_path: Path) -> None:
 def test_no_messages(single: str, messages: str, tasks: list[list[str]], tmp_path: Path) -> None:
     write(begin(tmp_path / "logs", single=single, messages=messages), *tasks)
     assert read_all(tmp_path / "logs") == [[]]
-    (log,) = [tmp_path / "logs"] if single == "true" else (tmp_path / "logs").iterdir()
+    (log,) = [tmp_path / "logs"] if single == "true" else map((tmp_path / "logs").joinpath, names(tmp_path / "logs"))
     assert log.read_text() == ("" if messages == "rdfm" else 'VERSION "1.1-messages"\n')
+
+
+def test_a_folder_says_that_it_is_whole(tmp_path: Path) -> None:
+    """Issue 13, 29: when a job has ended, and not before; a file needs no such sign."""
+    job = LogJob.begin(WriteOptions.of({"path": str(tmp_path / "logs")}), overwrite=False)
+    assert not (tmp_path / "logs" / "_SUCCESS").exists()
+    write(job, [A])
+    assert (tmp_path / "logs" / "_SUCCESS").read_bytes() == b""
+    other = LogJob.begin(WriteOptions.of({"path": str(tmp_path / "other")}), overwrite=False)
+    other.abort()
+    write(LogJob.begin(WriteOptions.of({"path": str(tmp_path / "log"), "single": "true"}), overwrite=False), [A])
+    assert {path.name for path in tmp_path.iterdir()} == {"logs", "log"}
 
 
 def test_later_jobs_come_later(tmp_path: Path) -> None:
@@ -212,8 +224,8 @@ def test_tasks_in_other_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 PLACES: dict[str, tuple[dict[str, Sequence[Any]], str]] = {
     "no keys": ({}, "partition 7: "),
     "a log": (
-        {"file": ["x.nq"] * 4, "block": [0] * 4, "index": [4, 5, 6, 7]},
-        "partition 7, file x.nq, block 0, index 6: ",
+        {"file": ["x.nq"] * 4, "block": [0] * 4, "ordinal": [4, 5, 6, 7]},
+        "partition 7, file x.nq, block 0, ordinal 6: ",
     ),
     "a sequence": ({"sequence": [1, 2, 30, 4]}, "partition 7, sequence 30: "),
 }

@@ -74,6 +74,34 @@ def test_files_of_all_kinds_in_one_folder(spark: SparkSession, folder: Path) -> 
     assert frame.columns == ["subject", "predicate", "object", "graph"]
 
 
+NAMES = ["a[1].nt", "b{x,y}.nt", "e f.nt", "g%20h.ttl", "i*.nt", "j?.ttl", "k#l.nt", r"m\n.nt", "o^$.nt", "p[1].ttl.gz"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_are_read_as_they_stand(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    """Issue 13, 29: of a file and a folder that are here, beside files that a pattern would match."""
+    place = tmp_path / name.partition(".")[0]
+    place.mkdir()
+    for beside in (tmp_path, place):
+        (beside / "a1.nt").write_text(LINE.format("other"))
+    content = LINE.format("o").encode()
+    (place / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    assert objects(load_quads(spark, place / name)) == ["<urn:o>"]
+    assert (
+        objects(load_quads(spark, place)) == objects(load_quads(spark, f"file:{place}")) == ["<urn:o>", "<urn:other>"]
+    )
+    write_quads(load_quads(spark, place / name), place / "table")
+    assert objects(read_quads(spark, place / "table").frame) == ["<urn:o>"]
+
+
+def test_a_colon_in_a_name_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    """Issue 13, 29: Hadoop cannot read it, and would say so by two hundred lines."""
+    (tmp_path / "a:b.nt").write_text(LINE.format("o"))
+    for path in (tmp_path, tmp_path / "a:b.nt", tmp_path / "*"):
+        with pytest.raises(UsageError, match=r"a:b.nt: Hadoop"):
+            load_quads(spark, path)
+
+
 def test_ends_of_lines_and_files(spark: SparkSession, tmp_path: Path) -> None:
     content = (
         b"\xef\xbb\xbf<urn:s> <urn:p> <urn:a> .\r\n\r\n# c\r<urn:s> <urn:p> <urn:b> .\n\n \t\n<urn:s> <urn:p> <urn:c> ."

@@ -6,8 +6,9 @@ import os
 import socket
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -99,6 +100,28 @@ def test_no_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_session_that_exists_is_left_alone(spark: SparkSession) -> None:
     assert local_session("local[1]", {"spark.sql.shuffle.partitions": "7"}) is spark
     assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
+
+
+def test_a_session_does_not_grow_with_its_queries(spark: SparkSession) -> None:
+    """Issue 13, 26: what Spark's parser keeps of the SQL of earlier queries is forgotten at a threshold."""
+    from construct_messages.spark.construct import construct_messages
+
+    assert spark.conf.get("spark.sql.parser.manageParserCaches") == "true"
+    most = int(spark.conf.get("spark.sql.parser.parserDfaCacheFlushThreshold"))
+    quads = spark.createDataFrame([], "subject string, predicate string, object string")
+    tests = ["?o {} 1", "STR(?o) {} 'a'", "?o + ?p {} ?s", "REGEX(?o, 'a{}')", "CONCAT(?o, '{}') = ?p", "?o {} NOW()"]
+    kept: list[int] = []
+    for test in tests:
+        for operator in ("=", "<", "!=", ">="):
+            where = f"?s <urn:p> ?o OPTIONAL {{ ?s <urn:q> ?p FILTER({test.format(operator)}) }}"
+            assert construct_messages(f"CONSTRUCT {{ ?s <urn:p> ?o }} WHERE {{ {where} }}", quads).frame.columns
+            kept.append(_parser(spark).getDFACacheNumStates())
+    assert all(0 < states <= most for states in kept)
+    assert any(later < earlier for earlier, later in pairwise(kept))
+
+
+def _parser(spark: SparkSession) -> Any:
+    return spark._jvm.org.apache.spark.sql.catalyst.parser.AbstractParser  # type: ignore[union-attr]  # Java's
 
 
 def test_workers_are_this_python(spark: SparkSession) -> None:

@@ -77,6 +77,7 @@ def test_a_folder(spark: SparkSession, tmp_path: Path, kind: tuple[Format, Synta
     assert written == (len(messages), sum(map(len, messages)))
     found = [text for part in visible(target) for text in read_back(part, *kind)]
     assert found == texts(messages)
+    assert (target / "_SUCCESS").read_bytes() == b"", "issue 13, 29: of every format"
 
 
 @each_native

@@ -51,7 +51,8 @@ _EXIT_STATUS: Final[tuple[tuple[type[ConstructMessagesError], int], ...]] = (
     (ConstructMessagesError, 4),
 )
 _INTERRUPTED: Final = 130  # as shells report a program that SIGINT ended
-_TERMINATED: Final = 143  # and SIGTERM
+# and others: what a service manager sends, and a terminal that is closed
+_ENDS: Final = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -67,8 +68,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = _parse(arguments)
         debug, trouble = options.debug, options.trouble
         if arguments is None:
-            # a service manager's stop must not leave a hidden half log behind: let it unwind like Ctrl-C
-            signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))
+            # a stop must not leave a hidden half log behind: let it unwind like Ctrl-C
+            for number in _ENDS:
+                if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores SIGHUP
+                    signal.signal(number, lambda number, _: sys.exit(128 + number))
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="backslashreplace")  # a file's name, or a quad, may be what it cannot encode
         return int(options.command(options))

@@ -7,19 +7,16 @@ Connect. What the commands do is said in `construct_messages/spark/`.
 from __future__ import annotations
 
 import argparse
-import os
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from construct_messages.cli.arguments import Commands, add_jelly, jelly_options, pairs
+from construct_messages.cli.arguments import Commands, add_jelly, jelly_options
+from construct_messages.cli.jobs import Job, add_session, open_job
 from construct_messages.cli.queries import add_dataset, add_messages, add_query, arguments, query_text
-from construct_messages.errors import SourceError, UsageError
+from construct_messages.errors import UsageError
 from construct_messages.formats import FORMATS, SYNTAXES, default_format, find_log, format_of_file
 from construct_messages.logs import check_options
+from construct_messages.spark.session import require
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -30,13 +27,10 @@ _STATUSES: Final = (
     "Exit status: 0 complete, 1 not written, 2 bad usage or query, or no Spark, 3 malformed data, or Spark failed, "
     "4 past a limit."
 )
-_SUBMITTED: Final = "PYSPARK_GATEWAY_PORT"
-"""The environment variable by which spark-submit tells a program which session is its own."""
-
-_SHIPPED: Final = (".zip", ".py", ".egg", ".jar")
-"""The extensions of what Spark's workers import from; of other files it says nothing and imports nothing."""
-
 _FORMATS: Final = "|".join([*(format.extension for format in FORMATS), "MEDIA-TYPE"])
+_ABOUT_THE_QUERY: Final = {
+    *("group_by", "group_order", "bindings", "default_graph", "named_graphs", "prefixes", "base"),
+}
 _LABELS: Final = [syntax.label for syntax in SYNTAXES]
 
 
@@ -69,7 +63,7 @@ def _add_load(steps: Commands) -> None:
         "--mode", choices=["error", "overwrite"], default="error", help="what happens to one that is there"
     )
     _add_reading(load)
-    _add_session(load)
+    add_session(load)
 
 
 def _add_run(steps: Commands) -> None:
@@ -98,6 +92,12 @@ def _add_run(steps: Commands) -> None:
     query.add_argument(
         "--order", choices=["estimated", "as-written"], default="estimated", help="in which order patterns are joined"
     )
+    query.add_argument(
+        "--out-of-range",
+        choices=["fail", "unbound"],
+        default="fail",
+        help="what a number or date does that Spark cannot hold: end the job, or count as an error of the query",
+    )
     query.add_argument("--max-path-rounds", metavar="N", type=int, help="the longest path that * and + follow")
     query.add_argument(
         "--allow-full-closure", action="store_true", help="let * and + be computed between all nodes of the data"
@@ -105,7 +105,7 @@ def _add_run(steps: Commands) -> None:
     add_messages(run.add_argument_group("messages"))
     _add_writing(run)
     _add_reading(run)
-    _add_session(run)
+    add_session(run)
 
 
 def _add_convert(steps: Commands) -> None:
@@ -124,7 +124,7 @@ def _add_convert(steps: Commands) -> None:
         "--input-messages", choices=_LABELS, help="how messages are delimited; default: what each log announces"
     )
     _add_writing(convert)
-    _add_session(convert)
+    add_session(convert)
 
 
 def _add_reading(command: argparse.ArgumentParser) -> None:
@@ -155,23 +155,11 @@ def _add_writing(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_session(command: argparse.ArgumentParser) -> None:
-    group = command.add_argument_group("session")
-    group.add_argument("--master", metavar="URL", help="where Spark runs; default: local[*], or as spark-submit says")
-    group.add_argument("--remote", metavar="sc://HOST:PORT", help="a Spark Connect server to use instead")
-    group.add_argument("--conf", metavar="NAME=VALUE", action="append", default=[], help="a setting of a new session")
-    group.add_argument(
-        "--py-files", metavar="FILE", action="append", default=[], help="for Spark's workers: this package, as a .zip"
-    )
-    group.add_argument("--quiet", action="store_true", help="no progress and no summary")
-    group.add_argument("--debug", action="store_true", help="show where in the program an error arose")
-
-
 # --- the commands -----------------------------------------------------------------------------------------------------
 
 
 def _load(options: argparse.Namespace) -> int:
-    with _job(options) as job:
+    with open_job(options) as job:
         from construct_messages.spark.quads import read_quads, write_quads
 
         with job.stage("load"):
@@ -187,7 +175,9 @@ def _run(options: argparse.Namespace) -> int:
     query = query_text(options, "--quads")
     log = None if options.explain else _log(options)
     jelly = jelly_options(options)
-    with _job(options) as job:
+    given = arguments(options)
+    _check_query(query, given)
+    with open_job(options) as job:
         from construct_messages.spark.construct import construct_messages
         from construct_messages.spark.optimize import Hints
 
@@ -198,9 +188,10 @@ def _run(options: argparse.Namespace) -> int:
                 query,
                 table,
                 allow_full_closure=options.allow_full_closure,
+                out_of_range=options.out_of_range,
                 hints=Hints(options.join, options.order),
                 **limits,
-                **arguments(options),
+                **given,
             )
         if log is None:
             print(found.explain(), flush=True)
@@ -218,11 +209,19 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
+def _check_query(query: str, given: Mapping[str, Any]) -> None:
+    """Refuses what is no query, or none that this package evaluates, before a session is waited for."""
+    require(java=False)
+    from construct_messages.spark.query import planned
+
+    planned(query, **{name: value for name, value in given.items() if name in _ABOUT_THE_QUERY})
+
+
 def _convert(options: argparse.Namespace) -> int:
     target, format, messages = _log(options)
     found, syntax = find_log(format, messages)
     jelly = jelly_options(options)
-    with _job(options) as job:
+    with open_job(options) as job:
         from construct_messages.spark.logs import register
         from construct_messages.spark.writing import write_file, write_folder
 
@@ -270,22 +269,12 @@ def _folder(options: argparse.Namespace) -> dict[str, Any]:
 
 def _table(spark: SparkSession, options: argparse.Namespace) -> QuadTable:
     """The table that has been loaded, or one of dumps as they are read."""
-    from construct_messages.spark.quads import read_quads
+    from construct_messages.spark.quads import is_table, read_quads
     from construct_messages.spark.table import QuadTable
 
-    if len(options.quads) == 1 and options.input_format is None and not _is_dump(options.quads[0]):
+    if len(options.quads) == 1 and options.input_format is None and is_table(spark, options.quads[0]):
         return read_quads(spark, options.quads[0])
     return QuadTable.of(_dumps(spark, options.quads, options))
-
-
-def _is_dump(path: str) -> bool:
-    from construct_messages.spark.documents import kind_of
-
-    try:
-        kind_of(path)
-    except UsageError:
-        return False  # no name that says so
-    return True
 
 
 def _dumps(spark: SparkSession, paths: list[str], options: argparse.Namespace) -> DataFrame:
@@ -301,121 +290,15 @@ def _dumps(spark: SparkSession, paths: list[str], options: argparse.Namespace) -
     )
 
 
-def _report_quarantine(job: _Job, options: argparse.Namespace) -> None:
+def _report_quarantine(job: Job, options: argparse.Namespace) -> None:
     if options.quarantine is not None:
-        job.report("lines in quarantine", job.spark.read.parquet(options.quarantine).count())
+        from construct_messages.spark.quads import verbatim
+
+        job.report("lines in quarantine", job.spark.read.parquet(verbatim(options.quarantine)).count())
 
 
-def _report_malformed(job: _Job, options: argparse.Namespace, table: Callable[[], QuadTable]) -> None:
+def _report_malformed(job: Job, options: argparse.Namespace, table: Callable[[], QuadTable]) -> None:
     if options.lenient:
         from construct_messages.spark.quads import count_malformed
 
         job.report("malformed IRIs and language tags", count_malformed(table()))
-
-
-# --- the session ------------------------------------------------------------------------------------------------------
-
-
-class _Job:
-    """A session, and what is told of what was done in it.
-
-    Args:
-        spark: the session.
-        started: when the program began to make it, of `time.monotonic`.
-    """
-
-    def __init__(self, spark: SparkSession, started: float) -> None:
-        self.spark = spark
-        self._seconds = {"session": time.monotonic() - started}
-        self._figures: dict[str, int] = {}
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Takes the time of a stage."""
-        started = time.monotonic()
-        yield
-        self._seconds[name] = time.monotonic() - started
-
-    def report(self, name: str, figure: int | None) -> None:
-        """Takes a figure."""
-        self._figures[name] = figure or 0
-
-    @property
-    def summary(self) -> str:
-        """What was done, on one line."""
-        figures = ", ".join(f"{figure:,} {name}" for name, figure in self._figures.items())
-        seconds = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in self._seconds.items())
-        return f"{figures} ({seconds})"
-
-
-@contextmanager
-def _job(options: argparse.Namespace) -> Iterator[_Job]:
-    """The session that the options name, until the block ends, and then the summary."""
-    started = time.monotonic()
-    spark, is_own = _session(options)
-    from construct_messages.spark.session import translated
-
-    job = _Job(spark, started)
-    try:
-        with _failures(), translated():
-            if options.py_files:
-                spark.addArtifacts(*options.py_files, pyfile=True)
-            yield job
-    finally:
-        if is_own:
-            spark.stop()
-    if not options.quiet and not getattr(options, "explain", False):
-        print(job.summary, file=sys.stderr)
-
-
-def _session(options: argparse.Namespace) -> tuple[SparkSession, bool]:
-    """A session, and whether it is this program's own."""
-    from construct_messages.spark.session import local_session, remote_session, require
-
-    settings = pairs("--conf", options.conf, "NAME=VALUE")
-    submitted = _SUBMITTED in os.environ
-    if (submitted or options.remote) and (options.master or settings):
-        raise UsageError(
-            "--master and --conf are for a session of this program's own",
-            hint="give them to spark-submit, or to the server that --remote names",
-        )
-    if submitted and options.py_files:
-        raise UsageError("--py-files is spark-submit's own here", hint="give it to spark-submit, before the program")
-    for file in options.py_files:
-        _check_shipped(file)
-    if options.remote:
-        return remote_session(options.remote), True
-    require()
-    from pyspark.sql import SparkSession
-
-    if submitted:
-        return SparkSession.builder.getOrCreate(), False
-    if (active := SparkSession.getActiveSession()) is not None:
-        return active, False
-    shown = sys.stderr.isatty() and not options.quiet
-    own = {"spark.ui.showConsoleProgress": str(shown).lower()} | ({} if options.debug else {"spark.log.level": "FATAL"})
-    return local_session(options.master or "local[*]", own | settings), True
-
-
-def _check_shipped(file: str) -> None:
-    path = Path(file)
-    if path.suffix not in _SHIPPED:
-        raise UsageError(
-            f"--py-files {file}: Spark's workers import from {', '.join(_SHIPPED)} only",
-            hint="copy a wheel to a name that ends in .zip",
-        )
-    if not path.is_file():
-        raise UsageError(f"--py-files {file}: there is no such file here")
-
-
-@contextmanager
-def _failures() -> Iterator[None]:
-    """What Spark reports of itself, as an error of this package."""
-    from pyspark.errors import PySparkException
-
-    # an exception in Java that Spark's client has no class for
-    java = getattr(sys.modules.get("py4j.protocol"), "Py4JJavaError", PySparkException)
-    try:
-        yield
-    except (PySparkException, java) as error:
-        raise SourceError(f"Spark failed: {str(error).strip()}", hint="--debug shows where") from error

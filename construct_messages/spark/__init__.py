@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from construct_messages.spark.logs.sequence import with_sequence
     from construct_messages.spark.optimize import Hints
     from construct_messages.spark.quads import load_quads, read_quads, write_quads
-    from construct_messages.spark.session import local_session
+    from construct_messages.spark.session import local_session, translated
     from construct_messages.spark.table import QuadTable
 
 _ROOMS: Final = {
@@ -32,6 +32,7 @@ _ROOMS: Final = {
     "local_session": "session",
     "read_quads": "quads",
     "register": "logs",
+    "translated": "session",
     "with_sequence": "logs.sequence",
     "write_quads": "quads",
 }
@@ -45,6 +46,7 @@ __all__ = [
     "local_session",
     "read_quads",
     "register",
+    "translated",
     "with_sequence",
     "write_quads",
 ]

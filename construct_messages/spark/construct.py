@@ -8,15 +8,12 @@ a job runs.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from construct_messages.construct import as_term
-from construct_messages.errors import Position, QueryError, UsageError
+from construct_messages.errors import UsageError
 from construct_messages.formats import JELLY, NDJSON_LD, Format, find_log
 from construct_messages.labels import Labels
 from construct_messages.logs.jelly.options import JellyOptions
@@ -26,18 +23,19 @@ from construct_messages.spark.checks import check
 from construct_messages.spark.explanation import explanation
 from construct_messages.spark.messages import Shape, messages, scoped
 from construct_messages.spark.optimize import Hints, optimize
-from construct_messages.spark.plan import plan
+from construct_messages.spark.query import keys, planned
 from construct_messages.spark.relations import Options, evaluate
 from construct_messages.spark.session import translated
 from construct_messages.spark.table import QuadTable
 from construct_messages.spark.writing import Written, write_file, write_folder
-from construct_messages.terms import XSD, iri, literal
+from construct_messages.terms import iri
 from construct_messages.writing import format_of_target
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_LINE_BREAK: Final = re.compile(r"\r\n|\r|\n")
+OUT_OF_RANGE: Final = ("fail", "unbound")
+"""What may be done about values that Spark cannot hold."""
 
 
 def construct_messages(
@@ -60,6 +58,7 @@ def construct_messages(
     max_messages: int | None = None,
     max_path_rounds: int = 1000,
     allow_full_closure: bool = False,
+    out_of_range: str = "fail",
     hints: Hints | None = None,
 ) -> Messages:
     """One RDF Message for each solution of a CONSTRUCT query over a table of quads.
@@ -88,6 +87,8 @@ def construct_messages(
         max_messages: how many there are at most.
         max_path_rounds: how many steps a path of any length may take.
         allow_full_closure: whether a path of any length may have two unbound ends.
+        out_of_range: what a number or date does that Spark cannot hold: `"fail"`: it ends the job with
+            `ValueOutOfRange`; `"unbound"`: it is an error of the query, as a division by zero is.
         hints: see `optimize.Hints`.
 
     Raises:
@@ -96,60 +97,35 @@ def construct_messages(
         UsageError: an option that makes no sense.
         QuadsError: a table without the columns.
     """
-    if isinstance(group_by, str):
-        group_by = (group_by,)
-    if isinstance(default_graph, str):
-        default_graph = (default_graph,)
-    if group_order not in ("appearance", "sorted"):
-        raise UsageError(f"group_order={group_order!r} is unknown", hint='choose "appearance" or "sorted"')
-    if "union" in default_graph:
-        raise UsageError('default_graph="union" is not evaluated on Spark', hint="name the graphs to merge")
     if max_messages is not None and max_messages < 0:
         raise UsageError(f"max_messages={max_messages} is negative")
     if skolemize is not None:
         iri(skolemize)
+    if out_of_range not in OUT_OF_RANGE:
+        raise UsageError(f"out_of_range={out_of_range!r} is unknown", hint=f"choose one of {', '.join(OUT_OF_RANGE)}")
     if not isinstance(quads, QuadTable):
         quads = QuadTable.of(quads, columns, assume_distinct)
     elif columns or assume_distinct:
         raise UsageError("columns and assume_distinct are about a DataFrame, and this is a table of quads already")
-    parsed = ConstructQuery.parse(query, base=base, prefixes=prefixes, group_by=group_by)
-    select = parsed.rewritten
-    if bindings:
-        select = select.bind({name.lstrip("?$"): as_term(value) for name, value in bindings.items()})
-    labels = Labels(label_prefix)
-    keys = tuple(name.lstrip("?$") for name in group_by)
-    if keys and group_order == "sorted":
-        select = select.sorted_by(keys)
-    now = literal(datetime.now(UTC).isoformat(), datatype=XSD + "dateTime")
-    try:
-        planned = plan(str(select), base=base, now=now, default_graphs=default_graph, named_graphs=named_graphs)
-    except QueryError as error:
-        error.position = error.position and _in_query(error.position, str(select), query.removeprefix("\ufeff"))
-        raise
-    planned = optimize(planned, quads.statistics, hints=hints)
-    check(planned, allow_full_closure=allow_full_closure)
+    parsed, plan = planned(
+        query,
+        group_by=group_by,
+        group_order=group_order,
+        bindings=bindings,
+        default_graph=default_graph,
+        named_graphs=named_graphs,
+        prefixes=prefixes,
+        base=base,
+    )
+    plan = optimize(plan, quads.statistics, hints=hints)
+    check(plan, allow_full_closure=allow_full_closure)
     return Messages(
         parsed,
-        planned,
+        plan,
         quads,
-        Shape(keys, distinct, skip_empty, skolemize, max_messages),
-        Options(max_path_rounds=max_path_rounds, allow_full_closure=allow_full_closure, labels=labels),
+        Shape(keys(group_by), distinct, skip_empty, skolemize, max_messages),
+        Options(max_path_rounds, allow_full_closure, Labels(label_prefix), out_of_range == "unbound"),
     )
-
-
-def _in_query(position: Position, select: str, query: str) -> Position | None:
-    """The place in the query that a place in its SELECT was; None where the SELECT has what the query has not.
-
-    >>> _in_query(Position(1, 13), "SELECT ?s { ?s ?p }", "CONSTRUCT { ?s a 1 } { ?s ?p }")
-    Position(line=1, column=24)
-    """
-    lines = [0, *(match.end() for match in _LINE_BREAK.finditer(select))]
-    offset = lines[position.line - 1] + position.column - 1
-    if query.startswith(select[: offset + 1]):
-        return position
-    if query.endswith(select[offset:]):
-        return Position.at(query, len(query) - len(select) + offset)
-    return None
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,13 @@ _MOST_CHARACTERS: Final = 1 << 24
 Batches = Iterator[pa.RecordBatch]
 
 
+_FORMATS: Final = {"owl": ox.RdfFormat.RDF_XML}
+"""By extension, beside those that pyoxigraph knows."""
+
+_OTHERS: Final = {"txt", "json"}
+"""What pyoxigraph takes for extensions of RDF, and what in a folder of dumps is a README or a list of checksums."""
+
+
 class Kind(NamedTuple):
     """What a file's name says.
 
@@ -73,13 +80,15 @@ def kind_of(file: str, format: str | None = None) -> Kind:
     if format is not None:
         extension = ""
     name = extension[1:].lower() if format is None else format
-    known = ox.RdfFormat.from_extension(name) or ox.RdfFormat.from_media_type(name)
+    known = _FORMATS.get(name) or ox.RdfFormat.from_extension(name) or ox.RdfFormat.from_media_type(name)
+    if format is None and name in _OTHERS:
+        known = None
     if known is None:
         raise UsageError(
             f"{file}: the extension {extension or '(none)'!r} is no RDF format"
             if format is None
             else f"{format!r} is no RDF format",
-            hint="name one of nt, nq, ttl, trig, rdf, jsonld and n3 by the file's extension or by format=",
+            hint="name one of nt, nq, ttl, trig, rdf, owl, jsonld and n3 by the file's extension or by format=",
         )
     return Kind(known, packing, extension + packing)
 

@@ -8,12 +8,14 @@ is for `relations`, which puts a variable in its place.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from construct_messages.errors import UnsupportedQuery
 from construct_messages.spark import aggregates, arithmetic, casts, comparisons, functions, numbers
 from construct_messages.spark.algebra import Aggregation, Call, Constant, Exists, Expression, Var, column
-from construct_messages.spark.values import Scalar, Type, as_term, case, let
+from construct_messages.spark.values import Scalar, Type, as_term, case, compiled_if_short, let
+from construct_messages.terms import XSD
 
 
 def term(expression: Expression) -> str:
@@ -85,17 +87,33 @@ def compiled(expression: Expression) -> Scalar:
         case Call("BOUND", (argument,)):
             return Scalar(f"({as_term(compiled(argument))} IS NOT NULL)", Type.BOOLEAN)
         case Call(name, arguments):
-            return _call(expression, name, [compiled(argument) for argument in arguments])
+            value = _call(expression, name, [compiled(argument) for argument in arguments])
+            # operands of AND stay apart, for Spark sends each of them where it can be asked first
+            return value if name == "&&" else replace(value, sql=compiled_if_short(value.sql))
 
 
 def _call(node: Call, name: str, values: Sequence[Scalar]) -> Scalar:
     if name in _FORMS:
+        _check_dates(name, values)
         return _FORMS[name](*values)
     if name in casts.NAMES:
         return casts.cast(name, *values)
     if name in functions.NAMES:
         return functions.call(node, values)
     raise UnsupportedQuery(f"function {name} is not known here", fragment=name)
+
+
+def _check_dates(operator: str, values: Sequence[Scalar]) -> None:
+    """Refuses what SPARQL 1.1 makes an error for each solution, while many engines know it as an extension."""
+    durations = any(_has_datatype(value, _DURATIONS) for value in values)
+    if operator in _ORDERS and durations:
+        raise UnsupportedQuery("durations have no order here", fragment=operator, hint=_DATES_HINT)
+    if operator in _ARITHMETIC and (durations or any(_has_datatype(value, _DATES) for value in values)):
+        raise UnsupportedQuery("dates and durations have no arithmetic here", fragment=operator, hint=_DATES_HINT)
+
+
+def _has_datatype(value: Scalar, names: tuple[str, ...]) -> bool:
+    return value.term is not None and value.term.endswith(names)
 
 
 def _not(value: Scalar) -> Scalar:
@@ -150,6 +168,12 @@ def _coalesce(*values: Scalar) -> Scalar:
 def _arithmetic(operator: str) -> Callable[[Scalar, Scalar], Scalar]:
     return lambda left, right: arithmetic.arithmetic(operator, left, right)
 
+
+_ORDERS: Final = ("<", "<=", ">", ">=")
+_ARITHMETIC: Final = ("+", "-", "*", "/", "u+", "u-")
+_DURATIONS: Final = tuple(f"^^<{XSD}{name}>" for name in ("duration", "dayTimeDuration", "yearMonthDuration"))
+_DATES: Final = tuple(f"^^<{XSD}{name}>" for name in ("date", "time", "dateTime", "dateTimeStamp"))
+_DATES_HINT: Final = "compare dates with each other, or their YEAR(), MONTH() and DAY()"
 
 _FORMS: Final[Mapping[str, Callable[..., Scalar]]] = {
     "&&": _logical("AND"),

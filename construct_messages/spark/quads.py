@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from functools import reduce
@@ -34,6 +35,9 @@ ON_ERROR: Final = ("fail", "quarantine")
 _STATISTICS: Final = "_construct_messages.json"
 _FILE: Final = "input_file_name()"
 _SCOPE: Final = f"concat('f', left(sha2({_FILE}, 256), {FILE_DIGITS}), '_')"
+_WILD: Final = re.compile(r"[{}\[\]*?\\]")
+_NO_COLONS: Final = "Hadoop reads no local file with a colon in its name"
+_RENAME: Final = "rename it, or read it with construct-messages run"
 _TEXT_SHOWN: Final = 1000
 
 
@@ -82,20 +86,34 @@ def load_quads(
         return dump.quads()
     with translated():
         dump.failures().write.parquet(quarantine)
-    return dump.quads(spark.read.schema(documents.FAILURES).parquet(quarantine))
+    return dump.quads(spark.read.schema(documents.FAILURES).parquet(verbatim(quarantine)))
+
+
+def verbatim(path: str) -> str:
+    """A path for Spark's readers: as it stands where it is that of a file or folder here, else perhaps a pattern.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile(suffix="[1].nt") as file:
+    ...     verbatim(file.name).endswith("[1].nt"), verbatim(file.name + "?") == file.name + "?"
+    (False, True)
+    """
+    return _WILD.sub(r"\\\g<0>", path) if os.path.exists(path.removeprefix("file:")) else path
 
 
 class _Dump:
     """Some files, in groups by how they are read."""
 
     def __init__(self, spark: SparkSession, paths: list[str], format: str | None, lenient: bool) -> None:
-        self._spark, self._paths, self._format, self._lenient = spark, paths, format, lenient
+        self._spark, self._paths = spark, [verbatim(path) for path in paths]
+        self._format, self._lenient = format, lenient
         if not paths:
             raise UsageError("no paths are given")
         with translated():
-            files = self._reader().format("binaryFile").load(paths).inputFiles()
+            files = self._reader().format("binaryFile").load(self._paths).inputFiles()
         if not files:
             raise UsageError(f"no files in {', '.join(paths)}")
+        if colons := [file for file in files if file.startswith("file:") and ":" in file.rsplit("/", 1)[-1]]:
+            raise UsageError(f"{colons[0]}: {_NO_COLONS}", hint=_RENAME)
         kinds = {documents.kind_of(file, format) for file in files}
         # names cannot tell the groups apart where a format is given: then one group takes all
         apart = format is None or all(map(self._is_text, kinds))
@@ -216,12 +234,23 @@ def write_quads(quads: DataFrame | QuadTable, path: str | os.PathLike[str], *, o
     clustered = frame.repartition("subject").dropDuplicates().sortWithinPartitions("predicate", "subject", "object")
     with translated():
         clustered.write.mode("overwrite" if overwrite else "errorifexists").parquet(path)
-        written = spark.read.schema(documents.QUADS).parquet(path)
+        written = spark.read.schema(documents.QUADS).parquet(verbatim(path))
         statistics = _statistics(written)
         record = {"version": 1, "files": _names(written), **asdict(statistics)}
         text = spark.createDataFrame([(json.dumps(record, ensure_ascii=False),)], "value string")
         text.coalesce(1).write.text(f"{path}/{_STATISTICS}")
     return statistics
+
+
+def is_table(spark: SparkSession, path: str | os.PathLike[str]) -> bool:
+    """Whether there is Parquet at a path, whole or not, as in a table of quads, and no dump.
+
+    Raises:
+        UsageError: there is nothing.
+    """
+    with translated():
+        parquet = spark.read.format("binaryFile").option("pathGlobFilter", "*.parquet").load(verbatim(os.fspath(path)))
+        return bool(parquet.inputFiles())
 
 
 def _statistics(quads: DataFrame) -> Statistics:
@@ -251,8 +280,8 @@ def read_quads(spark: SparkSession, path: str | os.PathLike[str]) -> QuadTable:
     path = os.fspath(path)
     try:
         with translated():
-            text = spark.read.text(f"{path}/{_STATISTICS}", wholetext=True).collect()
-            table = spark.read.schema(documents.QUADS).parquet(path)
+            text = spark.read.text(f"{verbatim(path)}/{_STATISTICS}", wholetext=True).collect()
+            table = spark.read.schema(documents.QUADS).parquet(verbatim(path))
             names = _names(table)
     except UsageError as error:
         raise QuadsError(

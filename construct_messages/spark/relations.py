@@ -70,7 +70,7 @@ from construct_messages.spark.paths import path
 from construct_messages.spark.solutions import Solutions, names, null
 from construct_messages.spark.stars import star
 from construct_messages.spark.table import QuadTable
-from construct_messages.spark.values import literal
+from construct_messages.spark.values import literal, out_of_range_unbound
 from construct_messages.terms import XSD
 from construct_messages.terms import literal as literal_term
 
@@ -90,11 +90,14 @@ class Options:
         allow_full_closure: whether `*` and `+` may be computed between all nodes of the data, where neither end of
             the path is known.
         labels: those of the blank nodes that BNODE makes begin with their prefix: a table holds no such label.
+        out_of_range_unbound: whether a value that the engine cannot hold is an error of the query, and no end of the
+            job.
     """
 
     max_path_rounds: int = 1000
     allow_full_closure: bool = False
     labels: Labels = field(default_factory=Labels)
+    out_of_range_unbound: bool = False
 
 
 def evaluate(plan: Plan, table: QuadTable, options: Options | None = None) -> DataFrame:
@@ -114,9 +117,10 @@ def evaluate(plan: Plan, table: QuadTable, options: Options | None = None) -> Da
     """
     options = options or Options()
     check(plan, allow_full_closure=options.allow_full_closure)
-    gathered = gather(plan.gathered, table, plan.dataset) if plan.gathered else table
-    evaluation = _Evaluation(table, {demand.pattern: gathered for demand in plan.gathered}, plan.dataset, options)
-    solutions = evaluation.solutions(plan.pattern)
+    with out_of_range_unbound(options.out_of_range_unbound):
+        gathered = gather(plan.gathered, table, plan.dataset) if plan.gathered else table
+        evaluation = _Evaluation(table, {demand.pattern: gathered for demand in plan.gathered}, plan.dataset, options)
+        solutions = evaluation.solutions(plan.pattern)
     if plan.form == "ASK":
         return solutions.frame.limit(1).select()
     return solutions.in_order().select(*(_column_or_null(Var(name), solutions) for name in plan.variables))

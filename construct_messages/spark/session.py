@@ -42,7 +42,12 @@ _INSTALL_JAVA: Final = (
 
 # A merge join holds what one row is joined with: by Spark's default all of it on the heap, however much that is; so,
 # what is more than this many rows goes to disk when memory runs short.
-_BOUNDED: Final = {"spark.sql.sortMergeJoinExec.buffer.in.memory.threshold": "4096"}
+_BOUNDED: Final = {
+    "spark.sql.sortMergeJoinExec.buffer.in.memory.threshold": "4096",
+    # Spark's parser of SQL keeps what it learns of each expression, without end; so, it forgets all at some 20 MB.
+    "spark.sql.parser.manageParserCaches": "true",
+    "spark.sql.parser.parserDfaCacheFlushThreshold": "5000",
+}
 # Java's default collector works beside the tasks, on cores that they could have: with two a run takes a tenth longer.
 _COLLECTOR: Final = {"spark.driver.extraJavaOptions": "-XX:+UseParallelGC"}
 _CONNECT_SECONDS: Final = 10
@@ -166,20 +171,26 @@ def translated() -> Iterator[None]:
     """
     try:
         yield
-    except _exceptions() as exception:
+    except failures() as exception:
         if (error := _error_in(str(exception))) is None:
             raise
         raise error from exception
 
 
-def _exceptions() -> tuple[type[Exception], ...]:
+def failures() -> tuple[type[Exception], ...]:
+    """What Spark's client raises: for failures of Spark, and where Java or the server has gone.
+
+    No classes where there is no pyspark.
+    """
+    if find_spec("pyspark") is None:
+        return ()
     from pyspark.errors import PySparkException
 
     if find_spec("py4j") is None:  # the client of Spark Connect alone comes without
-        return (PySparkException,)
-    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # py4j has no types
+        return PySparkException, ConnectionError
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # py4j has no types
 
-    return (PySparkException, Py4JJavaError)
+    return PySparkException, ConnectionError, Py4JError
 
 
 _RAISED: Final = {
@@ -197,6 +208,13 @@ _MENDABLE: Final[tuple[tuple[re.Pattern[str], Callable[[str], ConstructMessagesE
     (
         re.compile(r"\[PATH_NOT_FOUND\] Path does not exist: (.*?)\. SQLSTATE"),
         lambda path: UsageError(f"{path} does not exist"),
+    ),
+    (
+        re.compile(r"URISyntaxException: Relative path in absolute URI: ([^\n]*)"),
+        lambda name: UsageError(
+            f"{name}: Hadoop's patterns match no name with a colon",
+            hint="rename it, or write a pattern that leaves it out",
+        ),
     ),
     (
         re.compile(r"\[PATH_ALREADY_EXISTS\] Path (.*?) already exists\."),

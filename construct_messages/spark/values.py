@@ -9,13 +9,14 @@ escaped string literals, the precision of decimal operations. Nothing about numb
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from construct_messages.errors import ConstructMessagesError
+from construct_messages.errors import ConstructMessagesError, ValueOutOfRange
 from construct_messages.terms import NEEDS_ESCAPE, RDF, XSD, Term, literal_parts
 
 
@@ -67,6 +68,7 @@ def literal(text: str) -> str:
 
 _ATOM: Final = re.compile(r"[\w.]+|'[^']*'|CAST\(X?'[^']*' AS [A-Z]+(?:\(\d+,\d+\))?\)")
 _depth: ContextVar[int] = ContextVar("depth", default=0)
+_out_of_range_unbound: ContextVar[bool] = ContextVar("out_of_range_unbound", default=False)
 
 
 def let(value: str, body: Callable[[str], str], *, interpreted: bool = False) -> str:
@@ -97,6 +99,22 @@ def let(value: str, body: Callable[[str], str], *, interpreted: bool = False) ->
         return f"transform(array({value}), {name} -> {body(name)})[0]"
     finally:
         _depth.reset(token)
+
+
+_LONGEST_COMPILED: Final = 8_000
+
+
+def compiled_if_short(sql: str) -> str:
+    """SQL as it is, or, if it is long, inside a function that Spark does not compile to code.
+
+    Four comparisons of sums are more than the 64 KB that Java allows a method: Spark would try for seconds, log some
+    hundred lines, and then compile nothing of the whole stage. Java runs methods far shorter than that slowly, too:
+    what is interpreted is as fast.
+
+    >>> compiled_if_short("v_x")
+    'v_x'
+    """
+    return sql if len(sql) <= _LONGEST_COMPILED else f"zip_with(array(0), array(0), (zero, one) -> {sql})[0]"
 
 
 def case(*branches: tuple[str, str], otherwise: str = "NULL") -> str:
@@ -135,8 +153,24 @@ def one_of(*conditions: str) -> str:
     return f"({' OR '.join(rest)})" if len(rest) > 1 else rest[0] if rest else "false"
 
 
+@contextmanager
+def out_of_range_unbound(unbound: bool) -> Iterator[None]:
+    """A block in which SQL is made that takes a value out of range for an error of the query, or ends the job.
+
+    Args:
+        unbound: whether it is an error of the query, which leaves a variable unbound and fails a FILTER.
+    """
+    token = _out_of_range_unbound.set(unbound)
+    try:
+        yield
+    finally:
+        _out_of_range_unbound.reset(token)
+
+
 def fail(error: type[ConstructMessagesError], message: str) -> str:
     """SQL that ends the job with an error of this package, which `session.translated` raises.
+
+    Inside `out_of_range_unbound`, a `ValueOutOfRange` is NULL instead.
 
     Args:
         error: its class.
@@ -146,6 +180,8 @@ def fail(error: type[ConstructMessagesError], message: str) -> str:
     >>> fail(ValueOutOfRange, "'too large'")
     "raise_error(concat_ws(' ', 'ValueOutOfRange:', 'too large'))"
     """
+    if error is ValueOutOfRange and _out_of_range_unbound.get():
+        return "NULL"
     return f"raise_error(concat_ws(' ', '{error.__name__}:', {message}))"
 
 

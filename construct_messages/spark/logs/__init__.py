@@ -1,6 +1,6 @@
 """Logs as data: `spark.read.format("rdfm")` and `frame.write.format("rdfm")`, once `register` has been called.
 
-A log is read as rows (file, block, index, message). `splitting.py` says which messages belong to which bytes,
+A log is read as rows (file, block, ordinal, message). `splitting.py` says which messages belong to which bytes,
 `blocks.py` what a task reads, `texts.py` what a message is in a DataFrame, `writing.py` how tasks make logs together;
 `source.py` is the one room of these that knows Spark's data sources. RDF Messages, section 3.
 """
@@ -17,9 +17,9 @@ def register(spark: SparkSession) -> None:
     """Makes `rdfm` a format of a session, to read and to write; may be called again.
 
     Reading gives the columns `file` (a URI), `block` (where in the file the part begins that one task has read, in
-    bytes), `index` (of the message in its block, from 0) and `message` (its statements as canonical N-Quads lines
-    joined by LF, empty for an empty message). (file, block, index) is the order of the messages; `with_sequence` counts
-    them through. Blank nodes of different logs have different labels. Its options, all of which may be left out:
+    bytes), `ordinal` (of the message in its block, from 0) and `message` (its statements as canonical N-Quads lines
+    joined by LF, empty for an empty message). (file, block, ordinal) is the order of the messages; `with_sequence`
+    counts them through. Blank nodes of different logs have different labels. Its options, all of which may be left out:
 
     - `format`, `messages`, `base`, `contexts` (as JSON), `messageBytes`: as for `read_log`
     - `maxPartitionBytes`: how large the parts are of N-Triples and N-Quads logs that are not packed, and how many bytes

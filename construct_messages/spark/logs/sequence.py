@@ -1,4 +1,4 @@
-"""One number for each message of a table, in the order of (file, block, index). Native expressions of Spark only."""
+"""One number for each message of a table, in the order of (file, block, ordinal). Native expressions of Spark only."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pyspark.sql import functions as F
 
 
 def with_sequence(messages: DataFrame) -> DataFrame:
-    """Messages with a column `sequence`: 0, 1, 2, … in the order of (file, block, index), without gaps.
+    """Messages with a column `sequence`: 0, 1, 2, … in the order of (file, block, ordinal), without gaps.
 
     Blocks are counted first, so that the logs are read twice, and no message is moved between partitions.
 
     Args:
-        messages: with the columns `file`, `block` and `index`, of which no row is missing.
+        messages: with the columns `file`, `block` and `ordinal`, of which no row is missing.
     """
     counted = messages.groupBy("file", "block").agg(F.count("*").alias("messages"))
     # of the blocks alone there are few enough for one task
@@ -20,6 +20,6 @@ def with_sequence(messages: DataFrame) -> DataFrame:
     first = counted.select("file", "block", F.coalesce(F.sum("messages").over(before), F.lit(0)).alias("first"))
     return (
         messages.join(F.broadcast(first), ["file", "block"])
-        .withColumn("sequence", F.col("first") + F.col("index"))
+        .withColumn("sequence", F.col("first") + F.col("ordinal"))
         .drop("first")
     )

@@ -32,12 +32,12 @@ SCHEMA: Final = StructType(
     [
         StructField("file", StringType()),
         StructField("block", LongType()),
-        StructField("index", LongType()),
+        StructField("ordinal", LongType()),
         StructField("message", StringType()),
     ]
 )
 _ARROW: Final = pa.schema(
-    [("file", pa.string()), ("block", pa.int64()), ("index", pa.int64()), ("message", pa.string())]
+    [("file", pa.string()), ("block", pa.int64()), ("ordinal", pa.int64()), ("message", pa.string())]
 )
 # of a batch: the most rows, and about the most characters; larger ones take longer, as their memory is always new
 _ROWS: Final = 1 << 13

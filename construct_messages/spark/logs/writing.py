@@ -26,7 +26,10 @@ from construct_messages.spark.logs.options import WriteOptions
 from construct_messages.spark.logs.texts import to_messages
 
 _CHUNK_BYTES: Final = 1 << 20
-_KEYS: Final = ("file", "block", "index", "sequence")
+_SUCCESS: Final = "_SUCCESS"
+"""The empty file by which Spark's own writers say that a folder is whole."""
+
+_KEYS: Final = ("file", "block", "ordinal", "sequence")
 """The columns that say of a message which it is."""
 
 
@@ -169,6 +172,8 @@ class LogJob:
             raise
         for path in before:
             place.files.delete_file(path)
+        with place.files.open_output_stream(f"{place.path}/{_SUCCESS}", compression=None):
+            pass
 
     def _join(self, parts: Sequence[Part]) -> None:
         """The parts as one log: what each format writes is a log when it is joined, and so are packed ones."""

@@ -1,0 +1,267 @@
+"""A Spark session for a command: where it comes from, what is told of the work in it, and how signals end that work.
+
+The session is this program's own (local, or on the cluster of `--master`), that of `spark-submit`, or one of Spark
+Connect. What is done in it is said by the commands of `spark`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Event, Thread
+from types import FrameType
+from typing import TYPE_CHECKING, Final
+
+from construct_messages.cli.arguments import pairs
+from construct_messages.errors import SourceError, UsageError
+from construct_messages.spark.session import failures, local_session, remote_session, require, translated
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_SUBMITTED: Final = "PYSPARK_GATEWAY_PORT"
+"""The environment variable by which spark-submit tells a program which session is its own."""
+
+_SHIPPED: Final = (".zip", ".py", ".egg", ".jar")
+"""The extensions of what Spark's workers import from; of other files it says nothing and imports nothing."""
+
+_STOPS: Final = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+_PAUSE_SECONDS: Final = 0.2
+
+
+class Job:
+    """A session, and what is told of what was done in it.
+
+    Args:
+        spark: the session.
+        started: when the program began to make it, of `time.monotonic`.
+    """
+
+    def __init__(self, spark: SparkSession, started: float) -> None:
+        self.spark = spark
+        self._seconds = {"session": time.monotonic() - started}
+        self._figures: dict[str, int] = {}
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Takes the time of a stage."""
+        started = time.monotonic()
+        yield
+        self._seconds[name] = time.monotonic() - started
+
+    def report(self, name: str, figure: int | None) -> None:
+        """Takes a figure."""
+        self._figures[name] = figure or 0
+
+    @property
+    def summary(self) -> str:
+        """What was done, on one line."""
+        figures = ", ".join(f"{figure:,} {name}" for name, figure in self._figures.items())
+        seconds = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in self._seconds.items())
+        return f"{figures} ({seconds})"
+
+
+def add_session(command: argparse.ArgumentParser) -> None:
+    """Adds the options that say which session it is."""
+    group = command.add_argument_group("session")
+    group.add_argument("--master", metavar="URL", help="where Spark runs; default: local[*], or as spark-submit says")
+    group.add_argument("--remote", metavar="sc://HOST:PORT", help="a Spark Connect server to use instead")
+    group.add_argument("--conf", metavar="NAME=VALUE", action="append", default=[], help="a setting of a new session")
+    group.add_argument(
+        "--py-files", metavar="FILE", action="append", default=[], help="for Spark's workers: this package, as a .zip"
+    )
+    group.add_argument("--quiet", action="store_true", help="no progress and no summary")
+    group.add_argument("--debug", action="store_true", help="show where in the program an error arose")
+
+
+@contextmanager
+def open_job(options: argparse.Namespace) -> Iterator[Job]:
+    """The session that the options name, until the block ends, and then the summary.
+
+    Raises:
+        ConstructMessagesError: what Spark reports of itself is a `SourceError`.
+    """
+    started = time.monotonic()
+    with _Stop() as stop:
+        with _failures():
+            spark, is_own = _session(options)
+        job = Job(spark, started)
+        try:
+            stop.cancels(spark)
+            with _failures(), translated():
+                if options.py_files:
+                    spark.addArtifacts(*options.py_files, pyfile=True)
+                yield job
+        finally:
+            if is_own:
+                with suppress(*failures()):  # Java may have gone, which is an error already, or what a signal wanted
+                    spark.stop()
+    if not options.quiet and not getattr(options, "explain", False):
+        print(job.summary, file=sys.stderr)
+
+
+class _Stop:
+    """Lets a signal end a program that waits for Spark: its jobs are cancelled, and what waits for them fails.
+
+    An exception raised while Java's answer is awaited would leave the answer where the next one is looked for: the
+    program could tell Spark nothing more, and Spark would go on. (pyspark's handler of SIGINT does that.) Raised while
+    Java starts, it would leave Java behind. So the jobs are cancelled from another thread, and the handler that was
+    there is called when the work has ended; while nothing is awaited, and at a second signal, at once.
+    """
+
+    def __init__(self) -> None:
+        self._handlers = {number: handler for number in _STOPS if callable(handler := signal.getsignal(number))}
+        self._spark: SparkSession | None = None
+        self._given: tuple[int, FrameType | None] | None = None
+        self._ended = Event()
+
+    def __enter__(self) -> _Stop:
+        for number in self._handlers:
+            signal.signal(number, self._handle)
+        return self
+
+    def cancels(self, spark: SparkSession) -> None:
+        """From now on the jobs of a session are cancelled; ends the program if a signal came while it was made."""
+        self._spark = spark
+        self.__enter__()  # pyspark has put a handler of its own in the place of that for SIGINT
+        self._pass_on()
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+        self._pass_on()
+
+    def _pass_on(self) -> None:
+        if self._given is not None:
+            number, frame = self._given
+            self._handlers[number](number, frame)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        again = self._given is not None
+        self._given = number, frame
+        if again or not _is_in_spark(frame):
+            self._pass_on()
+        elif self._spark is not None:
+            Thread(target=self._cancel, args=(self._spark,), daemon=True).start()
+
+    def _cancel(self, spark: SparkSession) -> None:
+        """Cancels the jobs that run, and those that begin later."""
+        with suppress(*failures()):  # Java may be gone, too
+            while not self._ended.is_set():
+                spark.interruptAll()
+                self._ended.wait(_PAUSE_SECONDS)
+
+
+def _is_in_spark(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").partition(".")[0] in ("py4j", "pyspark"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+# --- the session ------------------------------------------------------------------------------------------------------
+
+
+def _session(options: argparse.Namespace) -> tuple[SparkSession, bool]:
+    """A session, and whether it is this program's own."""
+    settings = pairs("--conf", options.conf, "NAME=VALUE")
+    submitted = _SUBMITTED in os.environ
+    if (submitted or options.remote) and (options.master or settings):
+        raise UsageError(
+            "--master and --conf are for a session of this program's own",
+            hint="give them to spark-submit, or to the server that --remote names",
+        )
+    if submitted and options.py_files:
+        raise UsageError("--py-files is spark-submit's own here", hint="give it to spark-submit, before the program")
+    for file in options.py_files:
+        _check_shipped(file)
+    if options.remote:
+        return remote_session(options.remote), True
+    require()
+    from pyspark.sql import SparkSession
+
+    if submitted:
+        return SparkSession.builder.getOrCreate(), False
+    if (active := SparkSession.getActiveSession()) is not None:
+        return active, False
+    shown = sys.stderr.isatty() and not options.quiet
+    own = {"spark.ui.showConsoleProgress": str(shown).lower()} | ({} if options.debug else {"spark.log.level": "FATAL"})
+    with _java_heard(start=options.debug, later=options.debug or not options.quiet):
+        return local_session(options.master or "local[*]", own | settings), True
+
+
+def _check_shipped(file: str) -> None:
+    path = Path(file)
+    if path.suffix not in _SHIPPED:
+        raise UsageError(
+            f"--py-files {file}: Spark's workers import from {', '.join(_SHIPPED)} only",
+            hint="copy a wheel to a name that ends in .zip",
+        )
+    if not path.is_file():
+        raise UsageError(f"--py-files {file}: there is no such file here")
+
+
+@contextmanager
+def _java_heard(*, start: bool, later: bool) -> Iterator[None]:
+    """A block that starts Java: what it says on standard error while it starts, and what it says later.
+
+    A start says the same lines every time, some of them before Spark reads any setting. They are held back, and shown
+    only if the block fails.
+
+    Args:
+        start: whether standard error is left alone.
+        later: whether it shows what Java says once it has started.
+    """
+    if start:
+        yield
+        return
+    ours, theirs = os.pipe()
+    shown = os.dup(2)
+    said: list[bytes] = []
+    started = Event()
+
+    def listen() -> None:
+        with open(ours, "rb", buffering=0) as pipe:
+            while line := pipe.read(1 << 16):
+                if not started.is_set():
+                    said.append(line)
+                elif later:
+                    os.write(shown, line)
+
+    sys.stderr.flush()
+    os.dup2(theirs, 2)
+    os.close(theirs)
+    listener = Thread(target=listen, daemon=True)
+    listener.start()
+    try:
+        yield
+        started.set()
+    except Exception:
+        os.dup2(shown, 2)  # so that the pipe ends when Java does
+        listener.join(_PAUSE_SECONDS)
+        os.write(shown, b"".join(said))
+        raise
+    finally:
+        os.dup2(shown, 2)
+
+
+@contextmanager
+def _failures() -> Iterator[None]:
+    """What Spark reports of itself, as an error of this package."""
+    try:
+        yield
+    except ConnectionError as error:
+        raise SourceError(
+            "Spark's Java process has ended",
+            hint="it may have run out of memory: give it more by --conf spark.driver.memory=4g",
+        ) from error
+    except failures() as error:
+        raise SourceError(f"Spark failed: {str(error).strip()}", hint="--debug shows where") from error

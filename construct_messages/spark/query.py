@@ -1,0 +1,90 @@
+"""A CONSTRUCT query and what it is asked with, to its template and the plan of its SELECT.
+
+All that can be refused of them without data is refused here, before Spark is started: no pyspark, and no table.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from construct_messages.construct import as_term
+from construct_messages.errors import Position, QueryError, UsageError
+from construct_messages.query.rewrite import ConstructQuery
+from construct_messages.spark.algebra import Plan
+from construct_messages.spark.plan import plan
+from construct_messages.terms import XSD, literal
+
+_LINE_BREAK: Final = re.compile(r"\r\n|\r|\n")
+
+
+def planned(
+    query: str,
+    *,
+    group_by: Sequence[str] = (),
+    group_order: str = "appearance",
+    bindings: Mapping[str, Any] | None = None,
+    default_graph: str | Sequence[str] = (),
+    named_graphs: Sequence[str] = (),
+    prefixes: Mapping[str, str] | None = None,
+    base: str | None = None,
+) -> tuple[ConstructQuery, Plan]:
+    """The parsed query, and the plan of its SELECT as the text has it.
+
+    Args:
+        query, group_by, group_order, bindings, default_graph, named_graphs, prefixes, base: as for
+            `construct.construct_messages`.
+
+    Raises:
+        QueryError: the query is not a legal CONSTRUCT query; the position is one in its text.
+        UnsupportedQuery: a part of it that this package does not evaluate on Spark.
+        UsageError: an option that makes no sense.
+
+    >>> parsed, plan = planned("CONSTRUCT { ?s a ?o } WHERE { ?s <urn:p> ?o }")
+    >>> plan.variables
+    ('s', 'o')
+    """
+    if isinstance(default_graph, str):
+        default_graph = (default_graph,)
+    if group_order not in ("appearance", "sorted"):
+        raise UsageError(f"group_order={group_order!r} is unknown", hint='choose "appearance" or "sorted"')
+    if "union" in default_graph:
+        raise UsageError('default_graph="union" is not evaluated on Spark', hint="name the graphs to merge")
+    parsed = ConstructQuery.parse(query, base=base, prefixes=prefixes, group_by=keys(group_by))
+    select = parsed.rewritten
+    if bindings:
+        select = select.bind({name.lstrip("?$"): as_term(value) for name, value in bindings.items()})
+    if group_by and group_order == "sorted":
+        select = select.sorted_by(keys(group_by))
+    now = literal(datetime.now(UTC).isoformat(), datatype=XSD + "dateTime")
+    try:
+        return parsed, plan(str(select), base=base, now=now, default_graphs=default_graph, named_graphs=named_graphs)
+    except QueryError as error:
+        error.position = error.position and _in_query(error.position, str(select), query.removeprefix("\ufeff"))
+        raise
+
+
+def keys(group_by: str | Sequence[str]) -> tuple[str, ...]:
+    """The names of variables to group by.
+
+    >>> keys("?s"), keys(["s", "$o"])
+    (('s',), ('s', 'o'))
+    """
+    return tuple(name.lstrip("?$") for name in ((group_by,) if isinstance(group_by, str) else group_by))
+
+
+def _in_query(position: Position, select: str, query: str) -> Position | None:
+    """The place in the query that a place in its SELECT was; None where the SELECT has what the query has not.
+
+    >>> _in_query(Position(1, 13), "SELECT ?s { ?s ?p }", "CONSTRUCT { ?s a 1 } { ?s ?p }")
+    Position(line=1, column=24)
+    """
+    lines = [0, *(match.end() for match in _LINE_BREAK.finditer(select))]
+    offset = lines[position.line - 1] + position.column - 1
+    if query.startswith(select[: offset + 1]):
+        return position
+    if query.endswith(select[offset:]):
+        return Position.at(query, len(query) - len(select) + offset)
+    return None
