@@ -624,7 +624,7 @@ def test_blank_nodes_in_capped_pages(server: FaultServer, client: str) -> None:
     server.play(Windows(BLANK, cap=300))
     came, error = read(client, EndpointSource(server.url), Request(SELECT, page_size=1000, timeout=60))
     assert error is None
-    assert [re.sub(r"p\d+_", "", s) for s, _ in came] == [s for s, _ in BLANK]
+    assert [s.rpartition("_")[2] for s, _ in came] == [s[2:] for s, _ in BLANK]
 
 
 @pytest.mark.parametrize("cap", [3, 500, 1 << 40])

@@ -284,7 +284,8 @@ def _decoder(variables: tuple[str, ...], declared: tuple[str, ...]) -> msgspec.j
     """
     others = [name for name in declared if name not in variables]
     names = {f"v{index}": name for index, name in enumerate((*variables, *others))}
-    fields = [(field, _Value | None if index < len(variables) else Any, None) for index, field in enumerate(names)]
+    kinds = [*[_Value | None] * len(variables), *[msgspec.Raw] * len(others)]
+    fields = [(field, kind, None) for field, kind in zip(names, kinds, strict=True)]
     solution = msgspec.defstruct("Solution", fields, rename=names, gc=False, forbid_unknown_fields=True)
     return msgspec.json.Decoder(list[solution])  # type: ignore[valid-type] # made above
 

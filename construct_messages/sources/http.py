@@ -34,6 +34,7 @@ _AT_ONCE: Final = 1 << 14
 """How much is decoded before others of the event loop have their turn: see `ResponseReader.pieces`."""
 # behind some data of a chunk: more of it; or its end, a next size that is not 0, and data (RFC 9112, section 7.1)
 _CHUNK_BEGINS: Final = re.compile(rb"[^\r]|\r\n0*[1-9A-Fa-f][0-9A-Fa-f]*[^\r\n]*\r\n.", re.DOTALL)
+_LONG: Final = 1 << 18  # bytes of a solution
 _REDIRECTS: Final = 5
 _HEAD_LINE: Final = 1 << 16  # bytes, as in http.client
 
@@ -293,7 +294,10 @@ async def aread(
         reader = page.open(response.status, response.headers.get)
         while chunk := await areceive(response, patience, reader.cut):
             for piece in reader.pieces(chunk, _AT_ONCE):
-                for batch in reader.feed(piece):
+                batches = reader.feed(piece)
+                if reader.held > _LONG:  # what a long solution takes, it takes at its end
+                    batches = iter(await asyncio.to_thread(list, batches))
+                for batch in batches:
                     yield batch
                 await asyncio.sleep(0)
         reader.close()

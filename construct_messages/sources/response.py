@@ -45,7 +45,7 @@ _WORK: Final = 1 << 20  # see `ResponseReader.pieces`
 _SMALLEST: Final = 16  # bytes of a piece
 _USUAL: Final = 4  # variables; what more of them cost shows
 _CODED: Final = 1 << 12  # bytes that are decoded at once: of what is left, a copy is made for each piece
-_SOLUTION_BYTES: Final = 32 << 20  # of one solution, or of what stands around all; a few of them compress very well
+_SOLUTION_BYTES: Final = 8 << 20  # of one solution, or of what stands around all; a few of them compress very well
 _GZIP: Final = b"\x1f\x8b"  # its first bytes (RFC 1952, section 2.3.1)
 _DIGITS: Final = 20  # a number of more is no number of solutions
 _FOREVER: Final = 1e9  # seconds; what is sent may be more than a float holds
@@ -70,6 +70,7 @@ class ResponseReader:
 
     Attributes:
         count: solutions so far.
+        held: bytes since the last whole solution, which the decoder may hold.
         cap: how many solutions the endpoint says it gives at most, None if it says nothing.
 
     Raises:
@@ -102,7 +103,6 @@ class ResponseReader:
         self._timeouts = timeouts
         self._client_authenticates = client_authenticates
         self._received = 0
-        self._held = 0  # bytes since the last whole solution, which the decoder may hold
         coding = (header("Transfer-Encoding") or "identity").strip().lower()
         if coding not in ("identity", "chunked"):
             raise SourceError(f"{url} sent transfer coding {shown(coding)!r}, which nobody asked for")
@@ -112,6 +112,7 @@ class ResponseReader:
         self._detail = b""
         self._decoder: Decoder | None = None
         self.count = 0
+        self.held = 0
         self.cap = _cap(header)
         state = header("X-SQL-State")
         if status == 206 or (status == 200 and state):
@@ -149,17 +150,17 @@ class ResponseReader:
             if len(self._detail) >= _DETAIL_BYTES:
                 raise self._refusal()
             return
-        self._held += len(piece)
+        self.held += len(piece)
         for batch in self._decoder.feed(piece):
             self.count += len(batch)
-            self._held = 0
+            self.held = 0
             if self._limit is not None and self.count > self._limit:
                 raise IncompleteResult(
                     f"{self._url} sent more solutions than LIMIT {self._limit} allows: it does not heed LIMIT"
                 )
             yield batch
-        if self._held > _SOLUTION_BYTES:
-            raise IncompleteResult(f"{self._url} sent {self._held} bytes without one whole solution in them")
+        if self.held > _SOLUTION_BYTES:
+            raise IncompleteResult(f"{self._url} sent {self.held} bytes without one whole solution in them")
 
     def close(self) -> None:
         """Says that the body is at its end.

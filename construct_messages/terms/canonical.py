@@ -38,6 +38,7 @@ UNBOUND: Final = Term("")
 _SHORT_ESCAPES: Final = {"\t": "\\t", "\b": "\\b", "\n": "\\n", "\r": "\\r", "\f": "\\f", '"': '\\"', "\\": "\\\\"}
 # canonical N-Triples escapes what is no character of XML 1.1, too
 _ESCAPES: Final = str.maketrans({chr(c): f"\\u{c:04X}" for c in (*range(0x20), 0x7F, 0xFFFE, 0xFFFF)} | _SHORT_ESCAPES)
+_AT_ONCE: Final = 1 << 16  # characters
 NEEDS_ESCAPE: Final = re.compile(r'[\x00-\x1f\x7f"\\]|[\ufffe\uffff]')
 """Finds in the text of a literal what canonical N-Triples escapes."""
 
@@ -61,7 +62,11 @@ def escape(text: str) -> str:
     >>> print(escape('a "b"\n'))
     a \"b\"\n
     """
-    return text.translate(_ESCAPES) if NEEDS_ESCAPE.search(text) else text
+    if not NEEDS_ESCAPE.search(text):
+        return text
+    # a part at a time, so that other threads have their turn within a long text
+    parts = (text[start : start + _AT_ONCE] for start in range(0, len(text), _AT_ONCE))
+    return "".join(part.translate(_ESCAPES) for part in parts)
 
 
 def unescape(text: str) -> str:
