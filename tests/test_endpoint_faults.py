@@ -27,6 +27,11 @@ from construct_messages.errors import (
 )
 from construct_messages.labels import Labels
 from construct_messages.query.select import Select
+from construct_messages.results import Decoder
+from construct_messages.results.json import JsonDecoder
+from construct_messages.results.tsv import TsvDecoder
+from construct_messages.results.xml import XmlDecoder
+from construct_messages.solutions import Solutions
 from construct_messages.sources import UNION, Request
 from construct_messages.sources.endpoint import EndpointSource, WrapperSource, new_wrapper
 from construct_messages.terms import Term, iri, literal
@@ -35,7 +40,7 @@ from tests.commands import Done
 from tests.fault_server import JSON, PAUSE, RESET, STALL, Asked, FaultServer, chunks, response
 from tests.faults_table import CASES, QUERY, Case, log_of
 from tests.pauses import no_retries
-from tests.results_documents import json_document
+from tests.results_documents import json_document, tsv_document, xml_document
 
 
 @pytest.fixture(scope="module")
@@ -811,6 +816,54 @@ def test_digest_authentication(server: FaultServer, client: str) -> None:
     assert isinstance(error, SourceError)
     assert error.status == 502
     assert "HTTP status 401" in error.message
+
+
+# --- the event loop ---
+
+
+@pytest.mark.parametrize("coding", ["identity", "gzip"])
+@pytest.mark.parametrize("count", [1, 5, 200], ids=["one variable", "5 variables", "200 variables"])
+@pytest.mark.parametrize("results", ["json", "xml", "tsv"])
+def test_the_event_loop_has_its_turn(
+    server: FaultServer, monkeypatch: pytest.MonkeyPatch, results: str, count: int, coding: str
+) -> None:
+    """Issue 13, 20: between two turns of the loop a decoder gets few bytes, the fewer the more variables there are."""
+    names = tuple(f"v{number}" for number in range(count))
+    document, decoder = {
+        "json": (json_document, JsonDecoder),
+        "xml": (xml_document, XmlDecoder),
+        "tsv": (tsv_document, TsvDecoder),
+    }[results]
+    body = document(names, [(Term(""),) * count] * (300_000 // count))
+    packed = gzip.compress(body, 1) if coding == "gzip" else body
+    server.play(response(packed, BODIES[results][1], framing="length", headers={"Content-Encoding": coding}))
+    turn, fed = 0, []
+
+    def feed(self: Decoder, data: bytes) -> list[Solutions]:
+        fed.append((turn, len(data)))
+        return by_decoder(self, data)
+
+    by_decoder = decoder.feed
+    monkeypatch.setattr(decoder, "feed", feed)
+
+    async def gather() -> int:
+        async def count_turns() -> None:
+            nonlocal turn
+            while True:
+                turn += 1
+                await asyncio.sleep(0)
+
+        counting = asyncio.create_task(count_turns())
+        select = Select("", "SELECT * ", names, "", "{}")
+        try:
+            return sum([len(b) async for b in EndpointSource(server.url, results=results).asolutions(Request(select))])
+        finally:
+            counting.cancel()
+
+    assert asyncio.run(gather()) == 300_000 // count
+    assert sum(size for _, size in fed) == len(body)
+    assert max(size for _, size in fed) * max(count, 4) <= 1 << 16
+    assert len({turn for turn, _ in fed}) == len(fed)
 
 
 # --- what is refused before anything is sent -------------------------------------------------------------------------

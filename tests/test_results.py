@@ -21,6 +21,7 @@ from construct_messages.results.tsv import TsvDecoder
 from construct_messages.results.xml import XmlDecoder
 from construct_messages.terms import UNBOUND, Term, iri, map_blanks, number, parse_term, unescape
 from tests import results_documents as documents
+from tests.results_kinds import KINDS, Results
 from tests.strategies import TERMS
 
 FORMATS = {
@@ -89,6 +90,42 @@ def test_any_table_cut_anywhere(name: str, data: st.DataObject) -> None:
     cuts = sorted({0, len(whole), *data.draw(st.lists(st.integers(0, len(whole)), max_size=8))})
     pieces = [whole[start:end] for start, end in pairwise(cuts)]
     assert decode(decoder(VARIABLES), pieces) == scoped(table)
+
+
+def outcome(decoder: Any, pieces: Iterable[bytes]) -> list[tuple[Term, ...]] | None:
+    """What a document gives; None where it is refused."""
+    try:
+        return decode(decoder, pieces)
+    except IncompleteResult:
+        return None
+
+
+@each_format
+@given(data=st.data())
+def test_damage_is_the_same_in_any_pieces(name: str, data: st.DataObject) -> None:
+    decoder, document = FORMATS[name]
+    whole = document(VARIABLES, TABLE[3:7])
+    for _ in range(data.draw(st.integers(0, 2))):
+        start = data.draw(st.integers(0, len(whole)))
+        end = data.draw(st.integers(start, min(len(whole), start + 40)))
+        put = data.draw(
+            st.sampled_from([b"", b'"', b"\\", b"{", b"}", b"]", b",", b"},{", b"<", b"\t", b"\n", whole[:start]])
+        )
+        whole = whole[:start] + put + whole[end:]
+    cuts = sorted({0, len(whole), *data.draw(st.lists(st.integers(0, len(whole)), max_size=8))})
+    expected = outcome(decoder(VARIABLES), [whole])
+    assert outcome(decoder(VARIABLES), bytewise(whole)) == expected
+    assert outcome(decoder(VARIABLES), [whole[start:end] for start, end in pairwise(cuts)]) == expected
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_every_kind_is_the_same_in_any_pieces(kind: Callable[[int], Results]) -> None:
+    results = kind(1 << 11)
+    decoder = {"json": JsonDecoder, "xml": XmlDecoder, "tsv": TsvDecoder}[results.format]
+    expected = outcome(decoder(results.variables), [results.document])
+    for size in (1, 7, 100):
+        pieces = [results.document[start : start + size] for start in range(0, len(results.document), size)]
+        assert outcome(decoder(results.variables), pieces) == expected
 
 
 @each_format

@@ -22,9 +22,9 @@ import pytest_asyncio
 from construct_messages.errors import ConstructMessagesError
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.server import app
-from construct_messages.server.config import Config, Limits
+from construct_messages.server.config import Config, Endpoint, Limits
 from construct_messages.server.journal import Journal
-from tests.fault_server import JSON, STALL, FaultServer, response
+from tests.fault_server import JSON, STALL, XML, FaultServer, response
 from tests.serving import Served, serving
 
 IN_MODULE = pytest.mark.asyncio(loop_scope="module")
@@ -575,6 +575,28 @@ DEEP = {
 }
 
 
+FREEZING = {
+    "brackets in the head": (lambda size: b'{"head":{"link":[' + b'{"bindings":[]},' * (size >> 4), JSON),
+    "empty solutions": (lambda size: b'{"results":{"bindings":[' + b"{}," * (size // 3), JSON),
+    "one solution": (
+        lambda size: b'{"results":{"bindings":[{"s":{"type":"literal","value":"' + rb"\n" * (2 * size),
+        JSON,
+    ),
+    "a long IRI": (
+        lambda size: b'{"results":{"bindings":[{"s":{"type":"uri","value":"a:' + b" " * (size >> 2) + b'"}},',
+        JSON,
+    ),
+    "empty elements": (
+        lambda size: b'<sparql xmlns="http://www.w3.org/2005/sparql-results#"><results>' + b"<result/>" * (size >> 3),
+        XML,
+    ),
+    "a long attribute": (
+        lambda size: b'<sparql xmlns="http://www.w3.org/2005/sparql-results#"><results a="' + b"a" * (8 * size),
+        XML,
+    ),
+}
+
+
 @pytest.mark.parametrize("name", DEEP)
 @IN_MODULE
 async def test_hostile_results_are_errors(upstream: FaultServer, session: aiohttp.ClientSession, name: str) -> None:
@@ -586,6 +608,40 @@ async def test_hostile_results_are_errors(upstream: FaultServer, session: aiohtt
         upstream.play(response(EMPTY))
         async with session.get(server.sparql, params={"query": CONSTRUCT}, headers={"Accept": RDFM}) as answer:
             assert answer.status == 200
+
+
+@pytest.mark.parametrize("name", FREEZING)
+@IN_MODULE
+async def test_a_hostile_result_holds_up_nobody_else(
+    upstream: FaultServer, session: aiohttp.ClientSession, store: Path, name: str
+) -> None:
+    """Issue 13, 20: while it is read, other endpoints answer, and so do checks of health."""
+    make, content_type = FREEZING[name]
+    upstream.play(response(make(1 << 20), content_type, framing="length"))
+    endpoints = {
+        "hostile": Endpoint(source=(upstream.url,), allow_private=True, retries=0),
+        "files": Endpoint(source=(str(store),)),
+    }
+    async with serving(endpoints=endpoints) as server:
+        parameters = {"params": {"query": CONSTRUCT}, "headers": {"Accept": RDFM}}
+
+        async def read(url: str) -> int:
+            async with session.get(url, **parameters) as answer:
+                with contextlib.suppress(aiohttp.ClientPayloadError):
+                    await answer.read()
+                return answer.status
+
+        assert await read(f"{server.url}/files/sparql") == 200  # what the first request makes ready is ready
+        hostile = asyncio.create_task(read(f"{server.url}/hostile/sparql"))
+        answered = 0
+        while not hostile.done():
+            async with session.get(f"{server.url}/health/live") as answer:
+                assert answer.status == 200
+            answered += 1
+            if answered % 10 == 1:
+                assert await read(f"{server.url}/files/sparql") == 200
+        assert await hostile in (200, 502)
+        assert answered > 3
 
 
 NESTED = {

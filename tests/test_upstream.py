@@ -21,7 +21,7 @@ from construct_messages.sources.upstream import Upstream
 from construct_messages.terms import Term
 from tests.clients import JSON_BODY, SELECT, TABLE, VARIABLES
 from tests.conftest import Serve
-from tests.fault_server import JSON, RESET, STALL, TSV, XML, Asked, FaultServer, response
+from tests.fault_server import JSON, PAUSE, RESET, STALL, TSV, XML, Asked, FaultServer, response
 from tests.pauses import no_pauses, own_pauses
 from tests.results_documents import json_document
 
@@ -614,6 +614,18 @@ async def test_pages_share_a_connection(server: FaultServer, upstream: Upstream)
     server.play(*(response(part, keep_alive=True) for part in parts))
     assert await solutions(upstream, Request(SELECT, page_size=5)) == TABLE
     assert (len(server.asked), server.connections) == (4, 1)
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+async def test_chunks_of_http_1_0_are_the_last_of_their_connection(
+    server: FaultServer, upstream: Upstream, at_once: bool
+) -> None:
+    """Issue 13, 23: the framing counts as faulty (RFC 9112, section 6.1)."""
+    whole = response(JSON_BODY, keep_alive=True).replace(b"HTTP/1.1", b"HTTP/1.0", 1)
+    server.play([whole] if at_once else [whole[:300], PAUSE, whole[300:]])
+    for _ in range(3):
+        assert await solutions(upstream) == TABLE
+    assert (len(server.asked), server.connections) == (3, 3)
 
 
 @pytest.mark.parametrize("read_first", [False, True])
