@@ -123,6 +123,7 @@ def _add_convert(steps: Commands) -> None:
     group.add_argument(
         "--input-messages", choices=_LABELS, help="how messages are delimited; default: what each log announces"
     )
+    group.add_argument("--lenient", action="store_true", help="pass malformed IRIs and language tags as they are")
     _add_writing(convert)
     add_session(convert)
 
@@ -226,16 +227,18 @@ def _convert(options: argparse.Namespace) -> int:
         from construct_messages.spark.writing import write_file, write_folder
 
         register(job.spark)
-        reader = job.spark.read.format("rdfm")
+        reader = job.spark.read.format("rdfm").option("lenient", options.lenient)
         for name, value in (("format", options.input_format), ("messages", options.input_messages)):
             if value is not None:
                 reader = reader.option(name, value)
         frame = reader.load(options.logs)
         with job.stage("log"):
             if _is_file(options):
-                written = write_file(frame, target, found, syntax, jelly=jelly)
+                written = write_file(frame, target, found, syntax, jelly=jelly, lenient=options.lenient)
             else:
-                written = write_folder(frame, target, found, syntax, jelly=jelly, **_folder(options))
+                written = write_folder(
+                    frame, target, found, syntax, jelly=jelly, lenient=options.lenient, **_folder(options)
+                )
         job.report("messages", written.messages)
         job.report("quads", written.quads)
     return 0

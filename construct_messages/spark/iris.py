@@ -9,13 +9,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from construct_messages.spark.lines import IRI
 from construct_messages.spark.values import Scalar, Type, case, is_iri, is_simple, let, literal, text_of
 
-# RFC 3987, section 2.2, but for the finer limits of hosts and of characters beyond ASCII
-_CHAR: Final = r"""(?:[^\x00-\x20<>"{}|^`\\\[\]#%?/@:]|%[0-9A-Fa-f]{2})"""
-_AUTHORITY: Final = rf"//(?:(?:{_CHAR}|:)*+@)?+(?:\[[0-9A-Fa-fv:.]++\]|{_CHAR}*+)(?::[0-9]*+)?+(?=[/?#]|$)"
-_REST: Final = rf"(?:{_CHAR}|[/:@])*+(?:\?(?:{_CHAR}|[/:@?])*+)?+(?:#(?:{_CHAR}|[/:@?])*+)?+"
-_ABSOLUTE: Final = rf"^[A-Za-z][A-Za-z0-9+.\-]*+:(?:{_AUTHORITY}|(?!//)){_REST}\z"
+_ABSOLUTE: Final = rf"^(?:{IRI})\z"
 _SCHEME: Final = r"^[A-Za-z][A-Za-z0-9+.\-]*+:"
 _PARTS: Final = re.compile(r"([^:/?#]+:)(//[^/?#]*)?([^?#]*)(\?[^#]*)?", re.DOTALL)
 

@@ -52,10 +52,11 @@ _IP_V6: Final = "|".join(
     + [f"(?:(?:{_HEX}{{1,4}}:){{0,5}}{_HEX}{{1,4}})?::{_HEX}{{1,4}}", f"(?:(?:{_HEX}{{1,4}}:){{0,6}}{_HEX}{{1,4}})?::"]
 )
 _IP: Final = f"\\[(?:{_IP_V6}|[vV]{_HEX}+\\.{_set(_UNRESERVED + _SUB_DELIMS + ':')}+)\\]"
-_IRI: Final = (
+IRI: Final = (
     f"{_SCHEME}(?://(?:{_chars(':')}@)?(?:{_IP}|{_chars('')}){_PORT}(?=[/?#]|\\z)|(?!//))"
     f"{_chars(':@/')}(?:\\?{_chars(':@/?', _UCSCHAR + _PRIVATE)})?+{_FRAGMENT}"
 )
+"""A pattern of absolute IRIs, as pyoxigraph knows them."""
 # what a lenient reader passes; see `Lenience`
 _LENIENT_IRI: Final = _SCHEME + r"""[^\x00-\x20<>"{}|^`\\]*+"""
 # with hosts and characters that are usual; what it does not know is read by the other
@@ -186,7 +187,7 @@ def malformed(term: str) -> str:
     Args:
         term: a column of terms in canonical form, or NULL.
     """
-    iri, suffix = f"<(?:{_IRI})>", f"@{_LANGUAGE}(?:--(?:ltr|rtl))?"
+    iri, suffix = f"<(?:{IRI})>", f"@{_LANGUAGE}(?:--(?:ltr|rtl))?"
     sound = literal(f'(?s)^(?:<<\\(|\\)>>|_:.*+|{iri}|"(?:[^"\\\\]|\\\\.)*+"(?:{suffix}|\\^\\^{iri})?)\\z')
     tokens = f"regexp_extract_all({term}, {literal(_TOKEN)}, 0)"
     usual = literal(f"^(?:<{_USUAL_IRI}>|_:.*+|{_TEXT}(?:@{_LOWER}{{2,3}})?)\\z")
@@ -234,7 +235,7 @@ def _term(token: str, lenient: bool) -> str:
 
 
 def _iri(text: str, lenient: bool) -> str:
-    whole = literal(f"^(?:{_LENIENT_IRI if lenient else _IRI})\\z")
+    whole = literal(f"^(?:{_LENIENT_IRI if lenient else IRI})\\z")
     return let(_decoded(text), lambda iri: case((f"{iri} RLIKE {whole}", f"concat('<', {iri}, '>')")))
 
 

@@ -63,6 +63,7 @@ def write_folder(
     jelly: JellyOptions | None = None,
     mode: str = "error",
     compression: str | None = None,
+    lenient: bool = False,
 ) -> Written:
     """Writes a log a partition, in a folder that has a `_SUCCESS` when all of them are whole.
 
@@ -75,6 +76,7 @@ def write_folder(
         jelly: the options of Jelly logs.
         mode: one of `MODES`.
         compression: `"gzip"`, `"bzip2"`, `"zstd"` or another codec that Spark knows; None: no compression.
+        lenient: whether malformed IRIs and language tags are written as they are.
 
     Raises:
         UsageError: an unknown mode, or a folder that is there already.
@@ -85,7 +87,7 @@ def write_folder(
     check_options(format, jelly)
     if not (_is_native(format, syntax, graphs=graphs) and compression in _CODECS):
         options = {"compression": compression} if compression else {}
-        return _write_rdfm(messages, os.fspath(path), format, syntax, graphs, prefixes, jelly, mode, options)
+        return _write_rdfm(messages, os.fspath(path), format, syntax, graphs, prefixes, jelly, mode, options, lenient)
     values, told = _observed(messages, _value(syntax, announced=True))
     with translated():
         # a file that ends before its partition would have a successor without an announcement
@@ -104,6 +106,7 @@ def write_file(
     graphs: bool = True,
     prefixes: Mapping[str, str] | None = None,
     jelly: JellyOptions | None = None,
+    lenient: bool = False,
 ) -> Written:
     """Writes one log with all messages in their order; the partitions are written beside it and then put together.
 
@@ -111,7 +114,7 @@ def write_file(
         messages: a frame of the column `message`.
         path: a file of a filesystem that the driver and all executors share; `.gz`, `.bz2`, `.xz` and `.zst` are
             packed.
-        format, syntax, graphs, prefixes, jelly: as for `write_folder`.
+        format, syntax, graphs, prefixes, jelly, lenient: as for `write_folder`.
 
     Raises:
         CannotWrite: a place that cannot be written.
@@ -129,7 +132,9 @@ def write_file(
                 log.write(chunk)
         return written
     options = {"single": "true"}
-    return _write_rdfm(messages, os.fspath(path), format, syntax, graphs, prefixes, jelly, "overwrite", options)
+    return _write_rdfm(
+        messages, os.fspath(path), format, syntax, graphs, prefixes, jelly, "overwrite", options, lenient
+    )
 
 
 def _write_rdfm(
@@ -142,6 +147,7 @@ def _write_rdfm(
     jelly: JellyOptions | None,
     mode: str,
     options: Mapping[str, str],
+    lenient: bool,
 ) -> Written:
     place = place_of(path)
     if mode == "error" and place.files.get_file_info(place.path).type != fs.FileType.NotFound:
@@ -149,7 +155,7 @@ def _write_rdfm(
     register(messages.sparkSession)
     told = Observation()
     writer = messages.observe(told, *map(expr, _FIGURES)).write.format("rdfm").options(**options)
-    writer = writer.option("format", content_type(format, syntax)).option("graphs", graphs)
+    writer = writer.option("format", content_type(format, syntax)).option("graphs", graphs).option("lenient", lenient)
     writer = writer.option("prefixes", json.dumps(dict(prefixes or {})))
     if jelly is not None:
         writer = writer.option("jelly", json.dumps(jelly.as_dict()))

@@ -21,6 +21,7 @@ from construct_messages.spark.logs.files import File, read_from
 from construct_messages.spark.logs.options import ReadOptions
 from construct_messages.spark.logs.splitting import announced_in, messages_of
 from construct_messages.spark.logs.texts import to_text
+from construct_messages.terms import Lenience
 from construct_messages.unpacking import packing_of
 
 
@@ -101,17 +102,21 @@ def texts_of(block: Block, options: ReadOptions) -> Iterator[str]:
         LogError, LimitExceeded: naming the block; see `read_log` and `messages_of`.
         UsageError, IncompleteResult: the log cannot be read.
     """
+    lenience = Lenience() if options.lenient else None
     try:
-        yield from map(to_text, _read(block, options))
+        yield from map(to_text, _read(block, options, lenience))
     except LogError as error:
         raise LogError(
             f"in {block}: {error.message}", number=error.number, position=error.position, hint=error.hint
         ) from error
     except LimitExceeded as error:
         raise LimitExceeded(f"in {block}: {error.message}", position=error.position, hint=error.hint) from error
+    finally:
+        if lenience is not None:
+            lenience.report(str(block))
 
 
-def _read(block: Block, options: ReadOptions) -> Iterable[Message]:
+def _read(block: Block, options: ReadOptions, lenience: Lenience | None) -> Iterable[Message]:
     chunks = read_from(block.uri)
     first = next(chunks, b"")
     chunks = chain([first], chunks)
@@ -131,6 +136,7 @@ def _read(block: Block, options: ReadOptions) -> Iterable[Message]:
         syntax=syntax,
         message_bytes=options.message_bytes,
         labels=block.labels(of_log=syntax is None or syntax.label == RDFM.label),
+        lenience=lenience,
     )
 
 
@@ -143,6 +149,7 @@ def _whole(block: Block, chunks: Iterator[bytes], options: ReadOptions) -> Itera
         contexts=options.contexts,
         message_bytes=options.message_bytes,
         label_prefix=block.labels(of_log=True).prefix,
+        lenient=options.lenient,
     )
 
 

@@ -39,7 +39,7 @@ class ReadOptions:
 
     Args:
         paths: files, folders and patterns.
-        format, messages, base, contexts, message_bytes: see `read_log`.
+        format, messages, base, contexts, message_bytes, lenient: see `read_log`.
         partition_bytes: how large the ranges are that logs are split into, and how many bytes of small logs a
             partition takes.
     """
@@ -51,6 +51,7 @@ class ReadOptions:
     contexts: Mapping[str, Any] | None = None
     message_bytes: int = MESSAGE_BYTES
     partition_bytes: int = _PARTITION_BYTES
+    lenient: bool = False
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> ReadOptions:
@@ -75,6 +76,7 @@ class ReadOptions:
             given.mapping("contexts"),
             given.bytes("messageBytes", MESSAGE_BYTES),
             given.bytes("maxPartitionBytes", _PARTITION_BYTES),
+            given.boolean("lenient", False),
         )
         given.end()
         # what it refuses by itself
@@ -92,6 +94,7 @@ class WriteOptions:
         prefixes, graphs, jelly: see `write_log`.
         packing: the extension of files packed like them; empty: they are not packed.
         single: whether all is one log.
+        lenient: whether malformed IRIs and language tags of the messages are written as they are.
     """
 
     path: str
@@ -102,6 +105,7 @@ class WriteOptions:
     jelly: JellyOptions | None = None
     packing: str = ""
     single: bool = False
+    lenient: bool = False
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> WriteOptions:
@@ -130,6 +134,7 @@ class WriteOptions:
             given.jelly(format),
             given.packing(named),
             single,
+            given.boolean("lenient", False),
         )
         given.end()
         return written

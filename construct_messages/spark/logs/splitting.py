@@ -18,6 +18,7 @@ from construct_messages.labels import Labels
 from construct_messages.logs import MESSAGE_BYTES
 from construct_messages.logs.lines_decoder import LinesDecoder
 from construct_messages.message import Message
+from construct_messages.terms import Lenience
 
 _LINE_END: Final = re.compile(rb"\r\n?|\n")
 
@@ -31,6 +32,7 @@ def messages_of(
     syntax: Syntax | None = None,
     message_bytes: int = MESSAGE_BYTES,
     labels: Labels | None = None,
+    lenience: Lenience | None = None,
 ) -> Iterator[Message]:
     r"""The messages that a range of a log owns, in order.
 
@@ -40,7 +42,7 @@ def messages_of(
         start, end: the range in bytes, the end excluded.
         format: N-Triples or N-Quads.
         syntax: of the log; None: it announces none (`announced_in`).
-        message_bytes, labels: see `decoder_for`.
+        message_bytes, labels, lenience: see `decoder_for`.
 
     Raises:
         LogError: malformed lines; numbers of messages and lines count from the first line that begins in the range.
@@ -56,8 +58,11 @@ def messages_of(
     """
     placed = _placed(chunks, max(start - 1, 0))
     if start == 0:
-        return _read(LinesDecoder(format, syntax, message_bytes=message_bytes, labels=labels), placed, end)
-    decoder = LinesDecoder(format, syntax or RDFM, message_bytes=message_bytes, continued=True, labels=labels)
+        first = LinesDecoder(format, syntax, message_bytes=message_bytes, labels=labels, lenience=lenience)
+        return _read(first, placed, end)
+    decoder = LinesDecoder(
+        format, syntax or RDFM, message_bytes=message_bytes, continued=True, labels=labels, lenience=lenience
+    )
     # the first is the rest of one that began before, if only of its delimiter
     return islice(_read(decoder, _from_line(placed, end), end, continued=True), 1, None)
 

@@ -15,6 +15,7 @@ from construct_messages.formats import N_QUADS, RDFM
 from construct_messages.labels import Labels
 from construct_messages.logs.lines_decoder import LinesDecoder
 from construct_messages.message import Message
+from construct_messages.terms import Lenience
 
 _UNBOUNDED: Final = 1 << 62  # the text is in memory already
 _LABELS: Final = Labels("x", keep=True)  # they stay, as they hold for the whole DataFrame
@@ -31,12 +32,13 @@ def to_text(message: Message) -> str:
     return "\n".join([f"{s} {p} {o} ." if g is None else f"{s} {p} {o} {g} ." for s, p, o, g in message])
 
 
-def to_messages(texts: Sequence[str], first: int = 1) -> list[Message]:
+def to_messages(texts: Sequence[str], first: int = 1, lenience: Lenience | None = None) -> list[Message]:
     r"""The messages of some texts; what is not canonical in them becomes so.
 
     Args:
         texts: one a message.
         first: the number of the first, for errors.
+        lenience: see `decoder_for`.
 
     Raises:
         LogError: a text that is no statements of N-Quads, with its number and the place in it.
@@ -45,17 +47,17 @@ def to_messages(texts: Sequence[str], first: int = 1) -> list[Message]:
     [<Message, empty>, <Message of 2 quads: <urn:s> <urn:p> "o" . <urn:s> <urn:p> "o" <urn:g> .>]
     """
     try:
-        messages = _decode(texts)
+        messages = _decode(texts, lenience)
     except LogError:
         messages = []  # the same is said below of one text
     if len(messages) == len(texts):
         return messages
-    return [_only_message(text, number) for number, text in enumerate(texts, first)]
+    return [_only_message(text, number, lenience) for number, text in enumerate(texts, first)]
 
 
-def _only_message(text: str, number: int) -> Message:
+def _only_message(text: str, number: int, lenience: Lenience | None) -> Message:
     try:
-        messages = _decode([text])
+        messages = _decode([text], lenience)
     except LogError as error:
         # the delimiter has a line of its own
         position = error.position and error.position._replace(line=error.position.line - 1)
@@ -65,8 +67,8 @@ def _only_message(text: str, number: int) -> Message:
     return messages[0]
 
 
-def _decode(texts: Sequence[str]) -> list[Message]:
+def _decode(texts: Sequence[str], lenience: Lenience | None) -> list[Message]:
     """What stands in texts when each begins behind a delimiter."""
-    decoder = LinesDecoder(N_QUADS, RDFM, message_bytes=_UNBOUNDED, labels=_LABELS)
+    decoder = LinesDecoder(N_QUADS, RDFM, message_bytes=_UNBOUNDED, labels=_LABELS, lenience=lenience)
     log = "".join([f"{RDFM.delimiter}{text}\n" for text in texts])
     return [*decoder.feed(log.encode()), *decoder.close()]

@@ -24,6 +24,7 @@ from construct_messages.logs import Encoder, encoder_for
 from construct_messages.spark.logs.files import Place, place_of, remove_folder, visible_below
 from construct_messages.spark.logs.options import WriteOptions
 from construct_messages.spark.logs.texts import to_messages
+from construct_messages.terms import Lenience
 
 _CHUNK_BYTES: Final = 1 << 20
 _SUCCESS: Final = "_SUCCESS"
@@ -123,7 +124,7 @@ class LogJob:
                     write = stack.enter_context(self._file(part.path))
                     if not self.options.single:
                         write(opening)
-                for data in _encoded(batch, first, encoder, f"partition {partition}"):
+                for data in _encoded(batch, first, encoder, f"partition {partition}", lenient=self.options.lenient):
                     write(data)
                 first += batch.num_rows
             if write is None:
@@ -261,14 +262,14 @@ class LogJob:
         )
 
 
-def _encoded(batch: pa.RecordBatch, first: int, encoder: Encoder, task: str) -> Iterator[bytes]:
+def _encoded(batch: pa.RecordBatch, first: int, encoder: Encoder, task: str, *, lenient: bool) -> Iterator[bytes]:
     """The messages of a batch as a log has them; `first` is the number of the first."""
     texts = batch.column("message").to_pylist()
     try:
         if None in texts:
             number = first + texts.index(None)
             raise LogError("NULL", number=number, hint="filter it out, or make it '' if it is empty")
-        messages = to_messages(texts, first)
+        messages = to_messages(texts, first, Lenience() if lenient else None)
     except LogError as error:
         raise LogError(
             f"in {_row(batch, error.number - first, task)}: {error.message}",
