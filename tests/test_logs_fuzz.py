@@ -33,8 +33,6 @@ each_format = pytest.mark.parametrize("format", FORMATS, ids=lambda format: form
 each_delimiter = pytest.mark.parametrize(
     "kind", [kind for kind in KINDS if kind.syntax.version in ("", "1.2", "1.2-messages")], ids=str
 )
-# PyLD does as JSON-LD 1.1 says with terms that look like keywords: it warns of them and ignores them
-pytestmark = pytest.mark.filterwarnings("ignore:terms beginning with:SyntaxWarning")
 
 
 def unannounced(format: Format) -> Kind:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import pyoxigraph as ox
 import pytest
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
+from pyld import jsonld  # type: ignore[import-untyped] # it has no type information
 
 from construct_messages.errors import LogError, Position, UsageError
 from construct_messages.formats import NDJSON_LD
@@ -24,9 +25,6 @@ from construct_messages.message import Message, Quad
 from construct_messages.terms import Term, is_literal, literal_parts
 from tests.conftest import shared_path
 from tests.log_kinds import Kind, read
-
-# PyLD says so where a context defines terms that are reserved
-pytestmark = pytest.mark.filterwarnings("ignore:(terms|values) beginning with:SyntaxWarning")
 
 assert NDJSON_LD.own is not None
 LINES = Kind(NDJSON_LD, NDJSON_LD.own)
@@ -314,3 +312,62 @@ def test_only_our_errors_come_out(node: dict[str, Any], context: Any) -> None:
             documents.read(document, 1, Position(1, 1))
         except LogError:
             event("refused")
+
+
+# --- the active context is processed once, and means what it would mean around each document -------------------------
+
+ACTIVE: dict[str, Any] = {
+    "terms": {"a": "urn:a", "b": {"@id": "urn:b", "@type": "@id"}},
+    "none": None,
+    "several": [{"a": "urn:a"}, {"a": "urn:x:a", "b": "a:b"}, None, {"b": "urn:b"}],
+    "nothing": [],
+    "a vocabulary and a base": {"@vocab": "urn:v:", "@base": "http://example.org/x/", "@language": "en"},
+    "no propagation": {"@propagate": False, "a": "urn:a", "@vocab": "urn:v:"},
+    "several without propagation": [{"@propagate": False, "a": "urn:a"}, {"b": "urn:b"}],
+    "scoped by type": {"T": {"@id": "urn:T", "@context": {"a": "urn:t:a"}}, "a": "urn:a"},
+    "scoped by property": {"b": {"@id": "urn:b", "@context": {"a": "urn:p:a", "@propagate": True}}, "a": "urn:a"},
+    "protected": {"@protected": True, "a": "urn:a", "b": "urn:b"},
+    "loaded": ["http://example.org/context", {"b": "urn:b"}],
+    "containers": {"a": {"@id": "urn:a", "@container": "@language"}, "b": {"@id": "urn:b", "@container": "@list"}},
+}
+UNDER: list[Any] = [
+    {"@id": "urn:s", "a": "x", "b": [{"@id": "o", "a": "y"}, "z"]},
+    {"@id": "urn:s", "@type": "T", "a": "x", "b": {"@type": "T", "a": {"@value": 1}}},
+    {"@context": {"a": "urn:other"}, "@id": "", "a": "x", "b": "y"},
+    {"@context": None, "@id": "urn:s", "a": "x", "urn:p": "y"},
+    {"@graph": [{"@id": "urn:s", "a": "x"}], "@id": "urn:g", "b": "y"},
+    {"@included": [{"@id": "urn:s", "a": {"en": "x"}}, {"@id": "urn:t", "b": "y"}]},
+]
+
+
+@pytest.mark.parametrize("name", ACTIVE)
+def test_the_active_context_is_one_around_the_document(name: str) -> None:
+    given = {"http://example.org/context": {"a": "urn:loaded:a"}}
+    active, once = ACTIVE[name], Contexts(given, None)
+
+    def outcome(expand: Callable[[], list[Any]]) -> Any:
+        try:
+            return expand()
+        except UsageError as error:
+            return str(error)
+
+    for document in UNDER * 2:
+        around = outcome(lambda: Contexts(given, None).expand({"@context": active, "@graph": document}))  # noqa: B023
+        assert outcome(lambda: once.expand({"@graph": document}, active)) == around  # noqa: B023
+
+
+def test_the_active_context_is_processed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Issue 13, 15: what a log of many messages costs under a large context grows with their number only."""
+    made = 0
+    define = jsonld.JsonLdProcessor._create_term_definition
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        nonlocal made
+        made += 1
+        return define(*arguments, **options)
+
+    monkeypatch.setattr(jsonld.JsonLdProcessor, "_create_term_definition", counted)
+    contexts, active = Contexts(None, None), {f"t{number}": {"@id": f"urn:{number}"} for number in range(50)}
+    for _ in range(20):
+        contexts.expand({"@graph": {"@id": "urn:s", "t1": 1}}, active)
+    assert made == 50
