@@ -339,6 +339,8 @@ def _call(name: str, arguments: tuple[Term, ...]) -> Term | None:
 def _cached(name: str, arguments: tuple[Term, ...]) -> Term | None:
     head = ""
     match name, arguments:
+        case "SAMEKEY", _:  # true at least where `=` is, and never asked for alone
+            name = "="
         case "SAMETERM", (one, other):  # the engine has only canonical numbers
             return TRUE if one == other else FALSE
         case "STR", (one,) if is_literal(one):

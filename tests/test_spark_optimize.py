@@ -37,7 +37,7 @@ from construct_messages.spark.explanation import explanation
 from construct_messages.spark.optimize import Hints, optimize
 from construct_messages.spark.plan import plan
 from construct_messages.spark.statistics import PredicateStatistics, Statistics
-from construct_messages.terms import RDF, Term, from_pyoxigraph, iri
+from construct_messages.terms import RDF, XSD, Term, from_pyoxigraph, iri, literal
 from tests.algebra_reference import solutions
 from tests.algebra_text import NOW, cases, text
 from tests.algebra_trees import GRAPH, QUADS, TERMS, P, Q
@@ -81,7 +81,11 @@ def _assert_same(planned: Plan, quads: list[Quad]) -> None:
 
 _VARIABLES = tuple(map(Var, ("x", "y", "z", "fresh")))
 _variables = st.sampled_from(_VARIABLES)
-_constants = st.builds(Constant, st.sampled_from(TERMS))
+_LITERALS = (literal("1"), literal("a", language="en"), literal("NaN", datatype=f"{XSD}double"))
+_LITERALS += tuple(literal(form, datatype=f"{XSD}integer") for form in ("1", "01", "many"))
+_LITERALS += (literal("1.0", datatype=f"{XSD}decimal"), literal("-0", datatype=f"{XSD}float"))
+_VALUED = tuple(Quad(TERMS[n % 3], (P, Q)[n % 2], literal) for n, literal in enumerate(_LITERALS))
+_constants = st.builds(Constant, st.sampled_from((*TERMS, *_LITERALS)))
 _places = _variables | st.sampled_from(TERMS)
 _graphs = st.sampled_from((None, None, None, GRAPH))
 _patterns = st.builds(Triple, _variables, st.sampled_from((P, Q)), _places, _graphs)
@@ -114,6 +118,7 @@ def _over(nodes: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
         | optional
         | st.builds(LeftJoin, nodes, nodes, st.none() | _conditions)
         | st.builds(Join, nodes, nodes)
+        | st.builds(Join, _bgps, st.builds(Union, nodes, nodes))
         | st.builds(Union, nodes, nodes)
         | st.builds(Minus, nodes, nodes)
         | st.builds(_extended, nodes, _variables, _tests)
@@ -130,7 +135,7 @@ _trees = _over(_small | _over(_small))
 @given(_trees)
 @settings(max_examples=400)
 def test_random_trees_keep_their_solutions(tree: Node) -> None:
-    _assert_same(Plan("SELECT", tree, ()), list(QUADS))
+    _assert_same(Plan("SELECT", tree, ()), [*QUADS, *_VALUED])
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -157,6 +162,12 @@ def test_random_queries_keep_their_solutions(seed: int) -> None:
 def test_filters_sink_and_patterns_meet(query: str, wanted: str) -> None:
     hints = Hints(join="joins", order="as-written")
     assert text(optimize(plan(query, now=NOW), _NOTHING_KNOWN, hints=hints).pattern) == wanted
+
+
+@pytest.mark.parametrize(("query", "wanted"), [*cases("equalities"), *cases("unions")])
+def test_equalities_join_and_ways_begin_from_little(query: str, wanted: str) -> None:
+    """Issue 13, 27."""
+    assert text(optimize(plan(query, now=NOW), _NOTHING_KNOWN, hints=Hints(join="joins")).pattern) == wanted
 
 
 @pytest.mark.parametrize(("query", "wanted"), cases("stars"))

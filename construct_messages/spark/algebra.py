@@ -67,7 +67,8 @@ class Call:
             `BOUND`, …); or the IRI of a cast as a term (`<http://www.w3.org/2001/XMLSchema#integer>`). NOT IN is `!`
             of `IN`, and NOW() is a `Constant`. BNODE() is `FRESH(site, number)` and BNODE(label) is
             `BNODE(label, number)`, where `site` is an integer that no other call of the query has and `number` the
-            `Var` of a `Number` node below. IRI has the query's base, if there is one, as its second argument.
+            `Var` of a `Number` node below. IRI has the query's base, if there is one, as its second argument. No
+            query has `SAMEKEY`, which is true wherever `=` is, and quick to join by: see `value_keys`.
         arguments: in order.
     """
 

@@ -34,9 +34,9 @@ from construct_messages.spark.values import (
 )
 from construct_messages.terms import XSD
 
-_TRUE, _FALSE = ([f'"{text}"^^<{XSD}boolean>' for text in texts] for texts in (("true", "1"), ("false", "0")))
+TRUE, FALSE = ([f'"{text}"^^<{XSD}boolean>' for text in texts] for texts in (("true", "1"), ("false", "0")))
 _NULL = "CAST(NULL AS BOOLEAN)"
-_NATIVE = (Type.STRING, Type.BOOLEAN, Type.INTEGER, Type.DECIMAL)
+NATIVE = (Type.STRING, Type.BOOLEAN, Type.INTEGER, Type.DECIMAL)
 """The types whose values Spark compares as SPARQL does."""
 
 
@@ -68,7 +68,7 @@ def same_term(left: Scalar, right: Scalar) -> Scalar:
 
 def _compare(operator: str, left: Scalar, right: Scalar) -> Scalar:
     """By what is known of the types: the less is known, the more there is to do for each solution."""
-    if left.type is right.type and left.type in _NATIVE:
+    if left.type is right.type and left.type in NATIVE:
         return Scalar(f"({left.sql} {operator} {right.sql})", Type.BOOLEAN)
 
     def compared(x: str, y: str) -> str:
@@ -115,7 +115,7 @@ def _apart(term: str) -> str:
 
 def _has_value(term: str) -> str:
     """Whether a typed literal is a number, boolean, date or time."""
-    return one_of(numbers.is_number(Scalar(term)), any_of(term, (*_TRUE, *_FALSE)), datetimes.is_date(term))
+    return one_of(numbers.is_number(Scalar(term)), any_of(term, (*TRUE, *FALSE)), datetimes.is_date(term))
 
 
 def _compare_point(operator: str, term: str, constant: Point, *, swapped: bool) -> str:
@@ -184,7 +184,7 @@ def _compare_values(operator: str, a: str, b: str) -> str:
 
 def boolean(term: str) -> str:
     """SQL: the value of a term that is an xsd:boolean; NULL for another."""
-    return case((any_of(term, _TRUE), "true"), (any_of(term, _FALSE), "false"), otherwise=_NULL)
+    return case((any_of(term, TRUE), "true"), (any_of(term, FALSE), "false"), otherwise=_NULL)
 
 
 def _decoded(term: str, text: Callable[[str], str]) -> str:
@@ -201,7 +201,7 @@ def _decoded(term: str, text: Callable[[str], str]) -> str:
     point, is_number, is_text = datetimes.point(term), numbers.is_number(number), is_string(term)
     # what is no number has no kind, so for its key and value the type will do
     seems_number, seems_exact = (numbers.has_type(term, *types) for types in (NUMERIC, NUMERIC[:2]))
-    true, false = any_of(term, _TRUE), any_of(term, _FALSE)
+    true, false = any_of(term, TRUE), any_of(term, FALSE)
     kind = case(
         (is_text, f"""concat('"', {suffix(term)})"""),
         (is_number, "'number'"),
@@ -218,7 +218,7 @@ def _decoded(term: str, text: Callable[[str], str]) -> str:
             otherwise="''",
         ),
     )
-    single = case((seems_number, f"try_cast({form} AS FLOAT)"))
+    single = case((seems_number, numbers.single(form, numbers.has_type(term, Type.FLOAT))))
     return (
         f"named_struct('kind', {kind}, 'rank', {numbers.rank(number)}, 'single', {single}, "
         f"'zoned', {case((is_date, point.zoned))}, 'key', {key})"
@@ -246,7 +246,7 @@ def truth(value: Scalar) -> str:
     return let(
         value.sql,
         lambda t: case(
-            (any_of(t, _TRUE), "true"),
+            (any_of(t, TRUE), "true"),
             (is_string(t), f"""NOT startswith({t}, '""')"""),
             (numbers.is_number(Scalar(t)), f"NOT {numbers.is_zero(digits(t))}"),
             (any_of(xsd_type(t), (f"{name}>" for name in typed)), "false"),

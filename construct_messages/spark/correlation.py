@@ -10,7 +10,8 @@ pyspark.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Final, assert_never
 
 from construct_messages.spark.algebra import (
@@ -142,6 +143,19 @@ def parts(node: Node) -> tuple[Node, ...]:
             assert_never(other)
 
 
+def with_parts(node: Node, below: tuple[Node, ...]) -> Node:
+    """The node with other nodes below, in the order of `parts`."""
+    match node:
+        case Unit() | Bgp() | Star() | Path() | Graphs() | Values():
+            return node
+        case Join() | LeftJoin() | Union() | Minus():
+            return replace(node, left=below[0], right=below[1])
+        case Filter() | Extend() | Number() | Group() | Project() | Distinct() | OrderBy() | Slice():
+            return replace(node, pattern=below[0])
+        case other:
+            assert_never(other)
+
+
 def expressions_of(node: Node) -> tuple[Expression, ...]:
     """The expressions that a node itself holds."""
     match node:
@@ -157,6 +171,39 @@ def expressions_of(node: Node) -> tuple[Expression, ...]:
         case OrderBy(conditions=conditions):
             return tuple(condition for condition, _ in conditions)
     return ()
+
+
+def with_expressions(node: Node, change: Callable[[Expression], Expression]) -> Node:
+    """The node with each expression that it itself holds changed."""
+    match node:
+        case LeftJoin(condition=condition) if condition is not None:
+            return replace(node, condition=change(condition))
+        case Filter(condition=condition):
+            return replace(node, condition=change(condition))
+        case Extend(expression=expression):
+            return replace(node, expression=change(expression))
+        case OrderBy(conditions=conditions):
+            return replace(node, conditions=tuple((change(one), descending) for one, descending in conditions))
+        case Group(aggregates=aggregates):
+            changed = (
+                (variable, replace(one, argument=None if one.argument is None else change(one.argument)))
+                for variable, one in aggregates
+            )
+            return replace(node, aggregates=tuple(changed))
+    return node
+
+
+def with_bodies(expression: Expression, change: Callable[[Node], Node]) -> Expression:
+    """The expression with the body of each EXISTS in it changed."""
+    match expression:
+        case Constant() | Var():
+            return expression
+        case Exists(pattern):
+            return Exists(change(pattern))
+        case Call(name, arguments):
+            return Call(name, tuple(with_bodies(argument, change) for argument in arguments))
+        case other:
+            assert_never(other)
 
 
 def dependent(node: Node) -> Vars:
@@ -239,13 +286,14 @@ def begins_nowhere(node: Node, bound: Vars) -> bool:
             assert_never(other)
 
 
-def arranged(join: Join, bound: Vars = NOTHING) -> list[Node]:
+def arranged(join: Join, bound: Vars = NOTHING, links: Iterable[tuple[Vars, Vars]] = ()) -> list[Node]:
     """What a tree of joins joins, in the order of joining, without units, which change nothing.
 
-    Paths wait until something binds an end of theirs, and what shares no variable with the others waits, too.
+    Paths wait until something binds an end of theirs, and what has no link to the others waits, too.
 
     Args:
         bound: what is known where the join is evaluated.
+        links: what is linked beside shared variables; see `equalities.links`.
 
     >>> from construct_messages.spark.algebra import Triple
     >>> from construct_messages.spark.property_paths import Closure, Link
@@ -255,19 +303,35 @@ def arranged(join: Join, bound: Vars = NOTHING) -> list[Node]:
     >>> arranged(Join(path, begin)) == [begin, path]
     True
     """
-    waiting = _operands(join) or [Unit()]
+    waiting = [operand for operand in operands(join) if not isinstance(operand, Unit)]
+    if not waiting:
+        return [Unit()]
     order: list[Node] = []
     there = NOTHING
     while waiting:
         certain = bound.union(*(operand.certain for operand in order))
-        first = min(waiting, key=lambda one: (begins_nowhere(one, certain), bool(there) and not there & one.possible))
+
+        def rank(one: Node, certain: Vars = certain, there: Vars = there) -> tuple[bool, bool]:
+            return begins_nowhere(one, certain), bool(there) and not linked(there, one.possible, links)
+
+        first = min(waiting, key=rank)
         waiting.remove(first)
         order.append(first)
         there |= first.possible
     return order
 
 
-def _operands(node: Node) -> list[Node]:
+def linked(left: Vars, right: Vars, links: Iterable[tuple[Vars, Vars]]) -> bool:
+    """Whether two parts of a query share a variable, or bind the sides of a link."""
+    return bool(left & right) or any(
+        (one <= left and other <= right) or (one <= right and other <= left) for one, other in links
+    )
+
+
+def operands(node: Node) -> Iterator[Node]:
+    """What a tree of joins joins."""
     if isinstance(node, Join):
-        return [*_operands(node.left), *_operands(node.right)]
-    return [] if isinstance(node, Unit) else [node]
+        yield from operands(node.left)
+        yield from operands(node.right)
+    else:
+        yield node

@@ -35,7 +35,8 @@ from construct_messages.spark.algebra import (
     Var,
 )
 from construct_messages.spark.cardinality import Estimates
-from construct_messages.spark.correlation import mentions
+from construct_messages.spark.correlation import conjuncts, exists_in, linked, mentions
+from construct_messages.spark.equalities import Links, links
 from construct_messages.spark.statistics import Statistics
 
 
@@ -74,9 +75,13 @@ def _dataset(dataset: Dataset) -> str:
     return f"default graph of {default}; named graphs {named}"
 
 
-def _lines(node: Node, estimates: Estimates) -> Iterator[str]:
-    """The lines of a node, and below it, indented, those of its parts."""
-    head, parts = _head(node)
+def _lines(node: Node, estimates: Estimates, known: Links = ()) -> Iterator[str]:
+    """The lines of a node, and below it, indented, those of its parts.
+
+    Args:
+        known: what the condition on a join links.
+    """
+    head, parts = _head(node, known)
     yield head
     match node:
         case Bgp(patterns):
@@ -84,6 +89,13 @@ def _lines(node: Node, estimates: Estimates) -> Iterator[str]:
         case Star(_, patterns, optional):
             yield from _indented(_steps(patterns, estimates))
             yield from _indented(f"-. {_written(pattern)}: where there is one" for pattern in optional)
+        case Filter(pattern, condition):
+            yield from _indented(_lines(pattern, estimates, links(conjuncts(condition))))
+            for exists in exists_in(condition):
+                yield from _indented(["the body of EXISTS", *_indented(_lines(exists.pattern, estimates))])
+        case Join(left, right):
+            for part in (left, right):
+                yield from _indented(_lines(part, estimates, known))
         case _:
             for part in parts:
                 yield from _indented(_lines(part, estimates))
@@ -93,8 +105,8 @@ def _indented(lines: Iterable[str]) -> Iterator[str]:
     return (f"  {line}" for line in lines)
 
 
-def _head(node: Node) -> tuple[str, tuple[Node, ...]]:
-    """What a node does in a few words, and its parts."""
+def _head(node: Node, known: Links) -> tuple[str, tuple[Node, ...]]:
+    """What a node does in a few words, and its parts; `known` as in `_lines`."""
     match node:
         case Unit():
             return "one empty solution", ()
@@ -113,8 +125,12 @@ def _head(node: Node) -> tuple[str, tuple[Node, ...]]:
         case Values(names, solutions):
             return f"inline data of {_positions(names)}: {len(solutions)} solutions", ()
         case Join(left, right):
-            shared = sorted(left.possible & right.possible)
-            return (f"join on {_positions(shared)}" if shared else "cross product (no shared variable)"), (left, right)
+            shared = left.possible & right.possible
+            for link in known:
+                if linked(left.possible, right.possible, [link]):
+                    shared |= link[0] | link[1]
+            on = f"join on {_positions(sorted(shared))}" if shared else "cross product (no shared variable)"
+            return on, (left, right)
         case LeftJoin(left, right, condition):
             read = f", with a condition on {_positions(sorted(mentions(condition)))}" if condition else ""
             return f"optional on {_positions(sorted(left.possible & right.possible))}{read}", (left, right)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from construct_messages.errors import UnsupportedQuery
-from construct_messages.spark import aggregates, arithmetic, casts, comparisons, functions, numbers
+from construct_messages.spark import aggregates, arithmetic, casts, comparisons, functions, numbers, value_keys
 from construct_messages.spark.algebra import Aggregation, Call, Constant, Exists, Expression, Var, column
 from construct_messages.spark.values import Scalar, Type, as_term, case, compiled_if_short, let
 from construct_messages.terms import XSD
@@ -185,6 +185,7 @@ _FORMS: Final[Mapping[str, Callable[..., Scalar]]] = {
     "<=": lambda left, right: comparisons.less(left, right, or_equal=True),
     ">": lambda left, right: comparisons.less(right, left),
     ">=": lambda left, right: comparisons.less(right, left, or_equal=True),
+    "SAMEKEY": value_keys.same_key,
     "IN": _in,
     "IF": _if,
     "COALESCE": _coalesce,

@@ -11,12 +11,12 @@ meets under exactly one key, and each side is read once.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import and_, or_
 from typing import Final
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from construct_messages.spark.algebra import Var, Vars, column
@@ -28,6 +28,8 @@ _SPLIT: Final = 4
 _NEITHER: Final = ""  # keys that no term is
 _LEFT_ONLY: Final = "l"
 _RIGHT_ONLY: Final = "r"
+_ALONE: Final = "alone"
+_PAIRS: Final = "pairs"
 
 
 def union(left: Solutions, right: Solutions) -> Solutions:
@@ -149,27 +151,118 @@ def minus(left: Solutions, right: Solutions, within: Vars, tag: Var) -> Solution
             return half_join(left, right, keep=False)
         bound = " OR ".join(f"{name} IS NOT NULL" for name in names(counting))
         return half_join(left, right, keep=False, condition=f"({bound})")
-    left = left.settle().identified(left.possible, tag)
-    gone = join(left, right, overlapping=counting).only(frozenset({tag}))
-    return half_join(left, gone, keep=False).without(frozenset({tag}))
+    return paired(left, right.distinct(), tag, counting).alone()
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Each left solution once alone, and merged with each compatible right one: what any join can be taken from.
+
+    So each side is read once, where a join and what it left out would read the left one three times.
+
+    Args:
+        solutions: of both sides; beside them `tag` and `mark`.
+        left: the variables of the left side, and those that all of its solutions bind.
+        tag: tells left solutions of different bindings apart.
+        mark: bound in pairs, unbound where a left solution is alone.
+    """
+
+    solutions: Solutions
+    left: tuple[Vars, Vars]
+    tag: Var
+    mark: Var
+
+    def where(self, condition: str) -> Pairs:
+        """Without the pairs that do not meet a condition, SQL over the columns of `solutions`."""
+        frame = self.solutions.frame.filter(F.col(column(self.mark)).isNull() | F.expr(condition))
+        return replace(self, solutions=replace(self.solutions, frame=frame))
+
+    def or_alone(self) -> Solutions:
+        """The pairs, and the left solutions that are in none."""
+        found = self._counted(F.col(column(self.mark)).isNotNull() | (F.col(_PAIRS) == 0))
+        return replace(found, certain=self.left[1]).without(frozenset({self.tag, self.mark}))
+
+    def alone(self) -> Solutions:
+        """The left solutions that are in no pair."""
+        return self._left(self._counted(F.col(column(self.mark)).isNull() & (F.col(_PAIRS) == 0)))
+
+    def met(self) -> Solutions:
+        """The left solutions that are in some pair."""
+        return self._left(self._counted(F.col(column(self.mark)).isNull() & (F.col(_PAIRS) > 0)))
+
+    def _left(self, solutions: Solutions) -> Solutions:
+        possible, certain = self.left
+        return replace(solutions.only(possible), certain=certain)
+
+    def _counted(self, kept: Column) -> Solutions:
+        pairs = F.count(column(self.mark)).over(Window.partitionBy(column(self.tag))).alias(_PAIRS)
+        return replace(self.solutions, frame=self.solutions.frame.select("*", pairs).filter(kept).drop(_PAIRS))
+
+
+def paired(left: Solutions, right: Solutions, tag: Var, overlapping: Vars | None = None) -> Pairs:
+    """The compatible pairs, and the left solutions.
+
+    Args:
+        tag: a variable that neither side has; nor may they have that of the same name with an `m` behind.
+        overlapping: only pairs that both bind one of these variables.
+    """
+    shared = left.possible & right.possible
+    equal = shared & left.certain & right.certain
+    unsure = sorted(shared - equal)
+    mark = Var(f"{tag.name}m")
+    tagged = left.identified(left.possible, tag)
+    alone = F.explode(F.array(F.lit(False), F.lit(True))).alias(_ALONE)
+    left_frame, right_frame = tagged.frame.select("*", alone), right.frame
+    conditions = [F.col(_ALONE) == F.lit(False)]
+    for variable in unsure[:_SPLIT]:
+        mine, yours = variable in left.certain, variable in right.certain
+        # whoever is alone stands under one key, that no partner has
+        nowhere = F.concat(F.lit("\n"), F.col(column(tag)))
+        left_frame = _under_keys(left_frame, variable, mine, yours, _LEFT_ONLY, _RIGHT_ONLY, nowhere)
+        right_frame = _under_keys(right_frame, variable, yours, mine, _RIGHT_ONLY, _LEFT_ONLY)
+        right_frame = right_frame.withColumnRenamed(_key(variable), f"r{_key(variable)}")
+        conditions.append(F.col(_key(variable)) == F.col(f"r{_key(variable)}"))
+    conditions += [F.col(column(variable)) == F.col(_twin(variable)) for variable in sorted(equal)]
+    conditions += [_compatible(variable) for variable in unsure[_SPLIT:]]
+    if overlapping is not None and not overlapping & equal:
+        conditions.append(_overlap(variable for variable in unsure if variable in overlapping))
+    right_frame = _renamed(right_frame, shared).select("*", F.lit("").alias(column(mark)))
+    possible = left.possible | right.possible | {tag, mark}
+    joined = left_frame.join(right_frame, reduce(and_, conditions), "left")
+    frame = _merged(joined.filter(F.col(_ALONE) | F.col(column(mark)).isNotNull()), possible, unsure)
+    certain = left.certain | {tag}
+    solutions = Solutions(frame, possible, certain, left.settled and right.settled)
+    return Pairs(solutions, (left.possible, left.certain), tag, mark)
 
 
 def _under_keys(
-    frame: DataFrame, variable: Var, certain: bool, partner_certain: bool, alone: str, partner_alone: str
+    frame: DataFrame,
+    variable: Var,
+    certain: bool,
+    partner_certain: bool,
+    alone: str,
+    partner_alone: str,
+    nowhere: Column | None = None,
 ) -> DataFrame:
     """The solutions under each key of `variable` at which they meet compatible partners.
 
     A solution that binds it meets partners of the same term at that term, and those that leave it unbound at `alone`;
-    one that leaves it unbound meets those that bind it at `partner_alone`, and the others at a key of their own.
+    one that leaves it unbound meets those that bind it at `partner_alone`, and the others at a key of their own. Those
+    that are marked as alone stand at the key `nowhere`, if it is given.
     """
     value = F.col(column(variable))
     if_bound = [value] if partner_certain else [value, F.lit(alone)]
     if_unbound = [F.lit(partner_alone)] if partner_certain else [F.lit(partner_alone), F.lit(_NEITHER)]
     if partner_certain:
         key = value if certain else F.coalesce(value, if_unbound[0])
+        if nowhere is not None:
+            key = F.when(F.col(_ALONE), nowhere).otherwise(key)
     else:
         keys = F.array(*if_bound)
-        key = F.explode(keys if certain else F.when(value.isNull(), F.array(*if_unbound)).otherwise(keys))
+        keys = keys if certain else F.when(value.isNull(), F.array(*if_unbound)).otherwise(keys)
+        if nowhere is not None:
+            keys = F.when(F.col(_ALONE), F.array(nowhere)).otherwise(keys)
+        key = F.explode(keys)
     return frame.select("*", key.alias(_key(variable)))
 
 

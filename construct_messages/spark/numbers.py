@@ -174,6 +174,16 @@ def double(form: str, is_float: str) -> str:
     return exact if is_float == "false" else f"if({is_float}, CAST(try_cast({form} AS FLOAT) AS DOUBLE), {exact})"
 
 
+def single(form: str, is_float: str) -> str:
+    """SQL: the FLOAT for SQL of a number's lexical form.
+
+    Of another type than xsd:float it is that of its DOUBLE: so numbers that are equal by any rule, as decimals, as
+    doubles or as floats, have one FLOAT.
+    """
+    by_double = f"CAST(try_cast({form} AS DOUBLE) AS FLOAT)"
+    return by_double if is_float == "false" else case((is_float, f"try_cast({form} AS FLOAT)"), otherwise=by_double)
+
+
 def is_zero(form: str) -> str:
     """SQL: whether SQL of a number's lexical form is that of zero, or of NaN."""
     double = f"try_cast({form} AS DOUBLE)"
@@ -244,7 +254,7 @@ def compare(operator: str, left: Operand, right: Operand, otherwise: str = "NULL
         otherwise: SQL of the result if one of them is no number.
     """
     doubles = (double(side.form, side.is_float) for side in (left, right))
-    floats = (f"try_cast({side.form} AS FLOAT)" for side in (left, right))
+    floats = (single(side.form, side.is_float) for side in (left, right))
     is_double = one_of(all_of(left.is_double, right.is_number), all_of(right.is_double, left.is_number))
     is_float = one_of(all_of(left.is_float, right.is_number), all_of(right.is_float, left.is_number))
     return case(

@@ -7,45 +7,42 @@ patterns have is `cardinality`. No SQL and no pyspark.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import reduce
-from typing import Literal, assert_never
+from typing import Literal
 
 from construct_messages.errors import UsageError
 from construct_messages.spark.algebra import (
     Bgp,
-    Call,
-    Constant,
-    Distinct,
-    Exists,
-    Expression,
     Extend,
     Filter,
-    Graphs,
-    Group,
     Join,
     LeftJoin,
     Minus,
     Node,
-    Number,
-    OrderBy,
-    Path,
     Plan,
     Position,
-    Project,
-    Slice,
     Star,
     Triple,
-    Union,
-    Unit,
     Values,
     Var,
     Vars,
 )
 from construct_messages.spark.cardinality import Estimates
-from construct_messages.spark.correlation import conjunction, conjuncts, exists_in, mentions, parts, volatile
+from construct_messages.spark.correlation import (
+    dependent,
+    operands,
+    parts,
+    volatile,
+    with_bodies,
+    with_expressions,
+    with_parts,
+)
 from construct_messages.spark.demand import demands
+from construct_messages.spark.distribution import distributed
+from construct_messages.spark.equalities import keyed
+from construct_messages.spark.sinking import sunk
 from construct_messages.spark.statistics import Statistics
 
 
@@ -90,39 +87,13 @@ def optimize(plan: Plan, statistics: Statistics, *, hints: Hints | None = None) 
     estimates = Estimates(statistics)
     stars = hints.join == "star" or (hints.join == "auto" and not estimates.known)
     arranging = _Arranging(estimates, stars, hints.order == "as-written")
-    sunk = _sunk(plan.pattern)
+    pattern = sunk(plan.pattern)
+    if not arranging.as_written:
+        pattern = distributed(pattern, estimates)
+    pattern = keyed(pattern)
     # where figures are known, each predicate can be read alone
-    gathered = demands(sunk) if stars or not estimates.known else ()
-    return replace(plan, pattern=arranging.node(sunk), gathered=gathered if len(gathered) > 1 else ())
-
-
-# --- walking --------------------------------------------------------------------------------------------------------
-
-
-def _with_parts(node: Node, below: tuple[Node, ...]) -> Node:
-    """The node with other nodes below, in the order of `parts`."""
-    match node:
-        case Unit() | Bgp() | Star() | Path() | Graphs() | Values():
-            return node
-        case Join() | LeftJoin() | Union() | Minus():
-            return replace(node, left=below[0], right=below[1])
-        case Filter() | Extend() | Number() | Group() | Project() | Distinct() | OrderBy() | Slice():
-            return replace(node, pattern=below[0])
-        case _:
-            assert_never(node)
-
-
-def _operands(node: Node) -> Iterator[Node]:
-    """What a tree of joins joins."""
-    if isinstance(node, Join):
-        yield from _operands(node.left)
-        yield from _operands(node.right)
-    else:
-        yield node
-
-
-def _joined(operands: Iterable[Node]) -> Node:
-    return reduce(Join, operands)
+    gathered = demands(pattern) if stars or not estimates.known else ()
+    return replace(plan, pattern=arranging.node(pattern), gathered=gathered if len(gathered) > 1 else ())
 
 
 def _written(value: object) -> Iterator[Var]:
@@ -135,72 +106,6 @@ def _written(value: object) -> Iterator[Var]:
     elif is_dataclass(value):
         for part in fields(value):
             yield from _written(getattr(value, part.name))
-
-
-# --- filters sink, patterns that are joined become one ------------------------------------------------------------
-
-
-def _sunk(node: Node) -> Node:
-    """Each filter at the lowest node that binds what it reads, and the patterns of a join in one `Bgp`."""
-    node = _with_parts(node, tuple(map(_sunk, parts(node))))
-    match node:
-        case Filter(pattern, condition):
-            stay = []
-            for one in conjuncts(condition):
-                lower = None if volatile(one) or exists_in(one) else _lowered(pattern, one)
-                if lower is None:
-                    stay.append(one)
-                else:
-                    pattern = lower
-            rest = conjunction(tuple(stay))
-            return pattern if rest is None else Filter(pattern, rest)
-        case Join():
-            operands = list(_operands(node))
-            patterns = tuple(one for operand in operands if isinstance(operand, Bgp) for one in operand.patterns)
-            others = [operand for operand in operands if not isinstance(operand, Bgp | Unit)]
-            # a filter over one of the operands need not come before the join
-            return _joined([Bgp(patterns), *others] if patterns else others or [Unit()])
-    return node
-
-
-def _lowered(node: Node, condition: Expression) -> Node | None:
-    """The node with a condition somewhere below it, or None where the condition has to stay on top."""
-    read = mentions(condition)
-    match node:
-        case Join(left, right):
-            # where a side binds all that is read, for certain, its solutions and their merge agree on it
-            if read <= left.certain:
-                return Join(_filtered(left, condition), right)
-            return Join(left, _filtered(right, condition)) if read <= right.certain else None
-        case LeftJoin(left, right, own):
-            return LeftJoin(_filtered(left, condition), right, own) if read <= left.certain else None
-        case Minus(left, right, within):
-            return Minus(_filtered(left, condition), right, within)
-        case Union(left, right):
-            return Union(_filtered(left, condition), _filtered(right, condition))
-        case Extend(pattern, variable, expression):
-            return Extend(_filtered(pattern, condition), variable, expression) if variable not in read else None
-        case Number(pattern, variable):
-            return Number(_filtered(pattern, condition), variable) if variable not in read else None
-        case Project(pattern, variables):
-            # a variable that is not projected is another one inside
-            return Project(_filtered(pattern, condition), variables) if read <= frozenset(variables) else None
-        case Distinct(pattern):
-            return Distinct(_filtered(pattern, condition))
-        case OrderBy(pattern, conditions):
-            return OrderBy(_filtered(pattern, condition), conditions)
-        case Filter(pattern, other):
-            lower = _lowered(pattern, condition)
-            return None if lower is None else Filter(lower, other)
-        case Unit() | Bgp() | Star() | Path() | Graphs() | Values() | Group() | Slice():
-            return None
-        case _:
-            assert_never(node)
-
-
-def _filtered(node: Node, condition: Expression) -> Node:
-    lower = _lowered(node, condition)
-    return Filter(node, condition) if lower is None else lower
 
 
 # --- order, and stars -----------------------------------------------------------------------------------------------
@@ -222,53 +127,31 @@ class _Arranging:
     def node(self, node: Node) -> Node:
         match node:
             case Bgp(patterns):
-                return _joined(self.arranged(patterns))
+                return reduce(Join, self.arranged(patterns))
             case Join():
-                return _joined(self.join(tuple(_operands(node))))
+                return reduce(Join, self.join(tuple(operands(node))))
             case LeftJoin(left, Bgp((pattern,)), None) if self.stars:
                 left = self.node(left)
                 folded = None
                 if isinstance(pattern.object, Var) and pattern.object not in _written(left):
                     folded = _folded(left, pattern)
                 return LeftJoin(left, Bgp((pattern,))) if folded is None else folded
-        node = _with_parts(node, tuple(map(self.node, parts(node))))
-        match node:
-            case Filter(_, condition):
-                return replace(node, condition=self.expression(condition))
-            case LeftJoin(_, _, condition) if condition is not None:
-                return replace(node, condition=self.expression(condition))
-            case Extend(_, _, expression):
-                return replace(node, expression=self.expression(expression))
-            case OrderBy(_, conditions):
-                return replace(node, conditions=tuple((self.expression(one), down) for one, down in conditions))
-            case Group(_, _, aggregates):
-                arranged = (
-                    (variable, replace(one, argument=None if one.argument is None else self.expression(one.argument)))
-                    for variable, one in aggregates
-                )
-                return replace(node, aggregates=tuple(arranged))
-        return node
+        node = with_parts(node, tuple(map(self.node, parts(node))))
+        return with_expressions(node, lambda one: with_bodies(one, self.body))
 
-    def expression(self, expression: Expression) -> Expression:
-        """The expression with the bodies of EXISTS arranged, but without stars.
+    def body(self, node: Node) -> Node:
+        """The body of an EXISTS.
 
-        The bodies see variables from outside, which a star's optional patterns would have to know of, and they are
-        often asked about few solutions.
+        Where more than its outermost conditions sees variables from outside, it is without stars: their optional
+        patterns would have to know of these, and such a body is asked about each solution by itself.
         """
-        match expression:
-            case Var() | Constant():
-                return expression
-            case Call(name, arguments):
-                return Call(name, tuple(map(self.expression, arguments)))
-            case Exists(pattern):
-                return Exists(replace(self, stars=False).node(_sunk(pattern)))
-            case _:
-                assert_never(expression)
+        alone = not dependent(node.pattern if isinstance(node, Filter) else node)
+        return (self if alone else replace(self, stars=False)).node(node)
 
-    def join(self, operands: tuple[Node, ...]) -> list[Node]:
+    def join(self, joined: tuple[Node, ...]) -> list[Node]:
         arranged = [
             part
-            for operand in operands
+            for operand in joined
             for part in (self.arranged(operand.patterns) if isinstance(operand, Bgp) else [self.node(operand)])
         ]
         # inline data first: it is small, and it selects

@@ -63,8 +63,9 @@ from construct_messages.spark.correlation import (
     replaced,
     volatile,
 )
+from construct_messages.spark.equalities import Links, links
 from construct_messages.spark.gathering import gather
-from construct_messages.spark.joins import half_join, is_direct, join, left_join, mark, minus, union
+from construct_messages.spark.joins import half_join, is_direct, join, left_join, mark, minus, paired, union
 from construct_messages.spark.leaves import graphs, triples, unit, values
 from construct_messages.spark.paths import path
 from construct_messages.spark.solutions import Solutions, names, null
@@ -182,6 +183,9 @@ class _Evaluation:
                 return self._leaf(values(node, self.table))
             case Join():
                 return self._join(node, known)
+            case Filter(Join() as pattern, condition):
+                conditions = conjuncts(condition)
+                return self._filter(self._join(pattern, known, links(conditions)), conditions)
             case LeftJoin(left, right, condition):
                 return self._left_join(self._bag(left, known), right, condition)
             case Union(left, right):
@@ -247,9 +251,14 @@ class _Evaluation:
 
     # --- joins ----------------------------------------------------------------------------------------------------
 
-    def _join(self, node: Join, known: tuple[Solutions, ...]) -> Solutions:
+    def _join(self, node: Join, known: tuple[Solutions, ...], links: Links = ()) -> Solutions:
+        """The solutions of both sides, merged.
+
+        Args:
+            links: of the conditions on the result. Spark moves these to the first join that has both sides of them.
+        """
         bound = NOTHING.union(*(relation.certain for relation in (*known, *self._seeds())))
-        first, *others = arranged(node, bound)
+        first, *others = arranged(node, bound, links)
         solutions = self._bag(first, known)
         for other in others:
             solutions, more = self._joinable(solutions, other)
@@ -279,14 +288,12 @@ class _Evaluation:
             if _is_sql(rest) and not mentions(rest) & unsure:
                 wide = left.widened(mentions(rest) - right.possible)
                 return left_join(wide, right, expressions.condition(rest)).without(wide.possible - left.possible)
-        tag = self._new("t")
-        tagged = left.settle().identified(left.possible, tag)
-        matches = join(tagged, right)
+        pairs = paired(left, right, self._new("t"))
         if rest is not None:
-            matches = self._filter(matches, conjuncts(rest))
-        matches = matches.settle()
-        alone = half_join(tagged, matches.only(frozenset({tag})), keep=False)
-        return union(matches, alone).only(left.possible | right.possible)
+            marked, value = self._marked(pairs.solutions, rest)
+            marked = replace(marked, settled=marked.settled and not volatile(rest))
+            pairs = replace(pairs, solutions=marked).where(expressions.condition(value))
+        return pairs.or_alone().only(left.possible | right.possible)
 
     def _minus(self, node: Minus, left: Solutions, right_node: Node, within: Vars) -> Solutions:
         left, known = self._joinable(left, right_node)
@@ -332,6 +339,11 @@ class _Evaluation:
                         wide = left.widened(mentions(across) - right.possible)
                         found = half_join(wide, right, keep, expressions.condition(across))
                         return found.without(wide.possible - left.possible)
+        if not dependent(body) & solutions.possible and not self._asks_alone(solutions, body):
+            left, known = self._joinable(solutions, body)
+            right = self._unseeded()._bag(body, known).only(solutions.possible).distinct()
+            pairs = paired(left, right, self._new("t"))
+            return pairs.met() if keep else pairs.alone()
         left, right = self._asked(solutions, body)
         return half_join(left, right, keep).without(left.possible - solutions.possible)
 
