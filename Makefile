@@ -38,6 +38,7 @@ bench:
 	$(PYTHON) -m benchmarks.proxy
 	$(PYTHON) -m benchmarks.spark
 	$(PYTHON) -m benchmarks.spark_floor
+	$(PYTHON) -m benchmarks.spark_joins
 	$(PYTHON) -m benchmarks.spark_logs
 	$(PYTHON) -m benchmarks.turtle
 	$(PYTHON) -m benchmarks.virtuoso

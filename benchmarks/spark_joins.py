@@ -1,9 +1,10 @@
-"""Joins that only a FILTER, a negation or a UNION tells of, on Spark against Oxigraph: `python -m benchmarks.spark_joins`.
+"""Joins that only a FILTER, negation or UNION tells of, on Spark and in Oxigraph: `python -m benchmarks.spark_joins`.
 
 Papers and the people who write them, of the shape that SP2Bench (Schmidt and others, 2009) took from DBLP, and queries
 of the shape of its numbers 5a, 6 and 8. Every run is a cold process of this package's command line, from a dump of
 N-Triples to an N-Quads log, as in `benchmarks.spark`; both logs must have the same messages and quads, or nothing is
-printed. The third time of three in a session that is kept is measured beside.
+printed. The third time of three in a session that is kept is measured beside. Oxigraph compares every pair for the
+first two queries: larger sizes (`--alone`) are for Spark only.
 """
 
 from __future__ import annotations
@@ -74,7 +75,9 @@ def write_papers(path: Path, triples: int, seed: int = 42) -> None:
 
         def person(name: str) -> int:
             nonlocal persons
-            dump.write(f'<{_PAPERS}person{persons}> {_TYPE} {_PERSON} .\n<{_PAPERS}person{persons}> {_NAME} "{name}" .\n')
+            dump.write(
+                f'<{_PAPERS}person{persons}> {_TYPE} {_PERSON} .\n<{_PAPERS}person{persons}> {_NAME} "{name}" .\n'
+            )
             persons += 1
             return persons - 1
 
@@ -102,7 +105,8 @@ def write_papers(path: Path, triples: int, seed: int = 42) -> None:
 def main() -> None:
     """Measures each size, or (with --session) what one session takes for each query again and again."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--triples", type=int, nargs="+", default=(100_000, 1_000_000))
+    parser.add_argument("--triples", type=int, nargs="*", default=(20_000,))
+    parser.add_argument("--alone", type=int, nargs="*", default=(1_000_000,))
     parser.add_argument("--queries", nargs="+", choices=QUERIES, default=tuple(QUERIES))
     parser.add_argument("--session", type=Path, metavar="DUMP", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -111,35 +115,40 @@ def main() -> None:
         return
     figures: list[Figure] = []
     with tempfile.TemporaryDirectory() as name:
-        for triples in arguments.triples:
-            figures += _measure(triples, Path(name), arguments.queries)
+        for triples in (*arguments.triples, *arguments.alone):
+            figures += _measure(triples, Path(name), arguments.queries, alone=triples not in arguments.triples)
     report("spark_joins", "from a dump to an N-Quads log; the ratio is Oxigraph's time to Spark's", figures)
 
 
-def _measure(triples: int, folder: Path, names: list[str]) -> list[Figure]:
+def _measure(triples: int, folder: Path, names: list[str], *, alone: bool) -> list[Figure]:
     dump, size = folder / "dump.nt", f"{triples / 1e6:g}M"
     write_papers(dump, triples)
-    figures = []
-    oxigraph, spark = {}, {}
+    seconds: dict[str, list[float]] = {}
+    logs: dict[str, tuple[int, int]] = {}
     for name in names:
         query, one, other = folder / f"{name}.rq", folder / f"{name}-{size}.nq", folder / f"{name}-{size}"
         query.write_text(QUERIES[name])
-        oxigraph[name] = _run(("run", str(query), "--source", str(dump), "--output", str(one)))
         options = ("--master", _MASTER, "--conf", f"spark.driver.memory={_MEMORY}")
-        spark[name] = _run(("spark", "run", str(query), *options, "--quads", str(dump), "--output", str(other)))
-        if _contents(one) != _contents(other):
-            raise SystemExit(f"{size}, {name}: the logs differ: {_contents(one)}, {_contents(other)}")
-    kept = json.loads(
-        _run(("--session", str(dump), "--queries", *names), module="benchmarks.spark_joins").summary.splitlines()[-1]
-    )
+        spark = _run(("spark", "run", str(query), *options, "--quads", str(dump), "--output", str(other)))
+        seconds[name], logs[name] = [spark.seconds], _contents(other)
+        if not alone:
+            oxigraph = _run(("run", str(query), "--source", str(dump), "--output", str(one)))
+            seconds[name].append(oxigraph.seconds)
+            if _contents(one) != logs[name]:
+                raise SystemExit(f"{size}, {name}: the logs differ: {_contents(one)}, {logs[name]}")
+    session = _run(("--session", str(dump), "--queries", *names), module="benchmarks.spark_joins")
+    kept: dict[str, float] = json.loads(session.summary.splitlines()[-1])
+    figures = []
     for name in names:
-        base = oxigraph[name].seconds
-        messages, _ = _contents(folder / f"{name}-{size}.nq")
-        figures += [
-            Figure(f"{size}, {name}, {messages:,} messages: Oxigraph", base),
-            Figure(f"{size}, {name}: Spark", spark[name].seconds, base / spark[name].seconds),
-            Figure(f"{size}, {name}: Spark, again in one session", kept[name], base / kept[name]),
-        ]
+        spark_alone, *rest = seconds[name]
+        base = rest[0] if rest else None
+        if base is not None:
+            figures.append(Figure(f"{size}, {name}: Oxigraph", base))
+        for what, one in (
+            (f"{logs[name][0]:,} messages: Spark", spark_alone),
+            ("Spark, again in one session", kept[name]),
+        ):
+            figures.append(Figure(f"{size}, {name}, {what}", one, None if base is None else base / one))
     return figures
 
 

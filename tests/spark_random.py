@@ -42,6 +42,13 @@ LITERALS: Final = (
     *('"2020-02-29T12:00:00Z"^^xsd:dateTime', '"2020-02-29T12:00:00"^^xsd:dateTime', '"2020-02-30"^^xsd:date'),
     *('"2020-02-29T13:00:00+01:00"^^xsd:dateTime', '"2020-02-29"^^xsd:date', '"2020-03-01Z"^^xsd:date'),
     *('"x"^^:datatype', '"y"^^:datatype', '"P1D"^^xsd:dayTimeDuration'),
+    *('"-0.0"^^xsd:decimal', '"-0"^^xsd:float', '"NaN"^^xsd:float', '"1.50"^^xsd:float', '"01"^^xsd:integer'),
+    *(
+        '"16777217"^^xsd:integer',
+        '"16777216"^^xsd:float',
+        '"2020-03-01T00:00:00"^^xsd:dateTime',
+        '"2020-03-01"^^xsd:date',
+    ),
 )
 
 
@@ -162,9 +169,12 @@ class Grammar:
                     "path",
                     "graph",
                     "subselect",
+                    "linked",
+                    "linked",
+                    "linked",
                 ]
-            if self._in_any_graph and "subselect" in kinds:
-                kinds.remove("subselect")
+            if self._in_any_graph:
+                kinds = [kind for kind in kinds if kind not in ("subselect", "linked")]
             kind = random.choice(kinds)
             more, added = self._element(kind, depth, variables)
             parts.append(more)
@@ -222,8 +232,34 @@ class Grammar:
             case "subselect":
                 text, names = self._enter("SELECT", lambda: self._select(depth - 1))
                 return f"{{ {text} }}", names
+            case "linked":
+                return self._linked(about)
         text, names = self._enter("group", lambda: self._group(depth - 1, about))
         return f"{{ {text} }}", names
+
+    def _linked(self, about: frozenset[str]) -> tuple[str, set[str]]:
+        """A part that nothing but an equality links to the rest, in one of the ways to say so."""
+        random = self._random
+        subject, object, more = self._new(), self._new(), self._new()
+        predicate, other = random.sample(PREDICATES, 2)
+        pattern = f"?{subject} {predicate} ?{object} ."
+        left, right = f"?{self._variable(about)}", f"?{random.choice((subject, object, object))}"
+        tests = (f"{left} = {right}", f"{right} = {left}", f"sameTerm({left}, {right})", f"STR({left}) = STR({right})")
+        condition = random.choice(tests)
+        ways = {
+            "group": f"{pattern} FILTER({condition})",
+            "OPTIONAL": f"OPTIONAL {{ {pattern} FILTER({condition}) }}",
+            "OPTIONAL, asked for": f"OPTIONAL {{ {pattern} }} FILTER({condition})",
+            "not BOUND": f"OPTIONAL {{ {pattern} FILTER({condition}) }} FILTER(!BOUND(?{subject}))",
+            "UNION": f"{{ {pattern} }} UNION {{ ?{subject} {other} ?{object} . }} FILTER({condition})",
+            "EXISTS": f"FILTER EXISTS {{ {pattern} FILTER({condition}) }}",
+            "NOT EXISTS of OPTIONAL": f"FILTER NOT EXISTS {{ {pattern} OPTIONAL {{ ?{object} {other} ?{more} . }} "
+            f"FILTER({condition}) }}",
+            "MINUS of OPTIONAL": f"MINUS {{ {pattern} OPTIONAL {{ ?{object} {other} {left} . }} }}",
+        }
+        way = random.choice(sorted(ways))
+        binds = not way.endswith(("EXISTS", "of OPTIONAL"))
+        return self._call(f"linked by {way}", ways[way]), {subject, object} if binds else set()
 
     def _new(self) -> str:
         self._fresh += 1

@@ -13,6 +13,7 @@ pytest.importorskip("pyspark")
 
 from benchmarks.spark import _contents, _resident
 from benchmarks.spark_data import QUERY, write_dump
+from benchmarks.spark_joins import QUERIES, write_papers
 from construct_messages import construct_messages
 
 
@@ -27,6 +28,18 @@ def test_the_dump_is_rdf_of_the_size_asked_for_and_the_query_finds_some(tmp_path
     sizes = [len(message) for message in construct_messages(QUERY, store)]
     assert len(sizes) > 400
     assert set(sizes) == {4, 5}
+
+
+def test_papers_are_the_same_each_time_and_all_queries_find_some(tmp_path: Path) -> None:
+    dump, again = tmp_path / "dump.nt", tmp_path / "again.nt"
+    write_papers(dump, 3000)
+    write_papers(again, 3000)
+    assert dump.read_bytes() == again.read_bytes()
+    store = ox.Store()
+    store.load(path=str(dump))
+    assert 2500 <= len(store) <= 3500
+    for name, query in QUERIES.items():
+        assert len(list(construct_messages(query, store))) > 20, name
 
 
 def test_logs_are_counted_in_files_and_folders(tmp_path: Path) -> None:

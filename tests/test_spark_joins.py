@@ -15,7 +15,7 @@ from construct_messages.spark.values import literal
 from tests.spark_frames import UNBROADCAST, UNCOMPILED, executed, new_session, optimized
 
 pytest.importorskip("pyspark")
-from construct_messages.spark.joins import half_join, is_direct, join, left_join, mark, minus, union
+from construct_messages.spark.joins import half_join, is_direct, join, left_join, mark, minus, paired, union
 from construct_messages.spark.solutions import Solutions, names
 
 if TYPE_CHECKING:
@@ -108,6 +108,22 @@ def test_left_joins_and_half_joins(session: SparkSession, left: list[Bound], rig
     )
 
 
+@_settings
+@given(_few, _few)
+def test_pairs(session: SparkSession, left: list[Bound], right: list[Bound]) -> None:
+    """Whatever either side leaves unbound, and each left solution as often as it was."""
+    left = [*left, *left[:2]]
+    pairs = paired(relation(session, left, ALL), relation(session, right, ALL), TAG)
+    merged = [joined([a], right) for a in left]
+    assert found(pairs.or_alone()) == counted([c for a, some in zip(left, merged, strict=True) for c in some or [a]])
+    assert found(pairs.met()) == counted([a for a, some in zip(left, merged, strict=True) if some])
+    assert found(pairs.alone()) == counted([a for a, some in zip(left, merged, strict=True) if not some])
+    narrowed = pairs.where(f"{column(X)} = {literal('a')}")
+    merged = [[c for c in some if c.get(X) == "a"] for some in merged]
+    assert found(narrowed.or_alone()) == counted([c for a, some in zip(left, merged, strict=True) for c in some or [a]])
+    assert found(narrowed.alone()) == counted([a for a, some in zip(left, merged, strict=True) if not some])
+
+
 def test_marks_keep_duplicates(session: SparkSession) -> None:
     left = relation(session, [{X: "a"}, {X: "a"}, {X: "b"}], (X,))
     right = relation(session, [{X: "a"}, {X: "a"}, {X: "c"}], (X,))
@@ -138,6 +154,7 @@ SIDES = {
 def test_no_join_compares_every_pair(session: SparkSession, left: list[Bound], right: list[Bound]) -> None:
     one, other = relation(session, left, (X, Y)), relation(session, right, (X, Y))
     solutions = {"join": join(one, other), "minus": minus(one, other, NOTHING, TAG)}
+    solutions["pairs"] = paired(one, other, TAG).or_alone()
     if is_direct(one, other):
         solutions["left"] = left_join(one, other)
         solutions["on"] = left_join(one, other, f"{column(X)} <> {literal('1')}")

@@ -63,7 +63,7 @@ from construct_messages.spark.correlation import (
     replaced,
     volatile,
 )
-from construct_messages.spark.equalities import Links, links
+from construct_messages.spark.equalities import links
 from construct_messages.spark.gathering import gather
 from construct_messages.spark.joins import half_join, is_direct, join, left_join, mark, minus, paired, union
 from construct_messages.spark.leaves import graphs, triples, unit, values
@@ -185,7 +185,7 @@ class _Evaluation:
                 return self._join(node, known)
             case Filter(Join() as pattern, condition):
                 conditions = conjuncts(condition)
-                return self._filter(self._join(pattern, known, links(conditions)), conditions)
+                return self._filter(self._join(pattern, known, conditions), conditions)
             case LeftJoin(left, right, condition):
                 return self._left_join(self._bag(left, known), right, condition)
             case Union(left, right):
@@ -251,16 +251,20 @@ class _Evaluation:
 
     # --- joins ----------------------------------------------------------------------------------------------------
 
-    def _join(self, node: Join, known: tuple[Solutions, ...], links: Links = ()) -> Solutions:
+    def _join(self, node: Join, known: tuple[Solutions, ...], conditions: tuple[Expression, ...] = ()) -> Solutions:
         """The solutions of both sides, merged.
 
         Args:
-            links: of the conditions on the result. Spark moves these to the first join that has both sides of them.
+            conditions: on the result. Spark moves them to the first join that has all that they read.
         """
         bound = NOTHING.union(*(relation.certain for relation in (*known, *self._seeds())))
-        first, *others = arranged(node, bound, links)
+        first, *others = arranged(node, bound, links(conditions))
         solutions = self._bag(first, known)
         for other in others:
+            if holds_path(other):
+                # what is settled for the path is beyond Spark's optimizer
+                own = tuple(one for one in conditions if _is_sql(one) and mentions(one) <= solutions.certain)
+                solutions = self._filter(solutions, own)
             solutions, more = self._joinable(solutions, other)
             solutions = join(solutions, self._bag(other, (*more, *known)))
         return solutions
