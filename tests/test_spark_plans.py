@@ -265,6 +265,7 @@ LINKED = {
     "one is no literal": "SELECT * { ?a :p ?x . ?b :q ?y FILTER(?x = ?b) }",
     "three in a row": "SELECT * { ?a :p ?x . ?b :q ?y . ?c :p ?z FILTER(?x = ?z && ?z = ?y) }",
     "what is computed": "SELECT * { ?a :p ?x . ?b :q ?y FILTER(LCASE(STR(?x)) = STR(?y)) }",
+    "what BIND gives": "SELECT * { ?a :p ?x . ?b :q ?y BIND(LCASE(?x) AS ?k) BIND(STR(?y) AS ?l) FILTER(?k = ?l) }",
     "what gives a term": "SELECT * { ?a :p ?x . ?b :q ?y FILTER(IRI(CONCAT(STR(?x), '#')) = ?b) }",
     "a condition": "SELECT * { ?a :p ?x OPTIONAL { ?b :q ?y FILTER(?x = ?y && ?a != ?b) } }",
     "a condition on what may be unbound": "SELECT * { ?a :p ?x OPTIONAL { ?x :q ?z } "

@@ -77,7 +77,8 @@ def keyed(node: Node, outside: Vars = NOTHING) -> Node:
     node = with_expressions(node, lambda one: _by_term(one, sure))
     match node:
         case Filter(pattern, condition):
-            return Filter(pattern, _with_keys(condition, node))
+            condition = _with_keys(condition, node)
+            return Filter(_linked_below(pattern, conjuncts(condition), sure), condition)
         case LeftJoin(left, right, condition) if condition is not None:
             return LeftJoin(left, right, _with_keys(condition, node))
     return node
@@ -111,6 +112,33 @@ def _with_keys(condition: Expression, node: Node) -> Expression:
                     keyed.append(Call("SAMEKEY", (left, right)))
         keyed.append(one)
     return conjunction(tuple(keyed)) or condition
+
+
+def _linked_below(node: Node, conditions: tuple[Expression, ...], sure: Vars) -> Node:
+    """The node with the keys of equalities with what BIND gives below the BIND, where they can join.
+
+    Args:
+        sure: what is never bound to a literal.
+    """
+    match node:
+        case Extend(pattern, variable, expression) if not (volatile(expression) or exists_in(expression)):
+            keys: list[Expression] = []
+            for one in conditions:
+                match one:
+                    case Call("SAMEKEY", sides) if variable in sides:
+                        pass
+                    case Call("SAMETERM", sides) if variable in sides and sure.intersection(sides):
+                        pass
+                    case _:
+                        continue
+                left, right = (expression if side == variable else side for side in sides)
+                together = any(mentions(left) | mentions(right) <= group for group in _together(pattern))
+                if mentions(left) and mentions(right) and not mentions(left) & mentions(right) and not together:
+                    keys.append(Call("SAMEKEY", (left, right)))
+            if (together_with := conjunction(tuple(keys))) is not None:
+                below = Filter(_linked_below(pattern, tuple(keys), sure), together_with)
+                return Extend(below, variable, expression)
+    return node
 
 
 def _together(node: Node) -> Iterator[Vars]:

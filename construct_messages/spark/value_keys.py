@@ -32,16 +32,15 @@ _NAN: Final = tuple(f'"NaN"^^<{XSD}{name}>' for name in ("float", "double"))
 def same_key(left: Scalar, right: Scalar) -> Scalar:
     """Whether two values have one key: true wherever `=` is.
 
-    It is always true where nothing is won by it, since Spark compares the values as they are, or where computing a
-    value may end the job: that must not happen for a solution that never meets another.
+    It is always true where computing a value may end the job: that must not happen for a solution that never meets
+    another. Values that Spark compares as SPARQL does are their own keys.
 
     >>> same_key(Scalar("v_x", Type.STRING), Scalar("v_y", Type.STRING)).sql
-    'true'
+    '(v_x = v_y)'
     """
-    keys = (key(left), key(right))
     native = left.type is right.type and left.type in NATIVE
-    sql = "true" if native or any(map(may_fail, keys)) else f"({keys[0]} = {keys[1]})"
-    return Scalar(sql, Type.BOOLEAN)
+    keys = (left.sql, right.sql) if native else (key(left), key(right))
+    return Scalar("true" if any(map(may_fail, keys)) else f"({keys[0]} = {keys[1]})", Type.BOOLEAN)
 
 
 def key(value: Scalar) -> str:
