@@ -101,15 +101,14 @@ def _by_term(expression: Expression, sure: Vars) -> Expression:
 
 
 def _with_keys(condition: Expression, node: Node) -> Expression:
-    """A condition of a node with a key beside each `=` between what no one part of the node binds together."""
-    together = [group for part in parts(node) for group in _together(part)]
+    """A condition of a node with a key beside each `=` that links parts of the node."""
     keyed: list[Expression] = []
     for one in conjuncts(condition):
         match one:
-            case Call("=", (left, right)) if not (volatile(one) or exists_in(one)):
-                sides = mentions(left), mentions(right)
-                if all(sides) and not sides[0] & sides[1] and not any(mentions(one) <= group for group in together):
-                    keyed.append(Call("SAMEKEY", (left, right)))
+            case Call("=", (left, right)) if not (volatile(one) or exists_in(one)) and _link(
+                (left, right), parts(node)
+            ):
+                keyed.append(Call("SAMEKEY", (left, right)))
         keyed.append(one)
     return conjunction(tuple(keyed)) or condition
 
@@ -118,27 +117,30 @@ def _linked_below(node: Node, conditions: tuple[Expression, ...], sure: Vars) ->
     """The node with the keys of equalities with what BIND gives below the BIND, where they can join.
 
     Args:
+        conditions: on the solutions of the node.
         sure: what is never bound to a literal.
     """
     match node:
         case Extend(pattern, variable, expression) if not (volatile(expression) or exists_in(expression)):
-            keys: list[Expression] = []
-            for one in conditions:
-                match one:
-                    case Call("SAMEKEY", sides) if variable in sides:
-                        pass
-                    case Call("SAMETERM", sides) if variable in sides and sure.intersection(sides):
-                        pass
-                    case _:
-                        continue
-                left, right = (expression if side == variable else side for side in sides)
-                together = any(mentions(left) | mentions(right) <= group for group in _together(pattern))
-                if mentions(left) and mentions(right) and not mentions(left) & mentions(right) and not together:
-                    keys.append(Call("SAMEKEY", (left, right)))
-            if (together_with := conjunction(tuple(keys))) is not None:
-                below = Filter(_linked_below(pattern, tuple(keys), sure), together_with)
-                return Extend(below, variable, expression)
+            keys = tuple(
+                Call("SAMEKEY", sides)
+                for one in conditions
+                if isinstance(one, Call) and variable in one.arguments
+                # one NaN is the same term as another, and has no key
+                if one.name == "SAMEKEY" or (one.name == "SAMETERM" and sure.intersection(one.arguments))
+                for sides in [tuple(expression if side == variable else side for side in one.arguments)]
+                if _link(sides, (pattern,))
+            )
+            if (condition := conjunction(keys)) is not None:
+                return Extend(Filter(_linked_below(pattern, keys, sure), condition), variable, expression)
     return node
+
+
+def _link(expressions: tuple[Expression, ...], nodes: tuple[Node, ...]) -> bool:
+    """Whether two expressions read what no one part of some nodes binds together."""
+    left, right = map(mentions, expressions)
+    together = (group for node in nodes for group in _together(node))
+    return bool(left and right) and not left & right and not any(left | right <= group for group in together)
 
 
 def _together(node: Node) -> Iterator[Vars]:
