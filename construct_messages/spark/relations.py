@@ -148,8 +148,9 @@ class _Evaluation:
 
     Args:
         gathered: where patterns are not to be matched in the table.
-        seed: with a seed, every leaf is joined with it, so that conditions at any depth see its bindings, and all
-            that counts, cuts or subtracts does so for each of its solutions apart.
+        seed: with a seed, the first leaf of each part is joined with it, and every one of those that depend on it, so
+            that conditions at any depth see its bindings, and all that counts, cuts or subtracts does so for each of
+            its solutions apart.
         numbers: for names that nothing else of the query has.
     """
 
@@ -266,7 +267,7 @@ class _Evaluation:
                 own = tuple(one for one in conditions if _is_sql(one) and mentions(one) <= solutions.certain)
                 solutions = self._filter(solutions, own)
             solutions, more = self._joinable(solutions, other)
-            solutions = join(solutions, self._bag(other, (*more, *known)))
+            solutions = join(solutions, self._beside(other)._bag(other, (*more, *known)))
         return solutions
 
     def _joinable(self, left: Solutions, right: Node) -> tuple[Solutions, tuple[Solutions, ...]]:
@@ -278,7 +279,7 @@ class _Evaluation:
 
     def _left_join(self, left: Solutions, right_node: Node, condition: Expression | None) -> Solutions:
         left, known = self._joinable(left, right_node)
-        right = self._bag(right_node, known)
+        right = self._beside(right_node)._bag(right_node, known)
         conditions = () if condition is None else conjuncts(condition)
         # what concerns the right side only narrows it
         own = tuple(one for one in conditions if mentions(one) & left.possible <= right.certain)
@@ -301,7 +302,7 @@ class _Evaluation:
 
     def _minus(self, node: Minus, left: Solutions, right_node: Node, within: Vars) -> Solutions:
         left, known = self._joinable(left, right_node)
-        right = self._bag(right_node, known)
+        right = self._beside(right_node)._bag(right_node, known)
         if self.seed:
             # what the seed brings to a side does not make it share variables with the other
             own = node.left.possible & node.right.possible
@@ -386,6 +387,14 @@ class _Evaluation:
 
     def _unseeded(self) -> _Evaluation:
         return replace(self, seed=None)
+
+    def _beside(self, node: Node) -> _Evaluation:
+        """The evaluation of what joins solutions that have the seed's bindings: it needs them where it depends on them.
+
+        Paths begin there, too.
+        """
+        alone = self.seed and not dependent(node) & self.seed.bound and not holds_path(node)
+        return self._unseeded() if alone else self
 
     def _extend(self, solutions: Solutions, variable: Var, expression: Expression) -> Solutions:
         marked, value = self._marked(solutions, expression)
