@@ -95,6 +95,12 @@ def test_keys(spark: SparkSession, other: SparkSession, terms: list[Term | None]
         assert len({key for key in keys if key is not None}) == number, keys
 
 
+def test_keys_are_compared_where_spark_finds_it() -> None:
+    """An equality of two expressions, of one side each, however long their SQL is."""
+    left, right = (key(Scalar(f"v_{name}")) for name in "xy")
+    assert HOLDS["SAMEKEY"] == f"({left} = {right})"
+
+
 def test_no_key_ends_a_job(spark: SparkSession) -> None:
     """Points that cannot be told apart meet, and are refused where they are compared."""
     far = [date("300000-01-01T00:00:00Z"), date("300000-01-01T01:00:00+01:00"), date("-300000-01-01T00:00:00")]

@@ -88,8 +88,8 @@ def compiled(expression: Expression) -> Scalar:
             return Scalar(f"({as_term(compiled(argument))} IS NOT NULL)", Type.BOOLEAN)
         case Call(name, arguments):
             value = _call(expression, name, [compiled(argument) for argument in arguments])
-            # operands of AND stay apart, for Spark sends each of them where it can be asked first
-            return value if name == "&&" else replace(value, sql=compiled_if_short(value.sql))
+            # operands of AND stay apart, for Spark sends each of them where it can be asked first, and joins by keys
+            return value if name in ("&&", "SAMEKEY") else replace(value, sql=compiled_if_short(value.sql))
 
 
 def _call(node: Call, name: str, values: Sequence[Scalar]) -> Scalar:
