@@ -82,6 +82,60 @@ def test_pipes(one: str, other: str, place: Path) -> None:
     assert [len(message) for message in read_log(done.stdout)] == [2, 0, 2, 1]
 
 
+# --- cat ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("extension", EXTENSIONS)
+def test_cat_joins_logs_of_all_formats(extension: str, here: Here) -> None:
+    assert here("convert", "log.ttl", f"one.{extension}.gz") == Done(0, "", "")
+    names = ["log.ttl", f"one.{extension}.gz", "log.ttl"]
+    assert here("cat", *names, "--output", f"joined.{extension}") == Done(0, "", "")
+    assert sizes(f"joined.{extension}") == [2, 0, 2, 1] * 3
+    assert here("cat", "--count", *names) == Done(0, "12\n", "")
+    assert here("cat", "--count", *names, "--output", "counted.nq") == Done(0, "12\n", "")
+    assert sizes("counted.nq") == [2, 0, 2, 1] * 3
+
+
+def test_cat_writes_as_its_first_log(here: Here) -> None:
+    done = here("cat", "named.trig", "log.ttl")
+    assert done.log.startswith("# @message\nPREFIX ex: <http://example.org/>\n\nex:g {")
+    assert here("convert", "log.ttl", "labelled.nt", "--messages", "1.2-messages") == Done(0, "", "")
+    assert here("cat", "labelled.nt", "log.ttl").log.startswith('VERSION "1.2-messages"\n<http')
+    assert here("cat", "log.ttl", "named.trig", "--format", "jelly", "--output", "out.jelly") == Done(0, "", "")
+    assert len(sizes("out.jelly")) == 6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["log.ttl", "broken.nt", "--output", "out.nq"], 3, "in broken.nt: line 3, column 16: message 2"),
+        (["log.ttl", "nosuch.nt", "--count"], 2, "cannot read nosuch.nt"),
+        (["log.ttl", "named.trig", "--format", "nt", "--output", "out.nt"], 2, "N-Triples has no named graphs"),
+        (["log.ttl", "--label-prefix", "X"], 2, "the prefix 'X' of labels"),
+    ],
+)
+def test_what_cat_refuses(arguments: list[str], status: int, message: str, here: Here, place: Path) -> None:
+    done = here("cat", *arguments)
+    assert (done.status, done.log) == (status, "")
+    assert message in done.errors
+    assert not list(place.glob("out.*"))
+
+
+def test_convert_skolemizes_all_blank_nodes(here: Here) -> None:
+    """Issue 13: with IRIs that no other log has."""
+    Path("some.nt").write_text("# @message\n_:t1 <urn:p> _:d1 .\n# @message\n_:t1 <urn:p> <urn:o> .\n")
+    genid = "https://example.org/.well-known/genid/"
+    found = []
+    for name in ("one.nt", "other.nt"):
+        assert here("convert", "some.nt", name, "--skolemize", genid) == Done(0, "", "")
+        assert "_:" not in (text := Path(name).read_text())
+        assert text.count(genid) == 3
+        found.append({quad.subject for message in read_log(name) for quad in message})
+    assert [len(subjects) for subjects in found] == [1, 1]
+    assert not found[0] & found[1]
+    assert here("convert", "some.nt", "out.nt", "--skolemize", "genid").status == 2
+
+
 WRITTEN: dict[str, tuple[list[str], str]] = {
     "N-Quads by default": (
         ["convert", "named.trig", "-"],

@@ -126,7 +126,7 @@ def _convert(options: argparse.Namespace) -> int:
 
 def _cat(options: argparse.Namespace) -> int:
     format_of_target(target(options.output), options.format)
-    prefix = options.label_prefix
+    prefix = None if options.label_prefix is None else Labels(options.label_prefix).prefix
     with ExitStack() as stack:
         readers = [
             stack.enter_context(open_log(name, options, label_prefix=prefix and f"{prefix}{number}", keep_labels=False))
