@@ -358,6 +358,25 @@ async def test_updates_go_to_a_url_of_their_own(session: aiohttp.ClientSession) 
         updates.close()
 
 
+@pytest.mark.parametrize("lenient", [False, True])
+async def test_malformed_iris(session: aiohttp.ClientSession, lenient: bool) -> None:
+    """A sibling of issue 13, 9: public endpoints hold such IRIs."""
+    solution = '{"x":{"type":"uri","value":"http://e/100%"},"y":{"type":"uri","value":"urn:y"}}'
+    upstream = FaultServer()
+    try:
+        upstream.play(response(f'{{"head":{{"vars":["x","y"]}},"results":{{"bindings":[{solution}]}}}}'.encode()))
+        query = {"query": "CONSTRUCT { ?x <urn:knownBy> ?y } WHERE { ?y <urn:knows> ?x }", "messages": "rdfm"}
+        async with serving(upstream.url, lenient=lenient) as server, session.get(server.sparql, params=query) as answer:
+            text = await answer.text()
+            if lenient:
+                assert text == "# @message\n<http://e/100%> <urn:knownBy> <urn:y> .\n"
+            else:
+                assert answer.status == 502
+                assert "http://e/100%" in text
+    finally:
+        upstream.close()
+
+
 async def test_several_endpoints(store: Path, tmp_path: Path, session: aiohttp.ClientSession) -> None:
     import pyoxigraph as ox
 

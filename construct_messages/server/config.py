@@ -83,6 +83,7 @@ class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         sponge: whether parameters that make a Virtuoso fetch from the web are sent on.
         retries: how often a request that failed for the moment is sent again.
         connect_seconds, read_seconds: how long to wait for a URL's connection, and between two of its bytes.
+        lenient: whether malformed IRIs and language tags are passed in logs, and loaded from files.
         concurrency: requests that are answered at once.
         queue_seconds: how long a request may wait for its turn; then 503.
         queue_length: requests that may wait; one more gets 503 at once.
@@ -115,6 +116,7 @@ class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     retries: Size = 3
     connect_seconds: Seconds = 10.0
     read_seconds: Seconds = 120.0
+    lenient: bool = False
     concurrency: Count = 50
     queue_seconds: Patience = 10.0
     queue_length: Size = 1000

@@ -39,6 +39,7 @@ from construct_messages.sources import UNION, Request
 from construct_messages.sources.operations import Backend, Operation
 from construct_messages.sources.profiles import Profile
 from construct_messages.sources.serializations import SOLUTIONS, TRIPLES
+from construct_messages.terms import Lenience
 
 T = TypeVar("T")
 
@@ -161,6 +162,7 @@ class SparqlEndpoint:
             limits.seconds,
             forwarded(asked.parameters, rewritten=True, sponge=config.sponge),
             tuple(self._sent_on(request).items()),
+            lenience=Lenience() if config.lenient else None,
         )
         options = Options(
             keys,

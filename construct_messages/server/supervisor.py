@@ -129,7 +129,8 @@ def load_stores(config: Config, place: Path, progress: Progress | None = None) -
         if endpoint.is_remote or paths[0].is_dir():
             continue
         directories[name] = place / f"store-{number}"
-        load_directory(paths, directories[name], None if progress is None else _naming(progress, path_of(name)))
+        told = None if progress is None else _naming(progress, path_of(name))
+        load_directory(paths, directories[name], told, lenient=endpoint.lenient)
     return directories
 
 

@@ -24,6 +24,7 @@ from construct_messages.sources.files import load_into
 from construct_messages.sources.process import start_module
 from construct_messages.sources.worker import Ended, Failure
 
+_STRICT, _LENIENT = "strict", "lenient"
 _STEP_SECONDS: Final = 0.1
 
 
@@ -36,13 +37,20 @@ class _Read(msgspec.Struct, tag=True, frozen=True):
 _REPORTS: Final = msgspec.json.Decoder(_Read | Ended)
 
 
-def load_directory(paths: Sequence[Path], directory: Path, progress: Callable[[int, int], None] | None = None) -> None:
+def load_directory(
+    paths: Sequence[Path],
+    directory: Path,
+    progress: Callable[[int, int], None] | None = None,
+    *,
+    lenient: bool = False,
+) -> None:
     """Makes a store directory of the content of files; blocks until it is whole, and leaves none that is not.
 
     Args:
         paths: the files; see `files.load_into`.
         directory: where to; it must not exist, or be empty.
         progress: called now and then with the bytes read, packed as they are, and the bytes of all files.
+        lenient: see `files.load_files`.
 
     Raises:
         UsageError: no such file, or a name whose extension says no RDF format; a directory that is not empty.
@@ -55,7 +63,9 @@ def load_directory(paths: Sequence[Path], directory: Path, progress: Callable[[i
             raise UsageError(f"{path}: no such file")
     total = sum(path.stat().st_size for path in paths)
     try:
-        process = start_module(__name__, str(directory), *map(str, paths), stdout=subprocess.PIPE)
+        process = start_module(
+            __name__, str(directory), _LENIENT if lenient else _STRICT, *map(str, paths), stdout=subprocess.PIPE
+        )
     except OSError as error:
         raise SourceError(f"no process to load the files could be started: {error}", status=503) from error
     whole = False
@@ -87,8 +97,8 @@ def _follow(process: subprocess.Popen[bytes], total: int, progress: Callable[[in
 
 
 def main() -> None:
-    """`python -m construct_messages.sources.loading DIRECTORY FILE...`, started by `load_directory`."""
-    directory, *paths = sys.argv[1:]
+    """`python -m construct_messages.sources.loading DIRECTORY strict|lenient FILE...`, started by `load_directory`."""
+    directory, mode, *paths = sys.argv[1:]
     count, told = 0, time.monotonic()
 
     def read(bytes_read: int) -> None:
@@ -100,7 +110,7 @@ def main() -> None:
 
     try:
         store = ox.Store(directory)
-        load_into(store, [Path(path) for path in paths], read)
+        load_into(store, [Path(path) for path in paths], read, lenient=mode == _LENIENT)
         store.flush()
     except ConstructMessagesError as error:
         _report(Ended(Failure.of(error)))
