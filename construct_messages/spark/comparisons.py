@@ -25,6 +25,7 @@ from construct_messages.spark.values import (
     is_blank,
     is_iri,
     is_literal,
+    is_out_of_range_unbound,
     is_simple,
     is_string,
     let,
@@ -143,7 +144,10 @@ def _compare_dates(operator: str, a: str, b: str) -> str:
         return _key(f"{point}.key.number + 50400D", f"{point}.key.text")
 
     before, after = f"{later(a)} < {b}.key", f"{later(b)} < {a}.key"
+    # to Spark NULL in a struct is less than all else
+    unknown = [(f"{a}.key.number IS NULL OR {b}.key.number IS NULL", _NULL)] if is_out_of_range_unbound() else []
     return case(
+        *unknown,
         (f"{a}.zoned = {b}.zoned", f"{a}.key {operator} {b}.key"),
         *([(f"{before} OR {after}", "false")] if operator == "=" else [(before, "true"), (after, "false")]),
     )

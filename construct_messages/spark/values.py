@@ -167,6 +167,11 @@ def out_of_range_unbound(unbound: bool) -> Iterator[None]:
         _out_of_range_unbound.reset(token)
 
 
+def is_out_of_range_unbound() -> bool:
+    """Whether SQL is made inside `out_of_range_unbound(True)`: then NULL may be where there is a value otherwise."""
+    return _out_of_range_unbound.get()
+
+
 def fail(error: type[ConstructMessagesError], message: str) -> str:
     """SQL that ends the job with an error of this package, which `session.translated` raises.
 
@@ -180,7 +185,7 @@ def fail(error: type[ConstructMessagesError], message: str) -> str:
     >>> fail(ValueOutOfRange, "'too large'")
     "raise_error(concat_ws(' ', 'ValueOutOfRange:', 'too large'))"
     """
-    if error is ValueOutOfRange and _out_of_range_unbound.get():
+    if error is ValueOutOfRange and is_out_of_range_unbound():
         return "NULL"
     return f"raise_error(concat_ws(' ', '{error.__name__}:', {message}))"
 
