@@ -61,7 +61,10 @@ def load_into(
                     partial(store.bulk_load, file, format, base_iri=path.absolute().as_uri(), lenient=lenient)
                 )
         except (*UNPACK_ERRORS, SyntaxError, ValueError) as error:
-            raise SourceError(f"{path}: {error}", hint="mend the file, or check that its extension is right") from error
+            raise SourceError(
+                f"{path}: {error}",
+                hint="mend the file, check that its extension is right, or load malformed IRIs leniently",
+            ) from error
 
 
 def _kind(path: Path) -> tuple[str | None, ox.RdfFormat]:
