@@ -53,7 +53,7 @@ _IP_V6: Final = "|".join(
 )
 _IP: Final = f"\\[(?:{_IP_V6}|[vV]{_HEX}+\\.{_set(_UNRESERVED + _SUB_DELIMS + ':')}+)\\]"
 IRI: Final = (
-    f"{_SCHEME}(?://(?:{_chars(':')}@)?(?:{_IP}|{_chars('')}){_PORT}(?=[/?#]|\\z)|(?!//))"
+    f"{_SCHEME}(?://(?:{_chars(':')}@)?(?:{_IP}|{_chars('')}){_PORT}(?=[/?#>]|\\z)|(?!//))"
     f"{_chars(':@/')}(?:\\?{_chars(':@/?', _UCSCHAR + _PRIVATE)})?+{_FRAGMENT}"
 )
 """A pattern of absolute IRIs, as pyoxigraph knows them."""
