@@ -34,7 +34,7 @@ _AT_ONCE: Final = 1 << 14
 """How much is decoded before others of the event loop have their turn: see `ResponseReader.pieces`."""
 # behind some data of a chunk: more of it; or its end, a next size that is not 0, and data (RFC 9112, section 7.1)
 _CHUNK_BEGINS: Final = re.compile(rb"[^\r]|\r\n0*[1-9A-Fa-f][0-9A-Fa-f]*[^\r\n]*\r\n.", re.DOTALL)
-_LONG: Final = 1 << 18  # bytes of a solution
+_LONG: Final = 1 << 14  # bytes of a solution; where each is to be percent-encoded, they take some 20 ms
 _REDIRECTS: Final = 5
 _HEAD_LINE: Final = 1 << 16  # bytes, as in http.client
 
