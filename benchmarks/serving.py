@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -41,11 +41,9 @@ class Server:
 
 
 @contextmanager
-def server(source: str, **settings: object) -> Iterator[Server]:
-    """`construct-messages serve` over one source, on a free port of loopback; `settings` are those of the endpoint."""
-    command = [sys.executable, "-m", "construct_messages", "serve", "--source", source, "--bind", "127.0.0.1:0"]
-    variables = {f"CONSTRUCT_MESSAGES_SERVER_ENDPOINT__{name.upper()}": str(value) for name, value in settings.items()}
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ | variables) as process:
+def listening(command: Sequence[str], environment: Mapping[str, str]) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """A server that a command starts: its URL, once it listens, and its process."""
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
         try:
             assert process.stderr is not None
             for line in process.stderr:
@@ -54,6 +52,15 @@ def server(source: str, **settings: object) -> Iterator[Server]:
             else:
                 raise SystemExit("the server did not start")
             subprocess.Popen(["cat"], stdin=process.stderr, stdout=subprocess.DEVNULL)  # its log
-            yield Server(f"{found[1].rstrip('/')}/sparql", process)
+            yield found[1].rstrip("/"), process
         finally:
             process.terminate()
+
+
+@contextmanager
+def server(source: str, **settings: object) -> Iterator[Server]:
+    """`construct-messages serve` over one source, on a free port of loopback; `settings` are those of the endpoint."""
+    command = [sys.executable, "-m", "construct_messages", "serve", "--source", source, "--bind", "127.0.0.1:0"]
+    variables = {f"CONSTRUCT_MESSAGES_SERVER_ENDPOINT__{name.upper()}": str(value) for name, value in settings.items()}
+    with listening(command, os.environ | variables) as (url, process):
+        yield Server(f"{url}/sparql", process)

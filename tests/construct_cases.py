@@ -672,12 +672,6 @@ DIFFERENCES: Final[Mapping[str, Mapping[str, Differs]]] = {
             Fails(UnsupportedQuery, 501, "neither end of the path"),
         ),
     },
-    "LIMIT 0": {
-        "comunica": Differs(
-            "it takes LIMIT 0 for no limit",
-            Gives([["ex:acme ex:at ex:be"], ["ex:acme ex:at ex:nl"], ["ex:bolt ex:at ex:be"]]),
-        ),
-    },
     "groups by two variables, sorted, one of them unbound": {
         "comunica": Differs(
             "it does not keep the order of literals that are equal",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
-import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -24,7 +23,7 @@ from construct_messages.negotiation import OFFERED
 from construct_messages.reading import read_log
 from tests.fault_server import FaultServer, response
 from tests.log_kinds import KINDS, Kind, isomorphic, read
-from tests.serving import Served, serving
+from tests.serving import Served, serving, unlabelled
 
 # starting the processes takes longer than what is tested here
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -41,11 +40,6 @@ DATA = f"""{PREFIX}
 :g {{ :a :label "Anna", 1 . :b :label "Bert"@de }} :h {{ :a :label :b }}
 """
 JELLY_TYPE, NDJSON_TYPE = JELLY.media_type, NDJSON_LD.media_type
-
-
-def unlabelled(log: bytes) -> bytes:
-    """A log with one prefix for all labels of blank nodes, which each answer makes anew and of the same length."""
-    return re.sub(rb"[b-z][0-9b-z]{11}(?=_[a-z])", b"x" * 12, log)
 
 
 def query_for(kind: Kind) -> str:

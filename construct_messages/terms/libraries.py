@@ -120,7 +120,7 @@ def to_rdflib(term: Term) -> Any:
     Raises:
         TermError: a triple term or a base direction, which rdflib cannot hold.
 
-    >>> to_rdflib(number("7"))
+    >>> to_rdflib(Term('"7"^^<http://www.w3.org/2001/XMLSchema#integer>'))
     rdflib.term.Literal('7', datatype=rdflib.term.URIRef('http://www.w3.org/2001/XMLSchema#integer'))
     """
     import rdflib
