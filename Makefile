@@ -2,8 +2,9 @@ PYTHON ?= python
 
 .PHONY: check lint fuzz fuzz-logs fuzz-spark w3c-spark bench load
 
+# everything; `pytest` alone runs the quick lane of two minutes
 check: lint
-	$(PYTHON) -m pytest -q -n 3
+	$(PYTHON) -m pytest -q -n 3 --lane all
 
 lint:
 	$(PYTHON) -m ruff check .
@@ -13,7 +14,7 @@ lint:
 
 # the property tests at length: twenty times the examples
 fuzz:
-	$(PYTHON) -m pytest -q --hypothesis-profile=long -m hypothesis tests
+	$(PYTHON) -m pytest -q --hypothesis-profile=long --lane all -m hypothesis tests
 
 # 100,000 broken logs for every decoder
 fuzz-logs:
@@ -30,6 +31,7 @@ fuzz-spark:
 bench:
 	$(PYTHON) -m benchmarks.embedded
 	$(PYTHON) -m benchmarks.endpoint
+	$(PYTHON) -m benchmarks.hostile
 	$(PYTHON) -m benchmarks.jelly
 	$(PYTHON) -m benchmarks.jsonld
 	$(PYTHON) -m benchmarks.log_memory

@@ -16,6 +16,7 @@ from hypothesis import settings
 
 from tests.commands import Done
 from tests.engines import ENGINES, Missing
+from tests.lanes import is_long
 from tests.spark_frames import OTHER, QUICK, new_session
 
 if TYPE_CHECKING:
@@ -37,6 +38,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="some",
         help="which of the W3C's query evaluation tests Spark is asked: every fourth, or all of them",
     )
+
+    parser.addoption(
+        "--lane",
+        choices=("quick", "long", "all"),
+        default="quick",
+        help="which test modules run where none is named: those that take two minutes, the others, or all",
+    )
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leaves out the modules of the other lane; pytest does not ask about those that are named."""
+    lane = config.getoption("--lane")
+    if lane == "all" or collection_path.suffix != ".py":
+        return None
+    return True if is_long(collection_path) != (lane == "long") else None
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Says what was left out."""
+    if config.getoption("--lane") == "quick" and config.args_source != pytest.Config.ArgsSource.ARGS:
+        terminalreporter.write_line(
+            "`make check` runs more: Spark, other engines and programs, faults at every byte, large inputs"
+        )
 
 
 def absent(message: str) -> NoReturn:
