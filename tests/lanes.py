@@ -20,10 +20,11 @@ LONG: Final = frozenset(
         *("test_endpoint_faults.py", "test_retries.py", "test_security.py", "test_server_faults.py"),
         # large and broken inputs
         *("test_hostile_terms.py", "test_logs_fuzz.py", "test_logs_growth.py", "test_logs_round_trip.py"),
-        *("test_query_mutations.py", "test_query_oracle.py", "test_query_work.py", "test_results_work.py"),
+        *("test_logs_turtle_scanner.py", "test_isomorphism.py", "test_query_mutations.py", "test_query_oracle.py"),
+        *("test_query_tokens.py", "test_query_work.py", "test_results_work.py", "test_server_http.py"),
         # processes that are started, stopped and killed
         *("test_cli_edges.py", "test_loading.py", "test_server_load.py", "test_server_supervisor.py"),
-        *("test_docs.py", "test_sources_oxigraph.py", "test_workers.py"),
+        *("test_docs.py", "test_server_gate.py", "test_sources_oxigraph.py", "test_workers.py"),
     )
 )
 
