@@ -101,7 +101,9 @@ def let(value: str, body: Callable[[str], str], *, interpreted: bool = False) ->
         _depth.reset(token)
 
 
-_LONGEST_COMPILED: Final = 8_000
+_LONGEST_COMPILED: Final = 4_000  # characters
+# a constant is a reference in Java's code, however long: those of types are thousands of characters
+_CONSTANT: Final = re.compile(r"'(?:[^'\\]|\\.)*+'")
 
 
 def compiled_if_short(sql: str) -> str:
@@ -114,7 +116,11 @@ def compiled_if_short(sql: str) -> str:
     >>> compiled_if_short("v_x")
     'v_x'
     """
-    return sql if len(sql) <= _LONGEST_COMPILED else f"zip_with(array(0), array(0), (zero, one) -> {sql})[0]"
+    return (
+        sql
+        if len(_CONSTANT.sub("", sql)) <= _LONGEST_COMPILED
+        else f"zip_with(array(0), array(0), (zero, one) -> {sql})[0]"
+    )
 
 
 def case(*branches: tuple[str, str], otherwise: str = "NULL") -> str:

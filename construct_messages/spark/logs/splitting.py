@@ -142,15 +142,17 @@ def _from_line(placed: Iterator[tuple[int, bytes]], end: int) -> Iterator[tuple[
 
 def _placed(chunks: Iterable[bytes], place: int) -> Iterator[tuple[int, bytes]]:
     """Chunks with their places, none of which ends within a CRLF, and the line end that a last line may lack."""
-    held = b""
+    held, lacks_end = b"", True
     for chunk in chunks:
+        lacks_end = not chunk.endswith(b"\n") if chunk else lacks_end  # one more would count for the size of a message
         chunk = held + chunk
         held = b"\r" if chunk.endswith(b"\r") else b""
         if held:
             chunk = chunk[:-1]
         yield place, chunk
         place += len(chunk)
-    yield place, held + b"\n"
+    if lacks_end:
+        yield place, held + b"\n"
 
 
 def _plain(data: bytes) -> bytes:
