@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, ExitStack
 from functools import partial
@@ -45,6 +46,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="quick",
         help="which test modules run where none is named: those that take two minutes, the others, or all",
     )
+
+
+def pytest_configure() -> None:
+    """Heeds signals as in a terminal: what a background job ignores, the programs that it starts ignore, too."""
+    for number, handler in ((signal.SIGHUP, signal.SIG_DFL), (signal.SIGINT, signal.default_int_handler)):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, handler)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

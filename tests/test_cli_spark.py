@@ -11,7 +11,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -271,7 +272,7 @@ def test_a_signal_cancels_the_jobs(place: Path, by: signal.Signals, status: int,
     Path("dump.nt").write_text("".join(f"<urn:s{n}> <urn:q> <urn:o> .\n" for n in range(1500)), encoding="utf-8")
     before = {path.name for path in place.iterdir()}
     arguments = ("spark", "run", "--query", ENDLESS, "--quads", "dump.nt", "--output", output, *LOCAL)
-    with subprocess.Popen([*COMMAND, *arguments], cwd=place, env=ENVIRONMENT, stderr=subprocess.PIPE) as process:
+    with ended(subprocess.Popen([*COMMAND, *arguments], cwd=place, env=ENVIRONMENT, stderr=subprocess.PIPE)) as process:
         deadline = time.monotonic() + 300
         while not sum(path.stat().st_size for path in written_to(place, before)):
             assert process.poll() is None
@@ -289,7 +290,7 @@ def test_a_signal_cancels_the_jobs(place: Path, by: signal.Signals, status: int,
 def test_a_signal_while_the_session_starts() -> None:
     """Issue 13, 25: no Java is left that nobody speaks to."""
     arguments = ("spark", "run", "--query", PLAIN, "--quads", "dump.nt", "--output", "log.nq", *LOCAL)
-    with subprocess.Popen([*COMMAND, *arguments], env=ENVIRONMENT, stderr=subprocess.PIPE) as process:
+    with ended(subprocess.Popen([*COMMAND, *arguments], env=ENVIRONMENT, stderr=subprocess.PIPE)) as process:
         deadline = time.monotonic() + 300
         while not (java := [child for child in children(process.pid) if "SparkSubmit" in command_of(child)]):
             assert time.monotonic() < deadline
@@ -301,6 +302,16 @@ def test_a_signal_while_the_session_starts() -> None:
         assert time.monotonic() < deadline + 60
         time.sleep(0.1)
     assert not Path("log.nq").exists()
+
+
+@contextmanager
+def ended(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that does not outlive its test, whatever becomes of that."""
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def children(process: int) -> list[int]:
