@@ -51,7 +51,7 @@ REST = """\
 - **RDF 1.2** (triple terms, base directions) is only asked of Oxigraph; that the others do not read such data is a
   test, too.
 - **Silence.** rdflib-endpoint and Comunica take `default-graph-uri` and `named-graph-uri` and do not heed them: write
-  FROM, or do not ask these of them. Comunica gives everything for LIMIT 0.
+  FROM, or do not ask these of them. Comunica gives everything for LIMIT 0, so it is not asked then.
 - **Virtuoso with a default graph**, as DBpedia has one, gives nothing for `GRAPH <name> { … }`, without an error:
   write `GRAPH ?g { … } FILTER(?g = <name>)`, or `FROM NAMED <name>`.
 - **Virtuoso's own CONSTRUCT** ends after 10,001 triples with status 200 and no header that says so: of the

@@ -16,6 +16,7 @@ import subprocess
 import urllib.error
 import urllib.request
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 from urllib.parse import parse_qsl, urlsplit
@@ -26,6 +27,8 @@ from SPARQLWrapper import SPARQLWrapper
 from SPARQLWrapper.SPARQLExceptions import SPARQLWrapperException
 
 _SECONDS: Final = 10.0
+# of their own: the server in the same loop has work for those of asyncio, and a client waits for it
+_THREADS: Final = ThreadPoolExecutor(32)
 
 
 class Received(NamedTuple):
@@ -165,7 +168,9 @@ def _received(status: int, headers: Iterable[Sequence[str]], body: bytes) -> Rec
 
 
 def _in_a_thread(read: Callable[..., Received], **options: object) -> Client:
-    return lambda url, headers: asyncio.to_thread(read, url, headers, **options)
+    return lambda url, headers: asyncio.get_running_loop().run_in_executor(
+        _THREADS, partial(read, url, headers, **options)
+    )
 
 
 CLIENTS: Final[Mapping[str, Client]] = {
