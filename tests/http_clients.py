@@ -168,9 +168,10 @@ def _received(status: int, headers: Iterable[Sequence[str]], body: bytes) -> Rec
 
 
 def _in_a_thread(read: Callable[..., Received], **options: object) -> Client:
-    return lambda url, headers: asyncio.get_running_loop().run_in_executor(
-        _THREADS, partial(read, url, headers, **options)
-    )
+    async def ask(url: str, headers: Mapping[str, str]) -> Received:
+        return await asyncio.get_running_loop().run_in_executor(_THREADS, partial(read, url, headers, **options))
+
+    return ask
 
 
 CLIENTS: Final[Mapping[str, Client]] = {
