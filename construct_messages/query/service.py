@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from construct_messages.errors import Forbidden, Position, QueryError, TermError
@@ -153,8 +153,7 @@ def check_loads(text: str, policy: str | Collection[str], *, base: str | None = 
     if policy == "allow":
         return
     allowed = () if isinstance(policy, str) else policy
-    # an engine that decodes escapes first may find a keyword, or an IRI, that is none here
-    for version in dict.fromkeys((text, _ESCAPE.sub(_decode, text))):
+    for version in _readings(text):
         if not _LOAD.search(version):
             continue
         tokens = tokenize(version)
@@ -201,7 +200,7 @@ def check_functions(text: str, unsafe: Collection[str], safe: Collection[str], *
     if not begin:
         return
     may_name = re.compile("|".join((*map(re.escape, begin), r"<[^<>:\s]*+>")), re.IGNORECASE)
-    for version in dict.fromkeys((text, _ESCAPE.sub(_decode, text))):
+    for version in _readings(text):
         if not may_name.search(version):
             continue
         tokens = tokenize(version)
@@ -232,7 +231,7 @@ def check_fetches(text: str) -> None:
     """
     if not _FETCHING.search(_ESCAPE.sub(_decode, text)):
         return
-    for version in dict.fromkeys((text, _ESCAPE.sub(_decode, text))):
+    for version in _readings(text):
         for token in _pragmas(version):
             raise Forbidden(
                 f"{token.text} makes the endpoint load from the web",
@@ -391,6 +390,11 @@ def _pragmas(text: str) -> Iterator[Token]:
         elif token.is_mark(")"):
             option -= 1 if option else 0
         before = token.keyword
+
+
+def _readings(text: str) -> Iterable[str]:
+    """A text as it is and, where that differs, as engines read it that decode escapes first."""
+    return dict.fromkeys((text, _ESCAPE.sub(_decode, text)))
 
 
 def _decode(escape: re.Match[str]) -> str:
