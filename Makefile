@@ -22,11 +22,11 @@ fuzz-logs:
 
 # every query evaluation test of the W3C on Spark, of which the other runs ask a quarter
 w3c-spark:
-	$(PYTHON) -m pytest -q -n 2 --w3c all tests/test_spark_w3c.py
+	$(PYTHON) -m pytest -q -n 2 --w3c all tests/spark/test_w3c.py
 
 # thousands of random queries on Spark, beside pyoxigraph and the embedded path: an hour or two
 fuzz-spark:
-	$(PYTHON) -m pytest -q -s -n 0 --hypothesis-profile=thousands tests/test_spark_random.py
+	$(PYTHON) -m pytest -q -s -n 0 --hypothesis-profile=thousands tests/spark/test_random.py
 
 bench:
 	$(PYTHON) -m benchmarks.embedded

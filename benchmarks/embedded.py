@@ -8,7 +8,7 @@ import pyoxigraph as ox
 
 from benchmarks import data
 from benchmarks.measure import Figure, alternate, check_log, report
-from construct_messages import ConstructQuery, MessageStream, construct_messages
+from construct_messages import ConstructQuery, QueryMessages, construct_messages
 
 
 def main() -> None:
@@ -27,7 +27,7 @@ def main() -> None:
 def _measure(name: str, query: str, store: ox.Store, rounds: int) -> list[Figure]:
     select = ConstructQuery.parse(query).select
 
-    def stream() -> MessageStream:
+    def stream() -> QueryMessages:
         return construct_messages(query, store)
 
     slow = list(stream())

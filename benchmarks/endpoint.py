@@ -15,7 +15,7 @@ import aiohttp
 from benchmarks import data
 from benchmarks.engine import oxigraph_server
 from benchmarks.measure import Figure, alternate, check_log, report
-from construct_messages import ConstructQuery, MessageStream, construct_messages
+from construct_messages import ConstructQuery, QueryMessages, construct_messages
 
 MEDIA_TYPES = {"tsv": "text/tab-separated-values", "json": "application/sparql-results+json"}
 GOALS = {"tsv": "≤ 1.2", "json": "≤ 1.5"}
@@ -38,7 +38,7 @@ def _measure(results: str, url: str, rounds: int) -> list[Figure]:
     query = data.SPECIFICATION
     select = ConstructQuery.parse(query).select
 
-    def stream() -> MessageStream:
+    def stream() -> QueryMessages:
         return construct_messages(query, url, results=results, profile="oxigraph")
 
     slow = list(stream())

@@ -18,7 +18,7 @@ from benchmarks.measure import Figure, alternate, report
 from construct_messages import ConstructQuery
 from construct_messages.formats import N_QUADS, NDJSON_LD, RDFM
 from construct_messages.logs import decoder_for, encoder_for
-from construct_messages.logs.by_message import ByMessage
+from construct_messages.logs.plain_encoder import ByMessage
 from construct_messages.message import Message
 from construct_messages.solutions import Solutions
 from construct_messages.terms import UNBOUND, from_pyoxigraph

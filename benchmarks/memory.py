@@ -84,7 +84,7 @@ def _run(source: str, solutions: int, how: str) -> None:
         stream = construct_messages(query, source)
         for _ in stream.serialize("nq") if how == "log" else stream:
             pass
-        messages = stream.messages
+        messages = stream.message_count
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(json.dumps({"messages": messages, "peak": peak, "seconds": time.perf_counter() - started}))
 

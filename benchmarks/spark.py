@@ -28,7 +28,7 @@ from pyspark.sql import SparkSession
 from benchmarks.measure import Figure, report
 from benchmarks.spark_data import QUERY, write_dump
 from construct_messages.spark.construct import construct_messages
-from construct_messages.spark.quads import load_quads, read_quads
+from construct_messages.spark.quads.loading import load_quads, read_quads
 from construct_messages.spark.session import local_session
 
 SIZES = (2_000_000, 5_000_000, 10_000_000, 20_000_000)

@@ -17,8 +17,8 @@ from pyspark.sql import functions as F
 from benchmarks.measure import Figure, report
 from benchmarks.spark import _contents, _run, two_cores
 from benchmarks.spark_data import write_dump
-from construct_messages.spark import lines
-from construct_messages.spark.values import literal
+from construct_messages.spark.sql import lines
+from construct_messages.spark.sql.values import literal
 from construct_messages.terms import RDF
 
 _LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"

@@ -19,7 +19,7 @@ from pathlib import Path
 from benchmarks.measure import Figure, report
 from benchmarks.spark import _MASTER, _MEMORY, _contents, _run, two_cores
 from construct_messages.spark.construct import construct_messages
-from construct_messages.spark.quads import load_quads
+from construct_messages.spark.quads.loading import load_quads
 
 _PAPERS = "http://example.org/papers/"
 _TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"

@@ -17,7 +17,7 @@ from benchmarks.measure import Figure, alternate, report
 from construct_messages import ConstructQuery
 from construct_messages.formats import TRIG, TURTLE, Format, find_syntax
 from construct_messages.logs import decoder_for, encoder_for
-from construct_messages.logs.by_message import ByMessage
+from construct_messages.logs.plain_encoder import ByMessage
 
 SYNTAX = find_syntax("1.2-messages")
 

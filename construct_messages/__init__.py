@@ -3,9 +3,8 @@
 >>> from construct_messages import construct_messages
 """
 
-from construct_messages.construct import MessageStream, construct_messages
+from construct_messages.construct import QueryMessages, construct_messages
 from construct_messages.errors import (
-    CannotCarry,
     CannotFold,
     CannotWrite,
     ConstructMessagesError,
@@ -20,6 +19,7 @@ from construct_messages.errors import (
     SourceTimeout,
     SparkUnavailable,
     TermError,
+    UnsupportedByFormat,
     UnsupportedQuery,
     UsageError,
     ValueOutOfRange,
@@ -34,7 +34,6 @@ from construct_messages.terms import Term, blank, iri, literal, triple
 from construct_messages.writing import awrite_log, write_log
 
 __all__ = [
-    "CannotCarry",
     "CannotFold",
     "CannotWrite",
     "ConstructMessagesError",
@@ -47,18 +46,19 @@ __all__ = [
     "LogReader",
     "LogicalType",
     "Message",
-    "MessageStream",
     "NotConstruct",
     "PhysicalType",
     "Quad",
     "QuadsError",
     "QueryError",
+    "QueryMessages",
     "Source",
     "SourceError",
     "SourceTimeout",
     "SparkUnavailable",
     "Term",
     "TermError",
+    "UnsupportedByFormat",
     "UnsupportedQuery",
     "UsageError",
     "ValueOutOfRange",

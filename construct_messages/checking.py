@@ -2,7 +2,7 @@
 
 Each term is canonical N-Triples, of well-formed IRIs and language tags, and stands where RDF has a place for it (RDF
 1.2 Concepts, section 3.1). Messages that this package has read or made are so, and are not looked at again. What a
-format cannot carry besides is `logs/carry.py`'s to say.
+format cannot carry besides is `logs/capabilities.py`'s to say.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The one join: a query and a source give messages.
 
-`construct_messages` is what users call. A `MessageStream` pulls batches of solutions from the source, groups them,
+`construct_messages` is what users call. A `QueryMessages` pulls batches of solutions from the source, groups them,
 instantiates the template (`assembly.py`), and hands out messages or the bytes of a log. What is in a message is decided
 in `template.py`, how it is written in `logs/`, where solutions come from in `sources/`.
 """
@@ -23,12 +23,12 @@ from construct_messages.formats import NDJSON_LD, find_log
 from construct_messages.labels import Labels
 from construct_messages.logs.jelly.options import JellyOptions
 from construct_messages.message import Message
-from construct_messages.once import Once
 from construct_messages.query.rewrite import ConstructQuery
+from construct_messages.single_use import SingleUse
 from construct_messages.solutions import Solutions
 from construct_messages.sources import Request, Source
+from construct_messages.sources.http.timeouts import RETRIES
 from construct_messages.sources.open import open_source
-from construct_messages.sources.patience import RETRIES
 from construct_messages.terms import Lenience, Term, from_pyoxigraph, from_rdflib, iri, parse_term
 from construct_messages.writing import LogTarget, format_of_target, log_file
 
@@ -69,7 +69,7 @@ def construct_messages(
     allow_stale: bool = False,
     lenient: bool = False,
     strict: bool = False,
-) -> MessageStream:
+) -> QueryMessages:
     """One RDF Message for each solution of a CONSTRUCT query.
 
     Nothing is asked of the source before the first message is; an illegal query raises here and now.
@@ -158,7 +158,7 @@ def construct_messages(
     options = Options(
         keys, group_order, group_limit, distinct, distinct_limit, skip_empty, skolemize, max_messages, strict
     )
-    return MessageStream(
+    return QueryMessages(
         parsed,
         opened,
         Request(
@@ -211,7 +211,7 @@ def _is_rdflib(value: object) -> bool:
     return rdflib is not None and isinstance(value, rdflib.term.Identifier)
 
 
-class MessageStream(Once):
+class QueryMessages(SingleUse):
     """The messages of one query, lazily, once. Iterate it, or write or serialize it as a log.
 
     It lets go of its source when it is exhausted, closed, left (as a context manager) or garbage. A stream that ends
@@ -239,9 +239,9 @@ class MessageStream(Once):
         return str(self._request.select)
 
     @property
-    def messages(self) -> int:
+    def message_count(self) -> int:
         """How many messages came so far."""
-        return self._assembly.messages
+        return self._assembly.message_count
 
     @property
     def solutions(self) -> int:
@@ -276,7 +276,7 @@ class MessageStream(Once):
 
         Raises:
             UsageError: an unknown format or syntax, or one that does not go with the other.
-            CannotCarry: a quad that the format has no syntax for.
+            UnsupportedByFormat: a quad that the format has no syntax for.
             SourceError: as iterating; the log is then not whole.
         """
         self._begin()
@@ -319,12 +319,12 @@ class MessageStream(Once):
         Raises:
             UsageError: an unknown format, extension or syntax.
             CannotWrite: a place that cannot be written.
-            CannotCarry, SourceError: see `serialize`; there is no file then.
+            UnsupportedByFormat, SourceError: see `serialize`; there is no file then.
         """
         with log_file(target) as write:
             for chunk in self.serialize(format_of_target(target, format), messages, prefixes=prefixes, jelly=jelly):
                 write(chunk)
-        return self.messages
+        return self.message_count
 
     def close(self) -> None:
         """Cancels what is under way and lets go of the source."""

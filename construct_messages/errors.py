@@ -198,7 +198,7 @@ class GroupError(ConstructMessagesError):
     default_status = 422
 
 
-class CannotCarry(ConstructMessagesError):
+class UnsupportedByFormat(ConstructMessagesError):
     """A quad that the chosen format has no syntax for; nothing is dropped in silence."""
 
     default_status = 422

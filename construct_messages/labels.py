@@ -139,7 +139,7 @@ FILE_DIGITS: Final = 16
 def of_file(file: str) -> str:
     """The scope (see `terms.blank`) of a file's labels in a table of quads: the same whenever it is loaded.
 
-    SQL makes the same of a column (`spark/quads.py`). Messages of a table get the prefix of their query before it.
+    SQL makes the same of a column (`spark/quads/loading.py`). Messages of a table get their query's prefix before it.
 
     >>> of_file("file:///data.nt")
     'fcbec6be419f38a57_'

@@ -20,15 +20,15 @@ from functools import partial
 from pathlib import PurePath
 from typing import IO, Any, Final, TypeAlias
 
-from construct_messages.compression import COMPRESSIONS
 from construct_messages.errors import ConstructMessagesError, IncompleteResult, LimitExceeded, LogError, UsageError
+from construct_messages.files.compression import COMPRESSIONS
 from construct_messages.formats import Format, Syntax, find_format, find_log, find_syntax, format_of_file
 from construct_messages.labels import Labels
 from construct_messages.logs import MESSAGE_BYTES
-from construct_messages.logs.detecting import DetectingDecoder, Known
+from construct_messages.logs.auto import DetectingDecoder, Known
 from construct_messages.logs.jelly.options import JellyOptions, PhysicalType
 from construct_messages.message import Message
-from construct_messages.once import Once
+from construct_messages.single_use import SingleUse
 from construct_messages.terms import Lenience
 
 Chunk: TypeAlias = bytes | bytearray | memoryview
@@ -158,7 +158,7 @@ def _of_name(name: str) -> tuple[str | None, bool]:
     return None, suffix == ".tar"
 
 
-class LogReader(Once):
+class LogReader(SingleUse):
     """The messages of one log, lazily, once: to iterate with `for` or `async for`.
 
     It lets go of its file when it is exhausted, closed, left (as a context manager) or garbage.
@@ -223,9 +223,9 @@ class LogReader(Once):
         return self._decoder.bytes_read
 
     @property
-    def messages(self) -> int:
+    def message_count(self) -> int:
         """How many messages came so far."""
-        return self._decoder.messages
+        return self._decoder.message_count
 
     def _messages(self) -> Generator[Message]:
         return _iterate(_chunks(self._source), self._decoder, self._name)

@@ -14,11 +14,11 @@ from typing import IO, Any, Final, TypeAlias
 
 from construct_messages.checking import Checker
 from construct_messages.errors import UsageError
+from construct_messages.files.output import atomic_file
 from construct_messages.formats import JELLY, N_QUADS, Format, default_format, find_log, format_of_file
 from construct_messages.logs import Encoder, check_options, encoder_for
 from construct_messages.logs.jelly.options import JellyOptions
 from construct_messages.message import Message
-from construct_messages.output import atomic_file
 from construct_messages.reading import LogReader, is_archive_name
 from construct_messages.terms import Lenience
 
@@ -61,7 +61,7 @@ def write_log(
         UsageError: an unknown format, extension or syntax, or something that is no message.
         CannotWrite: a place that cannot be written.
         TermError: what RDF has no term or no place for, such as a literal as subject; naming message and quad.
-        CannotCarry: a quad that the format has no syntax for.
+        UnsupportedByFormat: a quad that the format has no syntax for.
 
     >>> import io
     >>> from construct_messages.reading import read_log
@@ -80,7 +80,7 @@ def write_log(
         for message in stream:
             write(log.encode(message))
         write(log.finish())
-    return log.messages
+    return log.message_count
 
 
 async def awrite_log(
@@ -105,7 +105,7 @@ async def awrite_log(
                 await _in_thread(write, b"".join(held))
                 held, size = [], 0
         await _in_thread(write, b"".join([*held, log.finish()]))
-    return log.messages
+    return log.message_count
 
 
 def format_of_target(target: LogTarget, format: str | None = None, otherwise: Format = N_QUADS) -> str:
@@ -196,10 +196,10 @@ class _Log:
         self._stream, self._prefixes, self._graphs, self._jelly = stream, prefixes, graphs, jelly
         self._lenience = Lenience() if lenient else None
         self._encoder: Encoder | None = None
-        self.messages = 0
+        self.message_count = 0
 
     def encode(self, message: Message) -> bytes:
-        self.messages += 1
+        self.message_count += 1
         start = b""
         if self._encoder is None:
             start = self._start().start()

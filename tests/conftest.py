@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 from hypothesis import settings
 
-from tests.commands import Done
-from tests.engines import ENGINES, Missing
-from tests.lanes import is_long
-from tests.spark_frames import OTHER, QUICK, new_session
+from tests.support.commands import Done
+from tests.support.engines import ENGINES, Missing
+from tests.support.lanes import is_long
+from tests.support.spark_frames import OTHER, QUICK, new_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -139,7 +139,7 @@ def rdflib_server(serve_with: Callable[[str, Path], str]) -> Serve:
 @pytest.fixture(scope="session")
 def proxy() -> Iterator[Callable[..., str]]:
     """Puts the server before a source, once in a session for the same settings, and gives its endpoint's URL."""
-    from tests.serving import serving  # tests of lower floors need not load the server
+    from tests.support.serving import serving  # tests of lower floors need not load the server
 
     loop, stack = asyncio.new_event_loop(), AsyncExitStack()
     thread = Thread(target=loop.run_forever)

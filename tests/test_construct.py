@@ -25,16 +25,16 @@ from hypothesis import strategies as st
 from rdflib.plugins.stores.sparqlstore import SPARQLStore
 
 from construct_messages import (
-    CannotCarry,
     GroupError,
     LimitExceeded,
     Message,
-    MessageStream,
     NotConstruct,
     QueryError,
+    QueryMessages,
     SourceError,
     SourceTimeout,
     TermError,
+    UnsupportedByFormat,
     UsageError,
     construct_messages,
     read_log,
@@ -45,7 +45,7 @@ from construct_messages.solutions import Solutions
 from construct_messages.sources import Request
 from construct_messages.template import Blank, Constant, Pattern, Slot, Template, Variable
 from construct_messages.terms import Term, parse_term
-from tests.strategies import DATA_BLANKS, IRIS, LITERALS
+from tests.support.strategies import DATA_BLANKS, IRIS, LITERALS
 
 PREFIX = "PREFIX ex: <http://example.org/>\n"
 DATA = """
@@ -327,7 +327,7 @@ def test_one_case_every_path(
     asynchronous: bool,
     sources: dict[str, object],
 ) -> None:
-    def stream() -> MessageStream:
+    def stream() -> QueryMessages:
         return construct_messages(PREFIX + query, sources[path[0]], label_prefix="x", **path[1], **options)  # type: ignore[arg-type]
 
     async def collect() -> tuple[list[Message], bytes]:
@@ -507,7 +507,7 @@ def test_lazy_and_closed_when_exhausted() -> None:
     assert source.said == ["asked"]
     assert len(list(stream)) == 9
     assert source.said[-1] == "closed"
-    assert (stream.messages, stream.solutions) == (10, 10)
+    assert (stream.message_count, stream.solutions) == (10, 10)
 
 
 def test_a_large_batch_leaves_turns_to_others() -> None:
@@ -622,7 +622,7 @@ def test_a_file_open_for_text_is_refused(store: ox.Store) -> None:
 
 def test_a_failed_write_leaves_nothing(store: ox.Store, tmp_path: Path) -> None:
     path = tmp_path / "log.nt"
-    with pytest.raises(CannotCarry, match="message 1: N-Triples has no named graphs"):
+    with pytest.raises(UnsupportedByFormat, match="message 1: N-Triples has no named graphs"):
         construct_messages("CONSTRUCT { GRAPH ?s { ?s ?p ?o } } WHERE { ?s ?p ?o }", store).write(path)
     assert list(tmp_path.iterdir()) == []
 

@@ -15,7 +15,7 @@ import pytest
 from construct_messages.cli import build_parser
 from construct_messages.formats import FORMATS, SYNTAXES, Format
 from construct_messages.query.rewrite import ConstructQuery
-from construct_messages.sources.profiles import PROFILES
+from construct_messages.sources.http.profiles import PROFILES
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -45,7 +45,7 @@ def blocks() -> list[Block]:
     ]
 
 
-# the commands of this page run where a session is there already: tests/test_cli_spark.py
+# the commands of this page run where a session is there already: tests/cli/test_spark.py
 SPARK = "docs/spark.md"
 
 BLOCKS = blocks()

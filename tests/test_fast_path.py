@@ -6,20 +6,20 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from construct_messages.errors import CannotCarry
+from construct_messages.errors import UnsupportedByFormat
 from construct_messages.formats import N_QUADS, N_TRIPLES, TRIG, TURTLE, VARIANTS, Format, Syntax, find_syntax
 from construct_messages.logs import encoder_for
 from construct_messages.message import Message
 from construct_messages.solutions import Solutions
 from construct_messages.template import Blank, Constant, Pattern, Template, Variable
 from construct_messages.terms import RDF, XSD, Term
-from tests.strategies import SOLUTIONS, templates
+from tests.support.strategies import SOLUTIONS, templates
 
 
 def _outcome(encode: object) -> object:
     try:
         return encode()  # type: ignore[operator]
-    except CannotCarry as error:
+    except UnsupportedByFormat as error:
         return str(error)
 
 

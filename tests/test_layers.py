@@ -1,8 +1,8 @@
 """The house: imports point down, siblings do not know each other, only sources and what is above them do I/O."""
 
 import ast
-import warnings
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Sequence
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -11,79 +11,59 @@ import construct_messages
 
 PACKAGE = Path(construct_messages.__file__).parent
 
+
 # From the ground up. A room imports rooms of lower floors only; `/` marks the rooms of one floor, which are siblings.
-FLOORS = [
-    floor.split(" / ")
-    for floor in (
-        "errors / compression / unpacking",
+def floors(*floors: str) -> dict[str, int]:
+    return {room: level for level, floor in enumerate(floors) for room in floor.split(" / ")}
+
+
+FLOORS = {
+    "": floors(
+        "errors",
+        "files",
         "terms",
         "isomorphism / labels",
         "message / solutions / formats",
-        "template / negotiation / once",
+        "template / single_use",
         "query",
         "results",
-        "sources / logs / output / grouping / spaces / inspection / comparison / checking",
+        "sources / logs / spaces / inspection / checking",
         "assembly / reading",
         "writing",
         "construct",
         "server / spark",
         "cli",
         "__main__",
-    )
-]
-# The same inside `spark`; the rooms up to `expressions` know no pyspark.
-SPARK_FLOORS = [
-    floor.split(" / ")
-    for floor in (
-        "property_paths",
-        "algebra / statistics / regex",
-        "parse_tree / grounding",
-        "patterns / calls",
-        "groups",
-        "plan / values / correlation / cardinality",
-        "demand / sinking / equalities / query",
-        "distribution / explanation",
-        "optimize",
-        "numbers / datetimes / lines",
-        "comparisons / arithmetic / strings / iris / date_parts",
-        "functions / aggregates / casts / value_keys",
-        "expressions",
-        "session / table / solutions / documents",
-        "scans / joins / quads / logs",
-        "leaves / paths / stars / gathering",
-        "checks",
-        "relations",
-        "messages",
-        "writing",
-        "construct",
-    )
-]
-LEVEL = {room: level for level, floor in enumerate(FLOORS) for room in floor}
-SPARK_LEVEL = {room: level for level, floor in enumerate(SPARK_FLOORS) for room in floor}
-
+    ),
+    "query": floors(
+        "tokens",
+        "prologue / scope",
+        "select / triples / service / refusals",
+        "pages / rewrite / algebra",
+        "optimizer",
+    ),
+    "spark": floors("session / query / sql", "quads", "frames", "logs", "construct"),
+}
 PURE = {
     "errors",
-    "unpacking",
     "terms",
     "message",
     "solutions",
     "template",
     "formats",
-    "negotiation",
     "checking",
-    "once",
+    "single_use",
     "query",
     "results",
     "logs",
     "grouping",
-    "comparison",
     "inspection",
     "isomorphism / labels",
     "spaces",
 }
 IO_MODULES = {
     *("aiohttp", "http", "os", "requests", "select", "shutil", "socket", "SPARQLWrapper", "ssl", "subprocess", "sys"),
-    *("tempfile", "threading", "urllib"),
+    *("tempfile", "urllib"),
 }
 IO_CALLS = {"open", "print", "input"}
 
@@ -109,40 +89,66 @@ def name_of(path: Path) -> str:
     return str(path.relative_to(PACKAGE))
 
 
+def rooms_of(names: Sequence[str], folder: str) -> str:
+    """The room within a folder that a module's name (below the package) lies in; empty where it is not in it."""
+    inside = folder.split("/") if folder else []
+    return names[len(inside)] if [*names[: len(inside)]] == inside and len(names) > len(inside) else ""
+
+
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_imports_point_down(path: Path) -> None:
-    room = room_of(path)
-    assert room in LEVEL, f"{room} has no floor: give it one in FLOORS"
+@pytest.mark.parametrize("folder", FLOORS)
+def test_imports_point_down(folder: str, path: Path) -> None:
+    floors = FLOORS[folder]
+    room = rooms_of(path.relative_to(PACKAGE).with_suffix("").parts, folder)
+    if room in ("", "__init__"):
+        return
+    assert room in floors, f"{room} has no floor: give it one in FLOORS"
     for name, line in imports(path):
         top, *rest = name.split(".")
-        if top != PACKAGE.name:
-            continue
-        imported = rest[0]
-        assert imported in LEVEL, f"{path}:{line} imports {name}, which is no room"
-        assert imported == room or LEVEL[imported] < LEVEL[room], f"{path}:{line}: {room} imports {imported}"
+        imported = rooms_of(rest, folder) if top == PACKAGE.name else ""
+        if (
+            imported
+            and imported != room
+            and (PACKAGE / folder / imported).with_suffix("").exists() | (PACKAGE / folder / f"{imported}.py").exists()
+        ):
+            assert imported in floors, f"{path}:{line} imports {name}, which has no floor"
+            assert floors[imported] < floors[room], f"{path}:{line}: {room} imports {imported}"
 
 
-SPARK_MODULES = [path for path in (PACKAGE / "spark").rglob("*.py") if path != PACKAGE / "spark" / "__init__.py"]
+@pytest.mark.xfail(reason="Jelly's encoder and its template import each other", strict=True)
+def test_no_circle_of_modules() -> None:
+    """Also within a room. What is imported for types only, or when it is called, counts as well."""
+    modules = {".".join((PACKAGE.name, *module_names(path))): path for path in MODULES}
+    graph = {module: set(imported_modules(path, modules)) - {module} for module, path in modules.items()}
+    TopologicalSorter(graph).prepare()
 
 
-@pytest.mark.parametrize("path", sorted(SPARK_MODULES), ids=name_of)
-def test_imports_point_down_in_spark(path: Path) -> None:
-    room = path.relative_to(PACKAGE / "spark").parts[0].removesuffix(".py")
-    assert room in SPARK_LEVEL, f"{room} has no floor: give it one in SPARK_FLOORS"
+def module_names(path: Path) -> tuple[str, ...]:
+    names = path.relative_to(PACKAGE).with_suffix("").parts
+    return names[:-1] if names[-1] == "__init__" else names
+
+
+def imported_modules(path: Path, modules: Container[str]) -> Iterator[str]:
+    for name, _ in imports(path):
+        if name in modules:
+            yield name
+        elif name.rpartition(".")[0] in modules:
+            yield name.rpartition(".")[0]
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in MODULES if rooms_of(module_names(path), "spark") == "sql"], ids=name_of
+)
+def test_sql_is_text(path: Path) -> None:
     for name, line in imports(path):
-        if SPARK_LEVEL[room] <= SPARK_LEVEL["expressions"]:
-            assert name.split(".")[0] not in {"pyspark", "pyarrow"}, f"{path}:{line} imports {name}"
-        top, *rest = name.split(".")
-        if top == PACKAGE.name and rest[0] == "spark":
-            imported = rest[1]
-            assert imported in SPARK_LEVEL, f"{path}:{line} imports {name}, which is no room"
-            assert imported == room or SPARK_LEVEL[imported] < SPARK_LEVEL[room], f"{path}:{line}: {room} → {imported}"
+        assert name.split(".")[0] not in {"pyspark", "pyarrow"}, f"{path}:{line} imports {name}"
 
 
 @pytest.mark.parametrize("path", [path for path in MODULES if room_of(path) in PURE], ids=name_of)
 def test_no_input_or_output_below_the_sources(path: Path) -> None:
     for name, line in imports(path):
         assert name.split(".")[0] not in IO_MODULES, f"{path}:{line} imports {name}"
+        assert not name.startswith("threading.") or name == "threading.Lock", f"{path}:{line} imports {name}"
         assert not name.startswith("pathlib.") or name.startswith("pathlib.Pure"), f"{path}:{line} imports {name}"
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
@@ -163,10 +169,21 @@ def test_rooms_have_a_job(path: Path) -> None:
     assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))), f"{path} does not say what its job is"
 
 
-@pytest.mark.filterwarnings("default")  # past 450 lines is a reason to think, past 550 one to stop
-def test_rooms_are_small() -> None:
-    for path in MODULES:
-        lines = len(path.read_text(encoding="utf-8").splitlines())
-        assert lines <= 550, f"{name_of(path)} has {lines} lines"
-        if lines > 450:
-            warnings.warn(f"{name_of(path)} has {lines} lines", stacklevel=1)
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_files_are_small(path: Path) -> None:
+    lines = len(path.read_text(encoding="utf-8").splitlines())
+    assert lines <= TOO_LONG_YET.get(name_of(path), 450), f"{name_of(path)} has {lines} lines"
+
+
+TOO_LONG_YET = {
+    "query/algebra/nodes.py": 520,
+    "sources/http/clients.py": 460,
+    "spark/frames/relations.py": 510,
+    "spark/sql/regex.py": 460,
+}
+
+
+@pytest.mark.parametrize("folder", sorted({path.parent for path in MODULES}), ids=name_of)
+def test_folders_are_small(folder: Path) -> None:
+    files = [path for path in folder.glob("*.py") if not path.name.startswith("__")]
+    assert len(files) <= 15, f"{name_of(folder)} has {len(files)} files"

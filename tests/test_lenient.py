@@ -16,22 +16,22 @@ import pytest
 import rdflib
 
 from construct_messages import (
-    CannotCarry,
     ConstructMessagesError,
     IncompleteResult,
     LogError,
     Message,
     Quad,
     TermError,
+    UnsupportedByFormat,
     construct_messages,
     read_log,
     write_log,
 )
 from construct_messages.formats import FORMATS, JELLY, NDJSON_LD, SYNTAXES, YAML_LD, Format
 from construct_messages.terms import Term, iri
-from tests.fault_server import JSON, TSV, XML, FaultServer, response
-from tests.results_documents import json_document, tsv_document, xml_document
-from tests.test_logs_archive import archive
+from tests.logs.test_archive import archive
+from tests.support.fault_server import JSON, TSV, XML, FaultServer, response
+from tests.support.results_documents import json_document, tsv_document, xml_document
 
 DIRTY = """\
 <http://e/100%> <http://e/p> "x"@zh-classical .
@@ -230,7 +230,7 @@ def test_logs(
 def test_json_ld(format: Format) -> None:
     """Its readers drop what is malformed without a word: so it is not written, and passed only where asked for."""
     for quad in PASSED:
-        with pytest.raises(CannotCarry):
+        with pytest.raises(UnsupportedByFormat):
             write_log([Message([quad])], io.BytesIO(), format.extension, lenient=True)
     document = (
         b'{"@id": "http://e/100%", "http://e/p": '

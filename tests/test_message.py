@@ -14,7 +14,7 @@ from construct_messages.errors import TermError
 from construct_messages.message import Message, Quad
 from construct_messages.template import Template
 from construct_messages.terms import Term, iri, parse_term
-from tests.strategies import SOLUTIONS, templates
+from tests.support.strategies import SOLUTIONS, templates
 
 S, P, O = iri("urn:s"), iri("urn:p"), iri("urn:o")  # noqa: E741 - the usual letter for an object
 

@@ -22,7 +22,7 @@ import zstandard
 
 from construct_messages import LogError, Message, UsageError, read_log
 from construct_messages.errors import ConstructMessagesError, IncompleteResult, LimitExceeded
-from tests.test_logs_archive import archive
+from tests.logs.test_archive import archive
 
 LOG = "".join(
     f'# @message\n<http://example.org/s> <http://example.org/p> "{number}" .\n' for number in range(1000)
@@ -106,7 +106,7 @@ def test_sources(kind: str, format: str | None, path: Path) -> None:
     source = SOURCES[kind](path)
     reader = read_log(source, format)
     assert numbers(reader) == NUMBERS
-    assert (reader.bytes_read, reader.messages, reader.packing, reader.archive) == (len(LOG), 1000, "", False)
+    assert (reader.bytes_read, reader.message_count, reader.packing, reader.archive) == (len(LOG), 1000, "", False)
     close(source, by_us=hasattr(source, "read"))
 
 

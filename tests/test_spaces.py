@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from construct_messages.errors import CannotFold
 from construct_messages.labels import Labels
-from construct_messages.logs.parsed import to_message
+from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.message import Message, Quad
 from construct_messages.spaces import fold, unfold
 from construct_messages.terms import RDF, Term, iri, is_blank, literal, parse_term, triple

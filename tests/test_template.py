@@ -18,7 +18,7 @@ from construct_messages.template import (
     may_coincide,
 )
 from construct_messages.terms import Term, has_blank, triple_parts
-from tests.strategies import SOLUTIONS, templates
+from tests.support.strategies import SOLUTIONS, templates
 
 S, P, O, G = (Constant(Term(f"<urn:{name}>")) for name in "spog")  # noqa: E741 - the usual letter for an object
 X, Y = Variable(0), Variable(1)

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from construct_messages import (
-    CannotCarry,
     LogError,
     Message,
     Quad,
+    UnsupportedByFormat,
     UsageError,
     awrite_log,
     construct_messages,
@@ -26,7 +26,7 @@ from construct_messages import (
 )
 from construct_messages.formats import FORMATS
 from construct_messages.terms import iri, literal
-from tests.test_logs_archive import archive
+from tests.logs.test_archive import archive
 
 SUBJECT, PREDICATE, GRAPH = (iri(f"http://example.org/{name}") for name in "spg")
 MESSAGES = [Message([Quad(SUBJECT, PREDICATE, literal(str(number)))]) for number in range(100)]
@@ -122,7 +122,7 @@ def test_jelly_says_whether_there_are_named_graphs(write: Write) -> None:
 
 
 def test_a_query(write: Write) -> None:
-    """The messages of a query are a stream as any other; `MessageStream.write` is quicker."""
+    """The messages of a query are a stream as any other; `QueryMessages.write` is quicker."""
     query = "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o } LIMIT 7"
     data = str(Path(__file__).parents[1] / "queries" / "data" / "companies.ttl")
     one, other = io.BytesIO(), io.BytesIO()
@@ -149,7 +149,7 @@ def test_a_log_that_fails_leaves_the_old_file(write: Write, tmp_path: Path) -> N
     (tmp_path / "log.nq").write_bytes(b"old")
     with pytest.raises(LogError):
         write(read_log(PREFIXED + b"nonsense"), tmp_path / "log.nq")
-    with pytest.raises(CannotCarry, match="message 101"):
+    with pytest.raises(UnsupportedByFormat, match="message 101"):
         write([*MESSAGES, NAMED], tmp_path / "log.nq", "ttl")
     assert (tmp_path / "log.nq").read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["log.nq"]

@@ -20,7 +20,6 @@ from construct_messages.cli.arguments import Parser
 from construct_messages.cli.report import report
 from construct_messages.cli.standard import occupy_closed
 from construct_messages.errors import (
-    CannotCarry,
     CannotFold,
     CannotWrite,
     ConstructMessagesError,
@@ -31,6 +30,7 @@ from construct_messages.errors import (
     SourceError,
     SparkUnavailable,
     TermError,
+    UnsupportedByFormat,
     UsageError,
 )
 
@@ -41,7 +41,7 @@ _EXIT_STATUS: Final[tuple[tuple[type[ConstructMessagesError], int], ...]] = (
     (UsageError, 2),
     (QueryError, 2),
     (TermError, 2),
-    (CannotCarry, 2),
+    (UnsupportedByFormat, 2),
     (CannotFold, 2),
     (SparkUnavailable, 2),
     (QuadsError, 3),

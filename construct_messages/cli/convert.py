@@ -142,7 +142,7 @@ def _cat(options: argparse.Namespace) -> int:
             graphs = any(reader.names_graphs for reader in readers)
             _write(readers, messages, options, format, label, graphs=graphs)
         if options.count:
-            print(sum(reader.messages for reader in readers), flush=True)
+            print(sum(reader.message_count for reader in readers), flush=True)
     return 0
 
 

@@ -14,9 +14,9 @@ from construct_messages.cli.arguments import Commands
 from construct_messages.cli.logs import add_input, add_reports, open_log, watched
 from construct_messages.cli.report import report
 from construct_messages.cli.standard import STANDARD
-from construct_messages.comparison import Surplus, compare
 from construct_messages.errors import ConstructMessagesError, LimitExceeded, LogError, UsageError
 from construct_messages.inspection import Inspection
+from construct_messages.inspection.comparison import Surplus, compare
 from construct_messages.reading import LogReader
 
 _TROUBLE: Final = 2  # where 1 is an answer
@@ -78,7 +78,7 @@ def _validate(options: argparse.Namespace) -> int:
             report(error, debug=options.debug)
             status = max(status, 1 if isinstance(error, (LogError, LimitExceeded)) else _TROUBLE)
         else:
-            print(f"{name}: ok, {counted(reader.messages, 'message')}, {counted(quads, 'quad')}", flush=True)
+            print(f"{name}: ok, {counted(reader.message_count, 'message')}, {counted(quads, 'quad')}", flush=True)
     return status
 
 
@@ -195,7 +195,7 @@ def _diff(options: argparse.Namespace) -> int:
                 same = False
             if isinstance(difference, Surplus):
                 longer = options.second if difference.second else options.first
-                print(f"{longer} has {difference.messages:,} more, from message {difference.number} on")
+                print(f"{longer} has {difference.message_count:,} more, from message {difference.number} on")
             else:
                 print(f"message {difference.number}")
                 for sign, quads in (("-", difference.first_only), ("+", difference.second_only)):

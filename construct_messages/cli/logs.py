@@ -103,7 +103,7 @@ def watched(
     """The progress of reading logs; see `progress`."""
 
     def counts() -> tuple[int, int]:
-        return sum(reader.messages for reader in readers), sum(reader.bytes_read for reader in readers)
+        return sum(reader.message_count for reader in readers), sum(reader.bytes_read for reader in readers)
 
     return progress(counts, quiet=options.quiet, in_the_way=in_the_way)
 

@@ -13,10 +13,10 @@ from construct_messages.cli.logs import NO_PREFIXES
 from construct_messages.cli.progress import progress
 from construct_messages.cli.queries import add_dataset, add_messages, add_query, arguments, query_text
 from construct_messages.cli.standard import STANDARD, target
-from construct_messages.construct import MessageStream, construct_messages
+from construct_messages.construct import QueryMessages, construct_messages
 from construct_messages.formats import FORMATS, SYNTAXES
+from construct_messages.sources.http.timeouts import RETRIES
 from construct_messages.sources.open import VARIABLE
-from construct_messages.sources.patience import RETRIES
 from construct_messages.writing import format_of_target, log_file
 
 
@@ -133,7 +133,7 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _write(stream: MessageStream, options: argparse.Namespace) -> None:
+def _write(stream: QueryMessages, options: argparse.Namespace) -> None:
     place, standard = target(options.output), options.output == STANDARD
     format = format_of_target(place, options.format)
     prefixes: dict[str, str] | None = {} if options.no_prefixes else None
@@ -142,7 +142,7 @@ def _write(stream: MessageStream, options: argparse.Namespace) -> None:
     in_the_way = standard and sys.stdout.isatty()
     with (
         log_file(place) as write,
-        progress(lambda: (stream.messages, size), quiet=options.quiet, in_the_way=in_the_way) as step,
+        progress(lambda: (stream.message_count, size), quiet=options.quiet, in_the_way=in_the_way) as step,
     ):
         for chunk in chunks:
             write(chunk)

@@ -68,8 +68,8 @@ def add(commands: Commands) -> None:
 def _serve(options: argparse.Namespace) -> int:
     try:
         # imported only here: a run needs none of it, and it has an extra of its own
-        from construct_messages.server.settings import load_config, shown
-        from construct_messages.server.supervisor import run
+        from construct_messages.server.runtime.settings import load_config, shown
+        from construct_messages.server.runtime.supervisor import run
     except ModuleNotFoundError as error:
         raise UsageError(
             f"the server needs {error.name}, which is not installed", hint="pip install 'construct-messages[server]'"

@@ -21,7 +21,7 @@ from construct_messages.spark.session import require
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from construct_messages.spark.table import QuadTable
+    from construct_messages.spark.quads.table import QuadTable
 
 _STATUSES: Final = (
     "Exit status: 0 complete, 1 not written, 2 bad usage or query, or no Spark, 3 malformed data, or Spark failed, "
@@ -161,7 +161,7 @@ def _add_writing(command: argparse.ArgumentParser) -> None:
 
 def _load(options: argparse.Namespace) -> int:
     with open_job(options) as job:
-        from construct_messages.spark.quads import read_quads, write_quads
+        from construct_messages.spark.quads.loading import read_quads, write_quads
 
         with job.stage("load"):
             quads = _dumps(job.spark, options.paths, options)
@@ -179,8 +179,8 @@ def _run(options: argparse.Namespace) -> int:
     given = arguments(options)
     _check_query(query, given)
     with open_job(options) as job:
+        from construct_messages.query.optimizer.optimize import Hints
         from construct_messages.spark.construct import construct_messages
-        from construct_messages.spark.optimize import Hints
 
         limits = {} if options.max_path_rounds is None else {"max_path_rounds": options.max_path_rounds}
         with job.stage("plan"):
@@ -203,7 +203,7 @@ def _run(options: argparse.Namespace) -> int:
                 if _is_file(options)
                 else found.write(*log, jelly=jelly, **_folder(options))
             )
-        job.report("messages", written.messages)
+        job.report("messages", written.message_count)
         job.report("quads", written.quads)
         _report_quarantine(job, options)
         _report_malformed(job, options, lambda: table)
@@ -224,7 +224,7 @@ def _convert(options: argparse.Namespace) -> int:
     jelly = jelly_options(options)
     with open_job(options) as job:
         from construct_messages.spark.logs import register
-        from construct_messages.spark.writing import write_file, write_folder
+        from construct_messages.spark.logs.writer import write_file, write_folder
 
         register(job.spark)
         reader = job.spark.read.format("rdfm").option("lenient", options.lenient)
@@ -239,7 +239,7 @@ def _convert(options: argparse.Namespace) -> int:
                 written = write_folder(
                     frame, target, found, syntax, jelly=jelly, lenient=options.lenient, **_folder(options)
                 )
-        job.report("messages", written.messages)
+        job.report("messages", written.message_count)
         job.report("quads", written.quads)
     return 0
 
@@ -272,8 +272,8 @@ def _folder(options: argparse.Namespace) -> dict[str, Any]:
 
 def _table(spark: SparkSession, options: argparse.Namespace) -> QuadTable:
     """The table that has been loaded, or one of dumps as they are read."""
-    from construct_messages.spark.quads import is_table, read_quads
-    from construct_messages.spark.table import QuadTable
+    from construct_messages.spark.quads.loading import is_table, read_quads
+    from construct_messages.spark.quads.table import QuadTable
 
     if len(options.quads) == 1 and options.input_format is None and is_table(spark, options.quads[0]):
         return read_quads(spark, options.quads[0])
@@ -281,7 +281,7 @@ def _table(spark: SparkSession, options: argparse.Namespace) -> QuadTable:
 
 
 def _dumps(spark: SparkSession, paths: list[str], options: argparse.Namespace) -> DataFrame:
-    from construct_messages.spark.quads import load_quads
+    from construct_messages.spark.quads.loading import load_quads
 
     return load_quads(
         spark,
@@ -295,13 +295,13 @@ def _dumps(spark: SparkSession, paths: list[str], options: argparse.Namespace) -
 
 def _report_quarantine(job: Job, options: argparse.Namespace) -> None:
     if options.quarantine is not None:
-        from construct_messages.spark.quads import verbatim
+        from construct_messages.spark.quads.loading import verbatim
 
         job.report("lines in quarantine", job.spark.read.parquet(verbatim(options.quarantine)).count())
 
 
 def _report_malformed(job: Job, options: argparse.Namespace, table: Callable[[], QuadTable]) -> None:
     if options.lenient:
-        from construct_messages.spark.quads import count_malformed
+        from construct_messages.spark.quads.loading import count_malformed
 
         job.report("malformed IRIs and language tags", count_malformed(table()))

@@ -47,7 +47,7 @@ class TemplateEncoder(Protocol):
             first: the number of the first solution in the stream, for fresh blank nodes.
 
         Raises:
-            CannotCarry: as `Encoder.encode`.
+            UnsupportedByFormat: as `Encoder.encode`.
         """
         ...
 
@@ -63,7 +63,7 @@ class Encoder(Protocol):
         """One message with its delimiter.
 
         Raises:
-            CannotCarry: a quad that the format or the version has no syntax for.
+            UnsupportedByFormat: a quad that the format or the version has no syntax for.
         """
         ...
 
@@ -136,15 +136,15 @@ def encoder_for(
     """
     check_options(format, jelly)
     if format in (N_TRIPLES, N_QUADS):
-        from construct_messages.logs.lines import LinesEncoder
+        from construct_messages.logs.lines.encoder import LinesEncoder
 
         return LinesEncoder(format, syntax)
     if format in (TURTLE, TRIG):
-        from construct_messages.logs.turtle import TurtleEncoder
+        from construct_messages.logs.turtle.encoder import TurtleEncoder
 
         return TurtleEncoder(format, syntax, prefixes)
     if format == RDF_XML:
-        from construct_messages.logs.rdfxml import RdfXmlEncoder
+        from construct_messages.logs.rdfxml.lines import RdfXmlEncoder
 
         return RdfXmlEncoder(prefixes)
     if format == JELLY:
@@ -152,11 +152,11 @@ def encoder_for(
 
         return JellyEncoder(jelly, graphs=graphs, triple_terms=triple_terms, prefixes=prefixes)
     if format == NDJSON_LD:
-        from construct_messages.logs.jsonld import JsonLdEncoder
+        from construct_messages.logs.jsonld.lines import JsonLdEncoder
 
         return JsonLdEncoder(prefixes)
     assert format == YAML_LD
-    from construct_messages.logs.yamlld import YamlLdEncoder
+    from construct_messages.logs.yamlld.documents import YamlLdEncoder
 
     return YamlLdEncoder(prefixes)
 
@@ -214,15 +214,15 @@ def decoder_for(
                 f"the base <{base}> is no absolute IRI", hint="give one such as https://example.org/"
             ) from error
     if format in (N_TRIPLES, N_QUADS):
-        from construct_messages.logs.lines_decoder import LinesDecoder
+        from construct_messages.logs.lines.decoder import LinesDecoder
 
         return LinesDecoder(format, syntax, message_bytes=message_bytes, labels=labels, lenience=lenience)
     if format in (TURTLE, TRIG):
-        from construct_messages.logs.turtle_decoder import TurtleDecoder
+        from construct_messages.logs.turtle.decoder import TurtleDecoder
 
         return TurtleDecoder(format, syntax, base=base, message_bytes=message_bytes, labels=labels, lenience=lenience)
     if format == RDF_XML:
-        from construct_messages.logs.rdfxml import RdfXmlDecoder
+        from construct_messages.logs.rdfxml.lines import RdfXmlDecoder
 
         return RdfXmlDecoder(base=base, message_bytes=message_bytes, labels=labels, lenience=lenience)
     if format == JELLY:
@@ -236,12 +236,12 @@ def decoder_for(
             lenience=lenience,
         )
     if format == NDJSON_LD:
-        from construct_messages.logs.jsonld import JsonLdDecoder
+        from construct_messages.logs.jsonld.lines import JsonLdDecoder
 
         return JsonLdDecoder(
             base=base, contexts=contexts, message_bytes=message_bytes, labels=labels, lenience=lenience
         )
     assert format == YAML_LD
-    from construct_messages.logs.yamlld import YamlLdDecoder
+    from construct_messages.logs.yamlld.documents import YamlLdDecoder
 
     return YamlLdDecoder(base=base, contexts=contexts, message_bytes=message_bytes, labels=labels, lenience=lenience)

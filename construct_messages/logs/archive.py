@@ -19,8 +19,8 @@ from construct_messages.errors import LimitExceeded, LogError, TermError
 from construct_messages.formats import FORMATS, JELLY, TRIG, TURTLE, Format, Syntax, format_of_file
 from construct_messages.labels import Labels
 from construct_messages.logs import MESSAGE_BYTES, decoder_for, options_of
-from construct_messages.logs.declarations import check_declarations
-from construct_messages.logs.parsed import Rename, log_error, most_characters, to_message
+from construct_messages.logs.from_pyoxigraph import Rename, log_error, most_characters, to_message
+from construct_messages.logs.turtle.declarations import check_declarations
 from construct_messages.message import Message
 from construct_messages.terms import Lenience
 

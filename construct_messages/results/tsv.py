@@ -2,7 +2,7 @@ r"""SPARQL 1.1 Query Results TSV (https://www.w3.org/TR/sparql11-results-csv-tsv
 
 TSV is the fast format: its fields are terms almost as N-Triples writes them, so a column is checked by one regular
 expression and kept as it is. What is not canonical yet goes term by term through `terms.parse_term`. TSV cannot tell
-whether it is whole when it is cut between two lines: that is for the HTTP framing to say (`sources/response.py`).
+whether it is whole when it is cut between two lines: that is for the HTTP framing to say (`sources/http/response.py`).
 """
 
 from __future__ import annotations

@@ -16,9 +16,9 @@ from typing import IO, Any
 
 import pyoxigraph as ox
 
-from construct_messages.compression import COMPRESSIONS
 from construct_messages.errors import SourceError, UsageError
-from construct_messages.unpacking import UNPACK_ERRORS, UnmarkedFile, UnpackedFile
+from construct_messages.files.compression import COMPRESSIONS
+from construct_messages.files.unpacking import UNPACK_ERRORS, UnmarkedFile, UnpackedFile
 
 
 def load_files(paths: Sequence[Path], *, lenient: bool = False) -> ox.Store:

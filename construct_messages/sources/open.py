@@ -13,8 +13,8 @@ import pyoxigraph as ox
 from construct_messages.errors import UsageError
 from construct_messages.sources import Source
 from construct_messages.sources.files import load_files, open_directory
+from construct_messages.sources.http.timeouts import RETRIES
 from construct_messages.sources.oxigraph import OxigraphSource
-from construct_messages.sources.patience import RETRIES
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -72,14 +72,14 @@ def open_source(
 
         return RdflibSource(source)
     if (module := sys.modules.get("SPARQLWrapper")) and isinstance(source, module.SPARQLWrapper):
-        from construct_messages.sources.endpoint import WrapperSource
+        from construct_messages.sources.http.endpoint import WrapperSource
 
         return WrapperSource(source, results=results, profile=profile, retries=retries)
     if _is_source(source):
         return source
     paths = [source] if isinstance(source, (str, os.PathLike)) else list(_paths(source))
     if len(paths) == 1 and isinstance(paths[0], str) and paths[0].lower().startswith(("http://", "https://")):
-        from construct_messages.sources.endpoint import EndpointSource
+        from construct_messages.sources.http.endpoint import EndpointSource
 
         return EndpointSource(
             paths[0], method=method, headers=headers, results=results, profile=profile, retries=retries

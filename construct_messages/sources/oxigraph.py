@@ -19,8 +19,8 @@ import pyoxigraph as ox
 from construct_messages.errors import ConstructMessagesError
 from construct_messages.solutions import Solutions
 from construct_messages.sources import REWRITTEN, Request
-from construct_messages.sources.evaluation import QueryResult, explain, query, write_solutions
-from construct_messages.sources.pipes import Document, adecoded, bulk_document, decoded, small_document
+from construct_messages.sources.evaluators.evaluation import QueryResult, explain, query, write_solutions
+from construct_messages.sources.evaluators.pipes import Document, adecoded, bulk_document, decoded, small_document
 
 
 class OxigraphSource:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from construct_messages.negotiation import media_ranges
+from construct_messages.formats.negotiation import media_ranges
 
 
 class Serialization(NamedTuple):

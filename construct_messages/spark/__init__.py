@@ -6,7 +6,7 @@ so this module loads them only when a name of theirs is asked for.
 
 >>> from construct_messages import spark
 >>> spark.Hints.__module__
-'construct_messages.spark.optimize'
+'construct_messages.query.optimizer.optimize'
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from construct_messages.query.optimizer.optimize import Hints
     from construct_messages.spark.construct import Messages, construct_messages
     from construct_messages.spark.logs import register
     from construct_messages.spark.logs.sequence import with_sequence
-    from construct_messages.spark.optimize import Hints
-    from construct_messages.spark.quads import load_quads, read_quads, write_quads
+    from construct_messages.spark.quads.loading import load_quads, read_quads, write_quads
+    from construct_messages.spark.quads.table import QuadTable
     from construct_messages.spark.session import local_session, translated
-    from construct_messages.spark.table import QuadTable
 
 _ROOMS: Final = {
-    "Hints": "optimize",
-    "Messages": "construct",
-    "QuadTable": "table",
-    "construct_messages": "construct",
-    "load_quads": "quads",
-    "local_session": "session",
-    "read_quads": "quads",
-    "register": "logs",
-    "translated": "session",
-    "with_sequence": "logs.sequence",
-    "write_quads": "quads",
+    "Hints": "query.optimizer.optimize",
+    "Messages": "spark.construct",
+    "QuadTable": "spark.quads.table",
+    "construct_messages": "spark.construct",
+    "load_quads": "spark.quads.loading",
+    "local_session": "spark.session",
+    "read_quads": "spark.quads.loading",
+    "register": "spark.logs",
+    "translated": "spark.session",
+    "with_sequence": "spark.logs.sequence",
+    "write_quads": "spark.quads.loading",
 }
 
 __all__ = [
@@ -55,10 +55,10 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _ROOMS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    room = f"{__name__}.{_ROOMS[name]}"
-    if _ROOMS[name] not in ("optimize", "session"):
+    room = _ROOMS[name]
+    if room.startswith("spark.") and room != "spark.session":
         # said in words, and with the command that installs it, instead of as an import that fails
         from construct_messages.spark.session import require
 
         require(java=False)
-    return getattr(import_module(room), name)
+    return getattr(import_module(f"construct_messages.{room}"), name)

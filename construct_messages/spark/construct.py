@@ -17,17 +17,17 @@ from construct_messages.errors import UsageError
 from construct_messages.formats import JELLY, NDJSON_LD, Format, find_log
 from construct_messages.labels import Labels
 from construct_messages.logs.jelly.options import JellyOptions
+from construct_messages.query.algebra.nodes import Plan, Var, column
+from construct_messages.query.optimizer.explanation import explanation
+from construct_messages.query.optimizer.optimize import Hints, optimize
 from construct_messages.query.rewrite import ConstructQuery
-from construct_messages.spark.algebra import Plan, Var, column
-from construct_messages.spark.checks import check
-from construct_messages.spark.explanation import explanation
-from construct_messages.spark.messages import Shape, messages, scoped
-from construct_messages.spark.optimize import Hints, optimize
+from construct_messages.spark.frames.checks import check
+from construct_messages.spark.frames.messages import Shape, messages, scoped
+from construct_messages.spark.frames.relations import Options, evaluate
+from construct_messages.spark.logs.writer import Written, write_file, write_folder
+from construct_messages.spark.quads.table import QuadTable
 from construct_messages.spark.query import keys, planned
-from construct_messages.spark.relations import Options, evaluate
 from construct_messages.spark.session import translated
-from construct_messages.spark.table import QuadTable
-from construct_messages.spark.writing import Written, write_file, write_folder
 from construct_messages.terms import iri
 from construct_messages.writing import format_of_target
 
@@ -176,7 +176,7 @@ class Messages:
 
         Args:
             path: the folder, on any filesystem that Spark writes to.
-            format: a name, extension or media type, see `MessageStream.serialize`; N-Quads and N-Triples are quickest.
+            format: a name, extension or media type, see `QueryMessages.serialize`; N-Quads and N-Triples are quickest.
             messages: `"rdfm"` (the default), `"1.2-messages"`, `"1.2-basic-messages"` or `"1.1-messages"`.
             jelly: the options of Jelly logs.
             mode: where the folder is there: `"error"`, `"overwrite"` or `"append"`.
@@ -187,7 +187,7 @@ class Messages:
 
         Raises:
             UsageError: an unknown format, syntax or mode; a folder that is there.
-            CannotCarry: a quad that the format has no syntax for.
+            UnsupportedByFormat: a quad that the format has no syntax for.
         """
         found, syntax = find_log(format, messages)
         return write_folder(
@@ -219,7 +219,7 @@ class Messages:
             messages, jelly: see `write`.
 
         Raises:
-            UsageError, CannotCarry: see `write`.
+            UsageError, UnsupportedByFormat: see `write`.
             IncompleteResult: the executors write to a filesystem of their own.
         """
         found, syntax = find_log(format_of_target(path, format), messages)

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from construct_messages.construct import as_term
 from construct_messages.errors import Position, QueryError, UsageError
+from construct_messages.query.algebra.nodes import Plan
+from construct_messages.query.algebra.plan import plan
 from construct_messages.query.rewrite import ConstructQuery
-from construct_messages.spark.algebra import Plan
-from construct_messages.spark.plan import plan
 from construct_messages.terms import XSD, literal
 
 _LINE_BREAK: Final = re.compile(r"\r\n|\r|\n")

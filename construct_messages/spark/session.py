@@ -17,7 +17,6 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from construct_messages.errors import (
-    CannotCarry,
     ConstructMessagesError,
     IncompleteResult,
     LimitExceeded,
@@ -25,6 +24,7 @@ from construct_messages.errors import (
     Position,
     QuadsError,
     SparkUnavailable,
+    UnsupportedByFormat,
     UsageError,
     ValueOutOfRange,
 )
@@ -195,7 +195,7 @@ def failures() -> tuple[type[Exception], ...]:
 
 _RAISED: Final = {
     error.__name__: error
-    for error in (CannotCarry, IncompleteResult, LimitExceeded, QuadsError, UsageError, ValueOutOfRange)
+    for error in (UnsupportedByFormat, IncompleteResult, LimitExceeded, QuadsError, UsageError, ValueOutOfRange)
 }
 # by raise_error, which ends with its SQLSTATE, or the last lines of a worker's traceback
 _OWN: Final = re.compile(

@@ -15,7 +15,7 @@ from functools import cache, lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from construct_messages.errors import CannotCarry
+from construct_messages.errors import UnsupportedByFormat
 from construct_messages.logs.jelly.options import JellyOptions, PhysicalType
 from construct_messages.logs.jelly.tables import Table
 from construct_messages.logs.jelly.wire import DEEPEST, delimited, varint
@@ -127,7 +127,7 @@ class JellyEncoder:
         declared = prefixes or {} if options.namespace_declarations else {}
         self._namespaces = {prefix: iri(value) for prefix, value in declared.items()}
         self.is_open = False
-        self.messages = 0
+        self.message_count = 0
         self._restart()
 
     def _restart(self) -> None:
@@ -153,14 +153,14 @@ class JellyEncoder:
         """One message as a frame, behind its length where the stream is delimited.
 
         Raises:
-            CannotCarry: a base direction, a named graph in a stream of triples, a term where the options allow
+            UnsupportedByFormat: a base direction, a named graph in a stream of triples, a term where the options allow
                 none, triple terms too deep in each other, a statement that outgrows a table, or a second message
                 where the stream is not delimited.
         """
-        self.messages += 1
+        self.message_count += 1
         if self.is_open and not self.options.delimited:
-            raise CannotCarry(
-                f"message {self.messages}: a stream that is not delimited is a single frame",
+            raise UnsupportedByFormat(
+                f"message {self.message_count}: a stream that is not delimited is a single frame",
                 hint="write a delimited stream, as is the default",
             )
         rows = [] if self.is_open else self._opening()
@@ -169,16 +169,16 @@ class JellyEncoder:
                 self._graphs(message, rows)
             else:
                 self.statements(message, rows)
-        except CannotCarry as error:
+        except UnsupportedByFormat as error:
             raise self.refused(error) from None
         self.is_open = True
         frame = b"".join(rows)
         return delimited(frame) if self.options.delimited else frame
 
-    def refused(self, error: CannotCarry) -> CannotCarry:
+    def refused(self, error: UnsupportedByFormat) -> UnsupportedByFormat:
         """The error as one of the last message, after which the next one depends on nothing that was not written."""
         self._restart()
-        return CannotCarry(f"message {self.messages}: {error.message}", hint=error.hint)
+        return UnsupportedByFormat(f"message {self.message_count}: {error.message}", hint=error.hint)
 
     def finish(self) -> bytes:
         """What stands after the last message."""
@@ -260,7 +260,7 @@ class JellyEncoder:
         if self.kind is _TRIPLE:
             if name is None:
                 return b""
-            raise CannotCarry(
+            raise UnsupportedByFormat(
                 f"a stream of triples has no named graphs: {_shown(quad)}", hint="write a stream of quads"
             )
         return _DEFAULT_GRAPH if name is None else self.term(GRAPH, name, quad, rows)
@@ -274,14 +274,14 @@ class JellyEncoder:
 
     def _quoted(self, position: Position, term: Term, quad: Statement | tuple[()], rows: list[bytes]) -> bytes:
         if not self.options.rdf_star:
-            raise CannotCarry(
+            raise UnsupportedByFormat(
                 f"the stream's options allow no triple terms: {_shown(quad)}",
                 hint="allow them (Jelly's option rdf_star), or write N-Quads or TriG",
             )
         if not position.triple or (position is PREDICATE and not self.options.generalized_statements):
             raise _no_place("a triple term", quad)
         if _is_too_deep(term):
-            raise CannotCarry(f"triple terms of more than {DEEPEST} in each other, where no reader goes deeper")
+            raise UnsupportedByFormat(f"triple terms of more than {DEEPEST} in each other, where no reader goes deeper")
         body = b"".join(
             self.term(inner, part, quad, rows)
             for inner, part in zip(_TRIPLE_POSITIONS, triple_parts(term), strict=True)
@@ -356,13 +356,13 @@ class JellyEncoder:
         """What stands in an RdfLiteral for the language or the datatype behind the closing quote."""
         if suffix.startswith("@"):
             if "--" in suffix:
-                raise CannotCarry(f"Jelly has no base directions: {_shown(quad)}", hint="write N-Quads or TriG")
+                raise UnsupportedByFormat(f"Jelly has no base directions: {_shown(quad)}", hint="write N-Quads or TriG")
             kind = b"\x12" + delimited(suffix[1:].encode())
             if len(self.suffixes) >= _MOST:
                 self.suffixes = {"": b""}
         else:
             if not self.options.max_datatype_table_size:
-                raise CannotCarry(
+                raise UnsupportedByFormat(
                     f"the stream's options allow no datatypes: {_shown(quad)}",
                     hint="allow some (Jelly's option max_datatype_table_size)",
                 )
@@ -440,9 +440,9 @@ def _is_too_deep(term: Term) -> bool:
     return False
 
 
-def _no_place(what: str, quad: Statement | tuple[()]) -> CannotCarry:
+def _no_place(what: str, quad: Statement | tuple[()]) -> UnsupportedByFormat:
     hint = "allow it (Jelly's option generalized_statements)"
-    return CannotCarry(f"RDF has no place for {what}: {_shown(quad)}", hint=hint)
+    return UnsupportedByFormat(f"RDF has no place for {what}: {_shown(quad)}", hint=hint)
 
 
 def _shown(quad: Statement | tuple[()]) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Final
 
-from construct_messages.errors import CannotCarry
+from construct_messages.errors import UnsupportedByFormat
 from construct_messages.logs.jelly.wire import Malformed, delimited, fields, integer, text, varint
 
 JOINED: Final = "if streams were joined end to end, read them one by one, as construct-messages cat does"
@@ -53,7 +53,7 @@ class Table:
             is_kept: whether the statement at hand needs a string itself; asked where the table is full.
 
         Raises:
-            CannotCarry: it needs them all.
+            UnsupportedByFormat: it needs them all.
         """
         old, last, strings = None, self._last, self._strings
         if len(strings) < self._size:
@@ -93,7 +93,7 @@ class Table:
             index = (self._last + step) % self._size
             if not is_kept(self._strings[index]):
                 return index
-        raise CannotCarry(
+        raise UnsupportedByFormat(
             f"one statement needs more {self._name} than the {self._size} that the stream's options allow",
             hint="choose a larger table",
         )

@@ -4,7 +4,7 @@ Most rows of a frame repeat their subject and add a constant predicate, often a 
 prepared: their bytes depend on nothing but which table ids the IRI before them makes unnecessary. They hold as long
 as the tables keep what they refer to; the tables tell how long that is, and frames beyond it go the plain way, by
 `Template.instantiate` and `JellyEncoder.encode`, as do solutions that drop a triple or give one twice. So frames are
-byte for byte what the plain encoder writes (tests/test_logs_jelly_template.py).
+byte for byte what the plain encoder writes (tests/logs/test_jelly_template.py).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from itertools import combinations, count
 from typing import Final, NamedTuple, TypeAlias
 
-from construct_messages.errors import CannotCarry
+from construct_messages.errors import UnsupportedByFormat
 from construct_messages.labels import Labels
 from construct_messages.logs.jelly.columns import Batch, LiteralHeads, Literals, Part, spliced
 from construct_messages.logs.jelly.encoder import HEADS, OBJECT, PREDICATE, SUBJECT, JellyEncoder, Statement, row
@@ -326,10 +326,10 @@ class _Prepared:
             number: of the solution in it.
 
         Raises:
-            CannotCarry: as `JellyEncoder.encode`.
+            UnsupportedByFormat: as `JellyEncoder.encode`.
         """
         encoder = self._encoder
-        encoder.messages += 1
+        encoder.message_count += 1
         known, heads, kind = encoder.iris, HEADS[encoder.kind], encoder.kind
         rows: list[bytes] = []
         last, last_object = None, encoder.last[2]  # `last` are the indexes of the last statement
@@ -382,7 +382,7 @@ class _Prepared:
                     body = start + body
                     size = len(body)
                     rows.append(heads[size] + body if size < 126 else row(kind, body))
-        except CannotCarry as error:
+        except UnsupportedByFormat as error:
             raise encoder.refused(error) from None
         encoder.prefix, encoder.name = prefix, name
         if last is not None:

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import IO, NamedTuple, cast
 
-from construct_messages.compression import COMPRESSIONS
 from construct_messages.errors import LimitExceeded, LogError
+from construct_messages.files.compression import COMPRESSIONS
+from construct_messages.files.unpacking import packing_of
 from construct_messages.formats import N_QUADS, N_TRIPLES, RDFM, Format, Syntax, find_format, find_log, format_of_file
 from construct_messages.labels import Labels
 from construct_messages.message import Message
@@ -22,7 +23,6 @@ from construct_messages.spark.logs.options import ReadOptions
 from construct_messages.spark.logs.splitting import announced_in, messages_of
 from construct_messages.spark.logs.texts import to_text
 from construct_messages.terms import Lenience
-from construct_messages.unpacking import packing_of
 
 
 class Block(NamedTuple):

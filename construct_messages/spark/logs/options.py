@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Final
 
-from construct_messages.compression import COMPRESSIONS
 from construct_messages.errors import UsageError
+from construct_messages.files.compression import COMPRESSIONS
 from construct_messages.formats import Format, Syntax, default_format, find_log
 from construct_messages.logs import MESSAGE_BYTES, check_options
 from construct_messages.logs.jelly.options import JellyOptions

@@ -24,9 +24,9 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from construct_messages.errors import UsageError
 from construct_messages.spark.logs.blocks import Block, partitions, texts_of
+from construct_messages.spark.logs.committer import LogJob, Part
 from construct_messages.spark.logs.files import find
 from construct_messages.spark.logs.options import ReadOptions, WriteOptions
-from construct_messages.spark.logs.writing import LogJob, Part
 
 SCHEMA: Final = StructType(
     [
@@ -162,7 +162,7 @@ class LogWriter(DataSourceArrowWriter):
         """Writes the messages of a partition beside where they are to be.
 
         Raises:
-            CannotCarry: a message that the format has no syntax for.
+            UnsupportedByFormat: a message that the format has no syntax for.
             LogError: a text that is no message.
         """
         context = TaskContext.get()

@@ -16,7 +16,7 @@ from typing import Final
 from construct_messages.formats import RDFM, Format, Syntax
 from construct_messages.labels import Labels
 from construct_messages.logs import MESSAGE_BYTES
-from construct_messages.logs.lines_decoder import LinesDecoder
+from construct_messages.logs.lines.decoder import LinesDecoder
 from construct_messages.message import Message
 from construct_messages.terms import Lenience
 

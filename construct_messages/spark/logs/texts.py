@@ -13,7 +13,7 @@ from typing import Final
 from construct_messages.errors import LogError
 from construct_messages.formats import N_QUADS, RDFM
 from construct_messages.labels import Labels
-from construct_messages.logs.lines_decoder import LinesDecoder
+from construct_messages.logs.lines.decoder import LinesDecoder
 from construct_messages.message import Message
 from construct_messages.terms import Lenience
 

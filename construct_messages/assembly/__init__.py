@@ -1,0 +1,276 @@
+"""Solutions in, messages or the bytes of a log out, without I/O: what the sync and the async stream both drive."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from construct_messages.assembly.grouping import ByAppearance, EachSolution, Group, Grouping, Sorted, digest
+from construct_messages.errors import LimitExceeded, SourceError
+from construct_messages.formats import Format, Syntax
+from construct_messages.logs import TemplateEncoder, encoder_for
+from construct_messages.logs.jelly.options import JellyOptions
+from construct_messages.logs.sizes import sizes
+from construct_messages.message import Message, Quad
+from construct_messages.solutions import Solutions
+from construct_messages.template import Template
+from construct_messages.terms import has_blank, iri
+
+_LOGGER: Final = logging.getLogger(__name__)
+
+GROUP_LIMIT: Final = 1_000_000
+"""How many solutions grouping holds unless told otherwise."""
+DISTINCT_LIMIT: Final = 10_000_000
+"""How many messages `distinct` tells apart unless told otherwise; each takes about 100 bytes."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How solutions become messages; see `construct_messages`.
+
+    The last three are bounds that a whole log keeps to: passing one is an error, where `max_messages` ends the log.
+    """
+
+    keys: tuple[str, ...] = ()
+    group_order: str = "appearance"
+    group_limit: int = GROUP_LIMIT
+    distinct: bool = False
+    distinct_limit: int = DISTINCT_LIMIT
+    skip_empty: bool = False
+    skolemize: str | None = None
+    max_messages: int | None = None
+    strict: bool = False
+    solution_limit: int | None = None
+    message_limit: int | None = None
+    message_bytes: int | None = None
+
+
+class Assembly:
+    """Batches of solutions in, messages out.
+
+    Args:
+        template: what instantiates them.
+        options: grouping, distinct, limits.
+        stable_blank_nodes: see `Source`.
+        paged: whether the solutions come in several responses.
+
+    Attributes:
+        messages: how many came so far.
+        solutions: how many came so far.
+    """
+
+    def __init__(self, template: Template, options: Options, stable_blank_nodes: bool, *, paged: bool = False) -> None:
+        self._template, self._options = template, options
+        self._grouping: Grouping = EachSolution()
+        if options.keys:
+            kind = Sorted if options.group_order == "sorted" else ByAppearance
+            indexes = [template.variables.index(name) for name in options.keys]
+            self._grouping = kind(indexes, options.keys, options.group_limit, stable_blank_nodes)
+        self._identity = _Identity(options.strict) if paged and not stable_blank_nodes else None
+        self._seen: set[bytes] = set()
+        self.message_count = 0
+        self.solutions = 0
+
+    @property
+    def left(self) -> int | None:
+        """How many messages may still come; None: no bound."""
+        return None if self._options.max_messages is None else self._options.max_messages - self.message_count
+
+    @property
+    def message_bytes(self) -> int | None:
+        """How large a message may be as it is written; None: no bound."""
+        return self._options.message_bytes
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether each solution is one message as it is, so that a batch can be encoded at once."""
+        options = self._options
+        return not (options.keys or options.distinct or options.skip_empty or options.skolemize)
+
+    def feed(self, solutions: Solutions) -> Iterator[Message]:
+        """The messages that a batch completes."""
+        self._count(solutions)
+        return self._messages(self._grouping.feed(solutions))
+
+    def finish(self) -> Iterator[Message]:
+        """The messages that the end completes."""
+        return self._messages(self._grouping.finish())
+
+    def encode(self, encoder: TemplateEncoder, solutions: Solutions) -> bytes:
+        """A batch by the fast path, which `is_plain` allows."""
+        if self.left is not None and len(solutions) > self.left:
+            solutions = solutions.head(self.left)
+        chunk = encoder.encode(solutions, self.message_count)
+        self._count(solutions)
+        self._deliver(len(solutions))
+        return chunk
+
+    def _count(self, solutions: Solutions) -> None:
+        self.solutions += len(solutions)
+        if self._identity is not None:
+            self._identity.check(solutions)
+        limit = self._options.solution_limit
+        if limit is not None and self.solutions > limit:
+            raise LimitExceeded(f"more than {limit} solutions", hint="ask for less: add a LIMIT")
+
+    def _deliver(self, count: int) -> None:
+        self.message_count += count
+        limit = self._options.message_limit
+        if limit is not None and self.message_count > limit:
+            raise LimitExceeded(f"more than {limit} messages", hint="ask for less: add a LIMIT")
+
+    def _messages(self, groups: Iterator[Group]) -> Iterator[Message]:
+        if self.left == 0:
+            return
+        for group in groups:
+            if self._options.distinct and not self._is_new(group):
+                continue
+            message = Message(
+                quad for number, solution in group for quad in self._template.instantiate(solution, number)
+            )
+            if self._options.skip_empty and not len(message):
+                continue
+            if self._options.skolemize is not None:
+                message = self._skolemized(message, self._options.skolemize)
+            self._deliver(1)
+            message.checked = True  # as the source's terms are
+            yield message
+            if self.left == 0:
+                return
+
+    def _skolemized(self, message: Message, prefix: str) -> Message:
+        """With IRIs for the blank nodes of the data; those of the template are fresh in each solution, and stay."""
+        labels = self._template.labels
+        return message.map_blanks(lambda node: node if labels.in_template(node) else iri(prefix + node[2:]))
+
+    def _is_new(self, group: Group) -> bool:
+        """Whether no earlier message had the same quads, the template's blank nodes compared by their slot."""
+        ground: set[str] = set()
+        fresh: list[str] = []
+        for _, solution in group:
+            quads = self._template.instantiate(solution, 0)
+            own = {str(quad) for quad in quads if self._template.has_blanks and self._is_fresh(quad)}
+            ground |= {str(quad) for quad in quads} - own
+            if own:
+                fresh.append(digest("\n".join(sorted(own))).hex())
+        key = digest("\n".join([*sorted(ground), *sorted(fresh)]))
+        if key in self._seen:
+            return False
+        if len(self._seen) == self._options.distinct_limit:
+            raise LimitExceeded(
+                f"more than {self._options.distinct_limit} different messages", hint="raise distinct_limit"
+            )
+        self._seen.add(key)
+        return True
+
+    def _is_fresh(self, quad: Quad) -> bool:
+        return any(term is not None and self._template.labels.in_template(term) for term in quad)
+
+
+class _Identity:
+    """Notices where a blank node may have become two: labels that mean nothing elsewhere came in two responses.
+
+    Args:
+        strict: whether that is an error, instead of a warning to `logging`.
+    """
+
+    def __init__(self, strict: bool) -> None:
+        self._strict = strict
+        self._met: set[int] = set()
+
+    def check(self, solutions: Solutions) -> None:
+        """Looks at the next batch.
+
+        Raises:
+            SourceError: with `strict`.
+        """
+        if len(self._met) == 2 or solutions.response in self._met or not _any_blank(solutions):
+            return
+        self._met.add(solutions.response)
+        if len(self._met) == 1:
+            return
+        message = "blank nodes came in two responses of a source whose labels change: one node may have become several"
+        if self._strict:
+            hint = (
+                'give the profile of an engine whose labels are stable ("oxigraph", "virtuoso"), or read without pages'
+            )
+            raise SourceError(message, hint=hint)
+        _LOGGER.warning("%s", message)
+
+
+def _any_blank(solutions: Solutions) -> bool:
+    # most batches have none, and that is seen in less time than each of their terms takes
+    return any(b"_:" in b"\n".join(column) for column in solutions.utf8) and any(
+        has_blank(term) for column in solutions.text for term in column
+    )
+
+
+class Writing:
+    """Batches of solutions in, bytes of a log out, over an assembly.
+
+    A batch goes through the encoder's own form for the template where each solution is a message as it is; else
+    message by message.
+
+    Args:
+        assembly: what makes messages of solutions.
+        template: the assembly's.
+        format, syntax: what the log is written in.
+        prefixes: those that it may use.
+        jelly: the options of a Jelly log.
+    """
+
+    def __init__(
+        self,
+        assembly: Assembly,
+        template: Template,
+        format: Format,
+        syntax: Syntax,
+        prefixes: Mapping[str, str],
+        jelly: JellyOptions | None = None,
+    ) -> None:
+        self._assembly, self._format, self._syntax = assembly, format, syntax
+        self._message_bytes = assembly.message_bytes
+        self._encoder = encoder_for(
+            format,
+            syntax,
+            prefixes,
+            graphs=template.names_graphs,
+            triple_terms=template.has_triple_terms,
+            jelly=jelly,
+        )
+        self._batches = self._encoder.for_template(template) if assembly.is_plain else None
+        # held back until the source has answered: an error must not come after a byte where none was due
+        self._start = self._encoder.start()
+
+    def feed(self, solutions: Solutions) -> bytes:
+        """What a batch adds to the log."""
+        if self._batches is not None:
+            chunk = self._assembly.encode(self._batches, solutions)
+            if self._message_bytes is not None and len(chunk) > self._message_bytes:  # so one of them may be, too
+                self._bound(max(sizes(self._format, self._syntax, chunk)))
+        else:
+            chunk = b"".join(map(self._encode, self._assembly.feed(solutions)))
+        if chunk:
+            chunk, self._start = self._start + chunk, b""
+        return chunk
+
+    def finish(self) -> Iterator[bytes]:
+        """What the end adds to the log; only for a result that is whole."""
+        yield self._start
+        for message in self._assembly.finish():
+            yield self._encode(message)
+        yield self._encoder.finish()
+
+    def _encode(self, message: Message) -> bytes:
+        encoded = self._encoder.encode(message)
+        self._bound(len(encoded))
+        return encoded
+
+    def _bound(self, size: int) -> None:
+        if self._message_bytes is not None and size > self._message_bytes:
+            raise LimitExceeded(
+                f"a message of {size} bytes, where {self._message_bytes} are allowed",
+                hint="group less, or ask for smaller values",
+            )

@@ -1,0 +1,66 @@
+"""Where a log goes: a file that is whole or not there, packed as its extension says.
+
+Nothing here knows what is written.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from construct_messages.errors import CannotWrite
+from construct_messages.files.compression import COMPRESSIONS
+
+
+@contextmanager
+def atomic_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """A binary file that appears under its name only when the block ends without an exception.
+
+    It is written beside, under a hidden name, and renamed; `.gz`, `.bz2`, `.xz` and `.zst` are packed. A target that
+    is no regular file (`/dev/stdout`, a FIFO) is written directly.
+
+    Raises:
+        CannotWrite: the place cannot be written.
+    """
+    target = Path(path)
+    try:
+        if target.is_dir():
+            raise CannotWrite(f"{target} is a directory", hint="name a file in it")
+        direct = target.open("wb") if target.exists() and not target.is_file() else None
+        if direct is None:
+            real = target.resolve()  # a link keeps pointing where it points
+            descriptor, beside = tempfile.mkstemp(prefix=f".{real.name}.", suffix=".part", dir=real.parent)
+    except (OSError, RuntimeError) as error:  # before Python 3.13, of links in a circle
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise CannotWrite(f"cannot write {target}: {reason}", hint="choose another place") from error
+    if direct is not None:
+        with direct:
+            yield direct
+        return
+    try:
+        packer = COMPRESSIONS.get(target.suffix.lower())
+        with open(descriptor, "wb") as raw:
+            if packer is None:
+                yield raw
+            else:
+                with packer(raw, "wb") as packed:
+                    yield packed
+        os.chmod(beside, _mode(real))
+        os.replace(beside, real)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(beside)
+        raise
+
+
+def _mode(target: Path) -> int:
+    """What the file would have had without the detour: its own mode, or what the umask leaves."""
+    if target.exists():
+        return target.stat().st_mode & 0o777
+    umask = os.umask(0)
+    os.umask(umask)
+    return 0o666 & ~umask

@@ -1,0 +1,362 @@
+"""What a client would rather have: messages, in a format and syntax, or what the source itself answers with.
+
+RFC 9110, section 12.5.1 (Accept) over the media types of `formats.py`, and the parameters `format` and `messages` of a
+URL for those who cannot set headers. A range asks for messages by its parameters (`messages=rdfm`,
+`version=1.2-messages`) or by a type that only logs have (`application/rdfm+xml`); every other range is plain, and the
+source knows what it can do about it. In between are the types that logs share with plain RDF
+(`application/x-jelly-rdf`, `application/x-ld+ndjson`): without parameters they ask for messages only where no plain
+range weighs as much, so that a client that names all it can read gets what it always got. No HTTP here beyond the
+field's value.
+
+Ranges are read by the grammar of RFC 9110 and not by a library: those at hand read `Content-Type`, forgive what the
+grammar does not, or take quadratic time for a hostile header.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeAlias
+
+from construct_messages.errors import NotAcceptable, UsageError
+from construct_messages.formats import (
+    FORMATS,
+    LABELLED,
+    LOGS,
+    RDFM,
+    VARIANTS,
+    Format,
+    Syntax,
+    asks_for_messages,
+    content_type,
+    find_format,
+    find_syntax,
+    read_media_type,
+)
+
+# where the client does not care: those that carry everything, and the one that is quickest to read, first
+_PREFERENCE: Final = ("nq", "trig", "nt", "ttl", "ndjsonld", "jelly", "yamlld", "rdfxml")
+_BY_PREFERENCE: Final = tuple(sorted(FORMATS, key=lambda format: _PREFERENCE.index(format.extension)))
+
+# the types of logs that are types of plain RDF, too
+_SHARED: Final = frozenset(
+    media_type
+    for format in FORMATS
+    if format.own is not None
+    for media_type in format.media_types
+    if not asks_for_messages(media_type, {})
+)
+
+# the elements of a list (RFC 9110, section 5.6.1): commas within quotes part nothing; an open quote runs to the end
+_ELEMENT: Final = re.compile(r'(?:[^",]++|"(?:[^"\\]++|\\(?:.|\Z))*+(?:"|\Z))*+', re.DOTALL)
+_WEIGHT: Final = re.compile(r"0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?")
+
+
+@dataclass(frozen=True)
+class Messages:
+    """Messages are wanted.
+
+    Args:
+        format: what the log is written in.
+        syntax: how its messages are delimited, and what they may hold.
+    """
+
+    format: Format
+    syntax: Syntax
+
+    @property
+    def content_type(self) -> str:
+        """The media type of the log, with its parameters; also what `QueryMessages.serialize` takes for a format."""
+        return content_type(self.format, self.syntax)
+
+
+@dataclass(frozen=True)
+class Plain:
+    """What the source itself answers with is wanted.
+
+    Args:
+        accept: the `Accept` to send on: the client's own without what asks for messages; None: none.
+    """
+
+    accept: str | None
+
+
+Choice: TypeAlias = Messages | Plain
+
+OFFERED: Final = tuple(content_type(*log) for log in sorted(LOGS, key=lambda log: _BY_PREFERENCE.index(log[0])))
+"""The media types of all logs, best first."""
+
+_HOW_TO_ASK: Final = (
+    f"ask for {', '.join(format.media_type for format in _BY_PREFERENCE if format.own is None)} with messages=rdfm, "
+    + ", ".join(f"version={syntax.label}" for syntax in LABELLED)
+    + f"; or for {', '.join(format.media_type for format in _BY_PREFERENCE if format.own is not None)}"
+)
+
+
+def negotiate(
+    accept: str | None, *, format: str | None = None, messages: str | None = None, construct: bool = True
+) -> Choice:
+    """What to answer with.
+
+    A header without a range that asks for messages is not judged here, however odd: it goes on as it came. Otherwise
+    malformed ranges count for nothing, a log has the weight of the most specific range that matches it, and is chosen
+    where no plain range weighs more (for a type that logs share with plain RDF: as much). At equal weights a named
+    format goes before a wildcard, and else the earlier range.
+
+    Args:
+        accept: the value of the header; several are joined with a comma.
+        format: the parameter of that name, decoded: a name, extension or media type. What is none of a log's is the
+            source's business.
+        messages: the parameter of that name: a label, which asks for messages whatever the header says.
+        construct: whether the query is a CONSTRUCT; no other gives messages.
+
+    Raises:
+        NotAcceptable: nothing that there is, is wanted.
+        UsageError: `messages`, or a `format` that asks for messages, is unknown, or the two contradict each other.
+
+    >>> negotiate("text/turtle;q=0.9, application/trig;messages=rdfm").content_type
+    'application/trig; version=1.2; messages=rdfm'
+    >>> negotiate("text/turtle, application/trig;messages=rdfm;q=0.9, */*;q=0.1")
+    Plain(accept='text/turtle, */*;q=0.1')
+    >>> negotiate("text/html", format="ttl", messages="1.2-messages").content_type
+    'text/turtle; version=1.2-messages'
+    >>> negotiate("application/x-jelly-rdf, text/turtle;q=0.9").content_type
+    'application/x-jelly-rdf'
+    >>> negotiate("application/x-jelly-rdf, text/turtle")
+    Plain(accept='application/x-jelly-rdf, text/turtle')
+    """
+    ranges = tuple(_read(accept or ""))
+    if (named := _named(format or "", messages or "", ranges, construct)) is not None:
+        if not construct:
+            raise _unmet("the URL asks for messages", construct)
+        return named
+    if construct and not format:
+        ranges = _with_shared_types(ranges)
+    if not any(range.asks for range in ranges):
+        return Plain(accept)
+    plain = max((range.weight for range in ranges if not range.asks), default=0)
+    best, weight = _best(ranges) if construct else (None, 0)
+    other = _format(format) if format else None
+    if best is not None and weight >= plain and (other or not format):
+        wanted, asked = best
+        wanted = other or wanted
+        return Messages(wanted, wanted.syntax(asked))
+    rest = ",".join(range.text for range in ranges if not range.asks).strip()
+    if plain == 0 and not format:
+        raise _unmet(f"nothing that there is matches Accept: {_shown(accept or '')}", construct)
+    return Plain(rest or None)
+
+
+def prefer(accept: str | None, offered: Sequence[str]) -> str:
+    """The media type that a client would rather have, of several that carry no messages.
+
+    Malformed ranges count for nothing, and a header without a well-formed one for `*/*`; at equal weights what is
+    offered earlier is chosen.
+
+    Args:
+        accept: the value of the header; several are joined with a comma.
+        offered: media types without parameters, in lower case; best first.
+
+    Raises:
+        NotAcceptable: none of them is wanted.
+
+    >>> prefer("text/html, application/*;q=0.8, */*;q=0.1", ["text/turtle", "application/n-triples"])
+    'application/n-triples'
+    """
+    ranges = tuple(_read(accept or ""))
+    if all(range.pattern is None for range in ranges):
+        return offered[0]
+    plain: dict[_Pattern, int] = {}
+    for _, pattern, weight, asks, _ in ranges:
+        if pattern is not None and not asks and any(map(pattern.includes, offered)):
+            plain.setdefault(pattern, weight)
+    weights = []
+    for media_type in offered:
+        matching = [pattern for pattern in plain if pattern.includes(media_type)]
+        weights.append(plain[max(matching, key=lambda pattern: pattern.precision)] if matching else 0)
+    if not any(weights):
+        raise NotAcceptable(
+            f"nothing that there is matches Accept: {_shown(accept or '')}",
+            hint=f"ask for one of {', '.join(offered)}",
+            offered=tuple(offered),
+        )
+    return offered[weights.index(max(weights))]
+
+
+def media_ranges(accept: str) -> Iterator[tuple[str, int]]:
+    """The well-formed ranges of an Accept header, without their parameters, and their weights in thousandths.
+
+    >>> list(media_ranges("text/csv;q=0.5, nonsense, */*"))
+    [('text/csv', 500), ('*/*', 1000)]
+    """
+    for range in _read(accept):
+        if range.pattern is not None:
+            yield range.pattern.media_type, range.weight
+
+
+class _Pattern(NamedTuple):
+    """What the media type of a log must be like.
+
+    Args:
+        media_type: `*/*`, `type/*` or `type/subtype`.
+        label, version: of the syntax; None: any.
+    """
+
+    media_type: str
+    label: str | None
+    version: str | None
+
+    def includes(self, media_type: str) -> bool:
+        return self.media_type in ("*/*", f"{media_type.partition('/')[0]}/*", media_type)
+
+    def takes(self, format: Format) -> bool:
+        return any(map(self.includes, format.media_types))
+
+    def fits(self, syntax: Syntax) -> bool:
+        return self.label in (None, syntax.label) and self.version in (None, syntax.version)
+
+    def logs(self) -> Iterator[tuple[Format, Syntax]]:
+        """In each format that it is about, the log that it asks for: the format and what is asked of it."""
+        for format in filter(self.takes, _BY_PREFERENCE):
+            if asked := next(filter(format.can, filter(self.fits, VARIANTS)), None):
+                yield format, asked
+
+    @property
+    def precision(self) -> tuple[int, int]:
+        """More is more specific: the type counts before the parameters."""
+        return -self.media_type.count("*"), (self.label is not None) + (self.version is not None)
+
+
+class _Range(NamedTuple):
+    """One element of the header.
+
+    Args:
+        text: as written, with the white space around it.
+        pattern: None where the element is malformed.
+        weight: in thousandths; 0 where the element is malformed.
+        asks: whether it is messages that it is about.
+        shared: whether it may be messages that it is about, or plain RDF.
+    """
+
+    text: str
+    pattern: _Pattern | None
+    weight: int
+    asks: bool = False
+    shared: bool = False
+
+
+def _read(header: str) -> Iterator[_Range]:
+    place = 0
+    while place < len(header):
+        element = _ELEMENT.match(header, place)
+        text = element.group() if element else ""
+        place += len(text) + 1
+        yield _read_range(text)
+
+
+def _read_range(text: str) -> _Range:
+    media_type, parameters = read_media_type(text) or ("", {})
+    weight = parameters.pop("q", "1")
+    kind, _, subtype = media_type.partition("/")
+    if not media_type or not _WEIGHT.fullmatch(weight) or ("*" in media_type and (subtype != "*" or "*" in kind[1:])):
+        return _Range(text, None, 0)
+    if parameters.get("charset") == "utf-8":
+        del parameters["charset"]  # logs are UTF-8 anyway
+    asks = asks_for_messages(media_type, parameters)
+    label, version = parameters.pop("messages", None), parameters.pop("version", None)
+    if version is not None and version.endswith("-messages"):
+        label = version  # it wins over messages=rdfm
+    elif label != RDFM.label and label is not None:
+        label = ""  # other labels stand in the version
+    if parameters:
+        label = ""  # no log has other parameters
+    pattern = _Pattern(media_type, label, version)
+    shared = not asks and media_type in _SHARED and any(pattern.logs())
+    return _Range(text, pattern, round(float(weight) * 1000), asks, shared)
+
+
+def _with_shared_types(ranges: Sequence[_Range]) -> tuple[_Range, ...]:
+    """The ranges, where those of shared types ask for messages if no plain one weighs as much, and none is refused."""
+    plain = max((range.weight for range in ranges if not (range.asks or range.shared)), default=0)
+    refused = {
+        media_type
+        for pattern in {range.pattern for range in ranges if range.asks and range.weight == 0}
+        for format, _ in (pattern.logs() if pattern else ())
+        for media_type in format.media_types
+    }
+    return tuple(
+        range._replace(asks=True)
+        if range.shared and range.weight > plain and range.pattern and range.pattern.media_type not in refused
+        else range
+        for range in ranges
+    )
+
+
+def _best(ranges: Iterable[_Range]) -> tuple[tuple[Format, Syntax] | None, int]:
+    """The log that weighs most, as what it is asked for, and its weight: that of the most specific range matching it.
+
+    Plain ranges count where they exclude something. Patterns that can match a log are few, however long the header.
+    """
+    patterns: dict[_Pattern, tuple[int, bool]] = {}
+    for _, pattern, weight, asks, _ in ranges:
+        if pattern is not None and (asks or weight == 0) and any(pattern.logs()):
+            patterns.setdefault(pattern, (weight, asks))
+    found: tuple[Format, Syntax] | None = None
+    highest = 0, 0
+    for pattern, (weight, asks) in patterns.items():
+        for format, asked in pattern.logs() if asks and weight else ():
+            decisive = max((p for p in patterns if p.takes(format) and p.fits(asked)), key=lambda p: p.precision)
+            rank = patterns[decisive][0], decisive.precision[0]
+            if rank[0] and (found is None or rank > highest):
+                found, highest = (format, asked), rank
+    return found, highest[0]
+
+
+def _named(format: str, messages: str, ranges: Iterable[_Range], construct: bool) -> Messages | None:
+    """What the parameters of the URL ask for, if it is messages.
+
+    A media type counts as in a header of its own; a name may be that of a plain format.
+    """
+    name, _, parameters = format.partition(";")
+    range = _read_range(format if "/" in name else f"*/*;{parameters}")
+    if range.asks or (range.shared and construct and not messages):
+        found, syntax = find_format(format)
+        return None if syntax is None else Messages(found, syntax)
+    if not messages:
+        return None
+    asked = find_syntax(messages)
+    if not format:
+        found = _named_format(ranges, asked)
+        return Messages(found, found.syntax(asked))
+    # so that a version beside it restricts what messages may hold
+    found, restricted = find_format(f"{format}; messages=rdfm" if asked is RDFM else format)
+    return Messages(found, found.syntax(asked if found.own else restricted or asked))
+
+
+def _named_format(ranges: Iterable[_Range], asked: Syntax) -> Format:
+    """The format that the header names with the highest weight, of those that can; else the most preferred one."""
+    named = {media_type: format for format in FORMATS if format.can(asked) for media_type in format.media_types}
+    best = max(ranges, key=lambda r: r.weight if r.pattern and r.pattern.media_type in named else 0, default=None)
+    if best is None or best.pattern is None or best.weight == 0:
+        return _BY_PREFERENCE[0]
+    return named.get(best.pattern.media_type, _BY_PREFERENCE[0])
+
+
+def _format(text: str) -> Format | None:
+    try:
+        return find_format(text)[0]
+    except UsageError:
+        return None  # not a log's: the source may know it
+
+
+def _unmet(message: str, construct: bool) -> NotAcceptable:
+    if not construct:
+        return NotAcceptable(
+            f"{message}, and only CONSTRUCT queries give messages", hint="ask for a media type without messages"
+        )
+    return NotAcceptable(message, hint=_HOW_TO_ASK, offered=OFFERED)
+
+
+def _shown(header: str) -> str:
+    return header if len(header) <= 200 else f"{header[:200]}…"

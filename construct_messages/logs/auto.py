@@ -1,0 +1,231 @@
+"""A decoder for a log of which not all is known beforehand: whether it is packed, or an archive, and its format.
+
+What is known is not looked for; the rest is told by the first bytes (`sniff.py`). No files here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from construct_messages.errors import LogError, UsageError
+from construct_messages.files.unpacking import UNPACK_ERRORS, Unpacker, packing_of
+from construct_messages.formats import JELLY, Format, Syntax, find_log
+from construct_messages.labels import Labels
+from construct_messages.logs import MESSAGE_BYTES, Decoder, decoder_for, options_of
+from construct_messages.logs.archive import ArchiveDecoder
+from construct_messages.logs.sniff import SNIFF_BYTES, is_archive, sniff
+from construct_messages.message import Message
+from construct_messages.terms import Lenience
+
+if TYPE_CHECKING:
+    from construct_messages.logs.jelly.options import JellyOptions
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of a log before its first byte is read.
+
+    Args:
+        packing: the extension of files packed like it; empty: it is not packed; None: its bytes tell.
+        archive: whether it is a tar archive; where that is not known, its bytes tell.
+        format: of the log, or of an archive's files; None: its bytes tell.
+        syntax: what is announced for the format.
+        label: that of a syntax that is announced, where the format is not known.
+    """
+
+    packing: str | None = None
+    archive: bool = False
+    format: Format | None = None
+    syntax: Syntax | None = None
+    label: str | None = None
+
+
+class DetectingDecoder:
+    """Reads a log, packed or not, or an archive: a `Decoder`.
+
+    Args:
+        known: what need not be told by the bytes.
+        base, contexts, message_bytes, labels, generalized, shared_labels: see `decoder_for`.
+
+    Attributes:
+        format: of the log, or of the archive's last file; None: not told yet.
+        packing: the extension of files packed like this one; empty: it is not packed; None: not told yet.
+        archive: whether it is an archive, as far as is told.
+        bytes_read: how many bytes came so far, packed as they are.
+        messages: how many messages came so far.
+        generalized: whether they may have terms where RDF has no place for them.
+
+    >>> import gzip
+    >>> decoder = DetectingDecoder()
+    >>> list(decoder.feed(gzip.compress(b"<urn:s> <urn:p> <urn:o> <urn:g> ."))), decoder.format
+    ([], None)
+    >>> list(decoder.close()), decoder.format.name, decoder.packing
+    ([<Message of 1 quad: <urn:s> <urn:p> <urn:o> <urn:g> .>], 'N-Quads', '.gz')
+    """
+
+    def __init__(
+        self,
+        known: Known | None = None,
+        *,
+        base: str | None = None,
+        contexts: Mapping[str, Any] | None = None,
+        message_bytes: int = MESSAGE_BYTES,
+        labels: Labels | None = None,
+        generalized: bool = False,
+        shared_labels: bool | None = None,
+        lenience: Lenience | None = None,
+    ) -> None:
+        self._known = known = known or Known()
+        self._base, self._contexts, self._message_bytes, self._labels = base, contexts, message_bytes, labels
+        self.generalized, self._shared_labels, self.lenience = generalized, shared_labels, lenience
+        self.format, self.packing, self.archive = known.format, known.packing, known.archive
+        self.bytes_read = self.message_count = 0
+        self._unpacker = Unpacker(self.packing) if self.packing else None
+        self._decoder: Decoder | ArchiveDecoder | None = None
+        self._head = b""  # what did not tell yet
+        self._tried = 0  # how much of it did not
+        self._sniffed = False
+
+    @property
+    def syntax(self) -> Syntax | None:
+        """How the log delimits its messages, as far as it is known yet; None: it has no delimiter so far."""
+        return self._decoder.syntax if self._decoder else self._known.syntax
+
+    @property
+    def prefixes(self) -> Mapping[str, str]:
+        """The prefixes that the log has declared so far, the last declaration of each."""
+        return self._decoder.prefixes if self._decoder else {}
+
+    @property
+    def jelly(self) -> JellyOptions | None:
+        """The options of a Jelly log, once they came."""
+        if self.archive or self.format != JELLY:
+            return None
+        return options_of(self._decoder)
+
+    def feed(self, data: bytes) -> Iterator[Message]:
+        """The messages that are complete now; see `Decoder.feed`.
+
+        Raises:
+            LogError: malformed bytes, also of the packing; a chunk with damage of the packing gives no messages.
+            LimitExceeded: a message that is too large.
+            UsageError: what is announced does not go with what the log is.
+        """
+        self.bytes_read += len(data)
+        if self.packing is None:
+            data = self._head + data
+            self._head = b""
+            self.packing = packing_of(data)
+            if self.packing is None:
+                self._head = data
+                return
+            self._unpacker = Unpacker(self.packing) if self.packing else None
+        pieces = self._unpacker.feed(data) if self._unpacker else iter((data,))
+        while True:
+            try:
+                piece = next(pieces, None)
+            except UNPACK_ERRORS as error:
+                yield from self._decode(b"", whole=True)  # what stands before the damage
+                raise self._cannot_unpack(f"are damaged: {error}") from error
+            if piece is None:
+                return
+            yield from self._decode(piece)
+
+    def close(self) -> Iterator[Message]:
+        """The messages that only the end completes; see `Decoder.close`.
+
+        Raises:
+            LogError: the log ends early.
+        """
+        if self._unpacker is not None:
+            try:
+                self._unpacker.close()
+            except EOFError as error:
+                yield from self._decode(b"", whole=True)
+                raise self._cannot_unpack("end early") from error
+        yield from self._decode(b"", whole=True)
+        assert self._decoder is not None  # all is told at the end
+        yield from self._count(self._decoder.close())
+
+    def _cannot_unpack(self, what: str) -> LogError:
+        return LogError(
+            f"byte {self.bytes_read}: the {self.packing} data {what}",
+            number=self.message_count + 1,
+            hint="get the file anew, or name it as what it is",
+        )
+
+    def _decode(self, data: bytes, *, whole: bool = False) -> Iterator[Message]:
+        if self._decoder is None:
+            data = self._head + data
+            self._decoder = self._open(data, whole)
+            self._head = b"" if self._decoder else data
+        if self._decoder is not None:
+            yield from self._count(self._decoder.feed(data))
+
+    def _count(self, messages: Iterator[Message]) -> Iterator[Message]:
+        try:
+            for message in messages:
+                self.message_count += 1
+                yield message
+        except LogError as error:
+            if self._sniffed and self.format is not None and error.hint is None:
+                error.hint = f"it was taken for {self.format.name} by its first bytes: name the format if it is another"
+            raise
+        finally:
+            if isinstance(self._decoder, ArchiveDecoder):
+                self.format = self._decoder.format
+
+    def _open(self, head: bytes, whole: bool) -> Decoder | ArchiveDecoder | None:
+        """The decoder for what begins with `head`; None: it takes more bytes to tell."""
+        if not self.archive and not self._tell(head, whole):
+            return None
+        if self.archive:
+            if self._known.label is not None:
+                raise UsageError(
+                    f"messages={self._known.label} has no meaning for an archive: each of its files is a message",
+                    hint="leave it out",
+                )
+            return ArchiveDecoder(
+                self.format,
+                base=self._base,
+                contexts=self._contexts,
+                message_bytes=self._message_bytes,
+                labels=self._labels,
+                lenience=self.lenience,
+            )
+        assert self.format is not None  # else it would not have been told
+        return decoder_for(
+            self.format,
+            self._syntax(self.format),
+            base=self._base,
+            contexts=self._contexts,
+            message_bytes=self._message_bytes,
+            labels=self._labels,
+            generalized=self.generalized,
+            shared_labels=self._shared_labels,
+            lenience=self.lenience,
+        )
+
+    def _tell(self, head: bytes, whole: bool) -> bool:
+        """Whether `head` says what the log is."""
+        archive = is_archive(head)
+        if archive is None and not whole:
+            return False
+        if archive:
+            self.archive = True
+        if self.archive or self.format is not None:
+            return True
+        # to look at a long beginning anew for each byte would take a time that grows with its square
+        if not whole and SNIFF_BYTES < len(head) < 2 * self._tried:
+            return False
+        self._tried = len(head)
+        self.format = sniff(head, whole=whole)
+        self._sniffed = self.format is not None
+        return self._sniffed
+
+    def _syntax(self, format: Format) -> Syntax | None:
+        if self._known.syntax is None and self._known.label is not None:
+            return find_log(format.extension, self._known.label)[1]
+        return self._known.syntax or format.own

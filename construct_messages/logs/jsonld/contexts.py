@@ -1,0 +1,145 @@
+"""JSON-LD contexts: expansion of a document by them. Nothing is fetched: a context is in the log, or it was given.
+
+JSON-LD 1.1 API, section 5.1 (expansion), by PyLD. What comes out needs no context any more; what it says in RDF is
+not decided here.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Mapping
+from math import inf
+from typing import Any, Final
+
+from pyld import jsonld  # type: ignore[import-untyped] # it has no type information
+from pyld.context_resolver import ContextResolver  # type: ignore[import-untyped] # nor has this
+from pyld.resolved_context import ResolvedContext  # type: ignore[import-untyped] # nor has this
+
+from construct_messages.errors import ConstructMessagesError, UsageError
+from construct_messages.logs.jsonld.context_weight import Weight
+
+# PyLD takes an IRI of example.org for a base where there is none; under this one, what is relative becomes no IRI: to
+# PyLD it is absolute, but no scheme has a comma
+_NO_BASE: Final = "no,base:<>/"
+_MOST_CONTEXTS: Final = 100
+
+
+class Contexts:
+    """Expands documents by the contexts in them and by those that were given.
+
+    Args:
+        given: contexts by their IRI, as parsed JSON (`{"@context": …}` or what stands in there).
+        base: the IRI that relative IRIs resolve against; None: they stay relative.
+
+    >>> contexts = Contexts({"https://example.org/names": {"name": "http://xmlns.com/foaf/0.1/name"}}, None)
+    >>> contexts.expand({"@context": "https://example.org/names", "@id": "urn:a", "name": "Ada"})
+    [{'@id': 'urn:a', 'http://xmlns.com/foaf/0.1/name': [{'@value': 'Ada'}]}]
+    >>> contexts.expand({"@context": "https://example.org/other"})
+    Traceback (most recent call last):
+    ...
+    construct_messages.errors.UsageError: the context <https://example.org/other> is not known, and none is fetched
+      hint: give it: contexts={"https://example.org/other": …}, on the command line --context https://example.org/other=FILE
+    """
+
+    def __init__(self, given: Mapping[str, Any] | None, base: str | None) -> None:
+        self._given = {
+            iri: context if isinstance(context, Mapping) and "@context" in context else {"@context": context}
+            for iri, context in (given or {}).items()
+        }
+        self._base = base or _NO_BASE
+        self._processed: dict[str, Any] = {}
+        self._active = _Active(None)
+
+    def expand(self, document: Any, active: Any = None, *, number: int = 1, most: float = inf) -> list[Any]:
+        """The document in expanded form.
+
+        Args:
+            document: parsed JSON.
+            active: the context that is active before it.
+            number: of the message, from 1.
+            most: how many characters it may come to.
+
+        Raises:
+            UsageError: a context that is not known, or no JSON-LD.
+            LimitExceeded: what contexts and terms come to together is too much.
+        """
+        if len(self._processed) > _MOST_CONTEXTS:
+            self._processed.clear()
+        if active is not self._active.context:
+            self._active = _Active(active)
+            self._active.weight.add_context(active, self._given)
+        weight = Weight(self._active.weight)
+        weight.add(document, self._given)
+        weight.check(number, most)
+        options = {
+            "base": self._base,
+            "documentLoader": self._load,
+            # keeps what it has made of a context from one document to the next
+            "contextResolver": _Resolver(self._active, self._processed, self._load),
+        }
+        if active is not None:
+            options["expandContext"] = active
+        try:
+            # of terms that are reserved PyLD warns, and drops them, as JSON-LD 1.1 (section 9.15.1) has it
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", SyntaxWarning)
+                expanded: list[Any] = jsonld.expand(document, options)
+        # PyLD raises the latter ones where it meets a value of a kind that it does not expect
+        except (jsonld.JsonLdError, AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+            raise _reason(error) from error
+        return expanded
+
+    def _load(self, iri: str, _options: object) -> dict[str, Any]:
+        if iri not in self._given:
+            raise UsageError(
+                f"the context <{iri}> is not known, and none is fetched",
+                hint=f'give it: contexts={{"{iri}": …}}, on the command line --context {iri}=FILE',
+            )
+        # PyLD writes into what it is given; "static" lets it keep what it makes of it
+        document = copy.deepcopy(self._given[iri])
+        return {"contextUrl": None, "documentUrl": iri, "document": document, "tag": "static"}
+
+
+class _Active:
+    """The active context of a log, and what PyLD has made of it, so that it is made once and not for each message."""
+
+    def __init__(self, context: Any) -> None:
+        self.context = context
+        self.weight = Weight()
+        self.processed: dict[str, ResolvedContext] = {}  # by what was active before
+
+
+class _Resolver(ContextResolver):  # type: ignore[misc] # PyLD has no type information
+    """PyLD's, which gives the active context of the log at once."""
+
+    def __init__(self, active: _Active, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._active = active
+
+    def resolve(self, active_ctx: Any, context: Any, base: str, cycles: Any = None) -> Any:
+        """See `ContextResolver.resolve`."""
+        if context is None or context is not self._active.context:
+            return super().resolve(active_ctx, context, base, cycles)
+        before = active_ctx["_uuid"]
+        if before not in self._active.processed:
+            options = {"base": base, "documentLoader": self.document_loader, "processingMode": "json-ld-1.1"}
+            options["contextResolver"] = ContextResolver(self.shared_cache, self.document_loader)
+            made = jsonld.JsonLdProcessor().process_context(active_ctx, context, options)
+            self._active.processed[before] = ResolvedContext({})
+            self._active.processed[before].set_processed(active_ctx, made)
+        return [self._active.processed[before]]
+
+
+def _reason(error: BaseException) -> UsageError:
+    """The innermost cause, which tells what is wrong; the outer ones tell what was being done."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    if isinstance(error, ConstructMessagesError):
+        return UsageError(error.message, hint=error.hint)
+    if isinstance(error, RecursionError):
+        return UsageError("the terms of a context are defined by too long a chain of each other")
+    if not isinstance(error, jsonld.JsonLdError):
+        return UsageError(f"malformed JSON-LD: {error}")
+    message = str(error.args[0]).removeprefix("Invalid JSON-LD syntax; ").rstrip(".")
+    return UsageError(f"{message} ({error.code})" if error.code else message)

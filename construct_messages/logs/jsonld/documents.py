@@ -1,0 +1,221 @@
+"""JSON-LD documents of a log, as messages: which context is active, and what a document says in RDF.
+
+The rule of the active context is that of RDF Messages for NDJSON-LD (https://w3c-cg.github.io/rsp/messages/); a
+YAML-LD log keeps to it too. RDF is made by pyoxigraph, which implements JSON-LD 1.1 with the base directions of
+RDF 1.2; PyLD stands before it wherever contexts take more than prefixes. No text is read here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from math import inf
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import pyoxigraph as ox
+
+from construct_messages.errors import LimitExceeded, LogError, Position, TermError, UsageError
+from construct_messages.labels import Labels
+from construct_messages.logs.from_pyoxigraph import to_message, too_much
+from construct_messages.logs.jsonld.nodes import GEN_DELIMS
+from construct_messages.logs.jsonld.size import characters
+from construct_messages.message import Message
+from construct_messages.terms import Lenience, from_pyoxigraph
+
+if TYPE_CHECKING:
+    from construct_messages.logs.jsonld.contexts import Contexts
+
+_NAME: Final = re.compile(r"(?!_$)[^@:/][^:/]*")
+_ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
+_PLAIN_BASE: Final = re.compile(r"[a-z]+://[^/?#]*/(?:(?!/\.).)*")
+_UNSET: Final = object()
+
+
+class Documents:
+    """Makes the documents of one log to messages, in order.
+
+    Args:
+        base: the IRI that relative IRIs resolve against.
+        contexts: see `Contexts`.
+
+    Attributes:
+        prefixes: what the active contexts so far have declared.
+
+    >>> documents, start = Documents(None, None, Labels("x")), Position(1, 1)
+    >>> documents.read({"@context": {"ex": "http://example.org/"}}, 1, start)
+    >>> documents.read({"@id": "ex:s", "ex:p": "o"}, 1, start)
+    <Message of 1 quad: <http://example.org/s> <http://example.org/p> "o" .>
+    >>> documents.read({}, 2, start)
+    <Message, empty>
+    """
+
+    def __init__(
+        self, base: str | None, contexts: Mapping[str, Any] | None, labels: Labels, lenience: Lenience | None = None
+    ) -> None:
+        self._base, self._given, self._labels, self._lenience = base, contexts, labels, lenience
+        # relative IRIs mean the same to both libraries only under such a base
+        self._plain_base = base is None or _PLAIN_BASE.fullmatch(base) is not None
+        self._active: Any = _UNSET
+        self._only_prefixes = True  # in the active context, so that pyoxigraph understands it as PyLD does
+        self.prefixes: dict[str, str] = {}
+
+    def read(self, document: Any, number: int, position: Position, most: float = inf) -> Message | None:
+        """The message that a document is; None: it sets the active context.
+
+        Args:
+            document: parsed JSON.
+            number: of the message, from 1.
+            position: of the document in the log.
+            most: how many characters the message may have as N-Quads.
+
+        Raises:
+            LogError: no JSON-LD, or a context that is not known.
+            LimitExceeded: too large a message, or a string of more than 8 MiB, which is the parser's bound.
+        """
+        try:
+            if isinstance(document, dict) and document.keys() == {"@context"}:
+                self._set_context(document["@context"], number, most)
+                return None
+            if document == {}:
+                return Message()
+            quads, rename = self._quads(document, number, most), self._labels.in_message(number).__getitem__
+            if self._lenience is not None:
+                quads = filter(_passable, quads)
+            return to_message(quads, rename, self._lenience, number=number, most=most)
+        except UsageError as error:
+            raise LogError(error.message, number=number, position=position, hint=error.hint) from error
+        except MemoryError as error:
+            raise LimitExceeded(
+                f"message {number}: a string is longer than the parser takes: {error}", position=position
+            ) from error
+
+    @cached_property
+    def _contexts(self) -> Contexts:
+        # loading PyLD takes a third of a second, and logs of this package do without
+        from construct_messages.logs.jsonld.contexts import Contexts
+
+        return Contexts(self._given, self._base)
+
+    def _set_context(self, context: Any, number: int, most: float) -> None:
+        declared, self._only_prefixes = _declared(context)
+        if not self._only_prefixes:
+            self._contexts.expand(
+                {"@graph": {}}, context, number=number, most=most
+            )  # so that an error is one of this document
+        self._active = context
+        self.prefixes.update(declared)
+
+    def _quads(self, document: Any, number: int, most: float) -> Iterator[ox.Quad]:
+        plain = self._only_prefixes and self._plain_base and _is_node(document)
+        if plain:
+            if self._active is not _UNSET:
+                context = {name: self._active[name] for name in _names(document) if name in self._active}
+                document = {"@context": context, "@graph": document}
+        elif self._active is not _UNSET:
+            document = self._contexts.expand({"@graph": document}, self._active, number=number, most=most)
+        else:
+            document = self._contexts.expand(document, number=number, most=most)
+        written = msgspec.json.encode(document)
+        # no more than this can come of it, and for nearly all documents that is little
+        if written.count(b",") * len(written) > most:
+            context = document.get("@context", {}) if isinstance(document, dict) else {}
+            if characters(document, context) > most:
+                raise too_much(number, int(most))
+        try:
+            yield from ox.parse(
+                written,
+                format=ox.RdfFormat.JSON_LD,
+                base_iri=self._base if plain else None,
+                lenient=self._lenience is not None,
+            )
+        except SyntaxError as error:
+            raise UsageError(f"malformed JSON-LD: {error.msg}") from error
+
+
+def _passable(quad: ox.Quad) -> bool:
+    """Whether a lenient reader passes all of a quad; JSON-LD says of any other that it is dropped."""
+    try:
+        for term in (quad.subject, quad.predicate, quad.object):
+            from_pyoxigraph(term, "x", Lenience())
+        if not isinstance(quad.graph_name, ox.DefaultGraph):
+            from_pyoxigraph(quad.graph_name, "x", Lenience())
+    except TermError:
+        return False
+    return True
+
+
+# --- what needs no expansion: documents that pyoxigraph takes for what PyLD does (tests/logs/test_jsonld_documents.py)
+
+
+def _is_node(node: Any) -> bool:
+    """Whether it is a node object of IRIs, compact IRIs and values, without a context or a rarer keyword."""
+    if not isinstance(node, dict):
+        return False
+    for key, value in node.items():
+        if key == "@id":
+            plain = _is_name(value)
+        elif key == "@type":
+            plain = all(map(_is_name, value)) if isinstance(value, list) else _is_name(value)
+        elif key == "@graph":
+            plain = all(map(_is_node, value)) if isinstance(value, list) else _is_node(value)
+        elif key == "@included":
+            plain = isinstance(value, list) and all(_is_node(node) and node.keys() - {"@id"} for node in value)
+        else:
+            plain = _ABSOLUTE.match(key) is not None and (
+                all(map(_is_value, value)) if isinstance(value, list) else _is_value(value)
+            )
+        if not plain:
+            return False
+    return True
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and not value.startswith("@")
+
+
+def _names(document: Any) -> set[str]:
+    """What may be a prefix of the context in such a node: what its IRIs begin with, and its types."""
+    names: set[str] = set()
+    parts = [document]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, dict):
+            for key, value in part.items():
+                names.add(key.partition(":")[0])
+                if key in ("@id", "@type"):
+                    names.update(name.partition(":")[0] for name in (value if isinstance(value, list) else [value]))
+                else:
+                    parts.append(value)
+        elif isinstance(part, list):
+            parts += part
+    return names
+
+
+def _is_value(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return isinstance(value, str | int | float)
+    if "@value" not in value:
+        return _is_node(value)
+    tags = value.keys() - {"@value"}
+    if tags == {"@type"}:
+        return isinstance(value["@value"], str | int | float) and _is_name(value["@type"])
+    return tags <= {"@language"} | {"@direction"} and all(isinstance(part, str) for part in value.values())
+
+
+def _declared(context: Any) -> tuple[dict[str, str], bool]:
+    """The prefixes that a context declares, and whether it does nothing but that."""
+    if not isinstance(context, dict):
+        return {}, False
+    prefixes: dict[str, str] = {}
+    for name, value in context.items():
+        if isinstance(value, dict) and value.keys() == {"@id", "@prefix"} and value["@prefix"] is True:
+            value = value["@id"]
+        elif not isinstance(value, str) or not value.endswith(GEN_DELIMS):
+            continue
+        if _NAME.fullmatch(name) and isinstance(value, str) and _ABSOLUTE.match(value):
+            prefixes[name] = value
+    # a namespace that begins like a name is a compact IRI itself
+    plain = all(value.partition(":")[0] not in context for value in prefixes.values())
+    return prefixes, plain and len(prefixes) == len(context)

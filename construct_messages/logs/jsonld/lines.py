@@ -1,0 +1,164 @@
+"""NDJSON-LD logs: one JSON-LD document a line, a line whose only key is `@context` for the active context.
+
+RDF Messages for NDJSON-LD (https://w3c-cg.github.io/rsp/messages/). Here are the lines; what a document means is
+`jsonld_documents.py`'s, what a message looks like `jsonld_nodes.py`'s, and the encoder for templates is in
+`jsonld_template.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from construct_messages.errors import LogError, Position
+from construct_messages.formats import NDJSON_LD, Syntax
+from construct_messages.labels import Labels
+from construct_messages.logs.capabilities import Carrier
+from construct_messages.logs.from_pyoxigraph import most_characters
+from construct_messages.logs.jsonld.documents import Documents
+from construct_messages.logs.jsonld.json_text import JsonReader
+from construct_messages.logs.jsonld.nodes import MessageDocuments
+from construct_messages.logs.jsonld.template import JsonLdTemplate
+from construct_messages.logs.line_buffer import WholeLines
+from construct_messages.message import Message
+from construct_messages.template import Template
+from construct_messages.terms import Lenience
+
+assert NDJSON_LD.own is not None
+_SYNTAX: Final[Syntax] = NDJSON_LD.own
+_ONE_A_LINE: Final = "write each message as one JSON-LD document on one line, as `jq --compact-output .` does"
+
+
+class JsonLdEncoder:
+    """Writes messages as NDJSON-LD: a line each, which any reader of JSON-LD 1.1 reads by itself.
+
+    Args:
+        prefixes: namespace IRIs by prefix, for the context that the log begins with; see `context_of`.
+
+    >>> from construct_messages.message import Quad
+    >>> from construct_messages.terms import iri, literal
+    >>> encoder = JsonLdEncoder({"ex": "http://example.org/"})
+    >>> message = Message([Quad(iri("http://example.org/s"), iri("http://example.org/p"), literal("a", language="en"))])
+    >>> log = encoder.start() + encoder.encode(message) + encoder.encode(Message()) + encoder.finish()
+    >>> print(log.decode(), end="")
+    {"@context":{"ex":"http://example.org/"}}
+    {"@id":"ex:s","ex:p":{"@value":"a","@language":"en"}}
+    {}
+    """
+
+    def __init__(self, prefixes: Mapping[str, str] | None = None) -> None:
+        self._carrier = Carrier(NDJSON_LD, _SYNTAX)
+        self._documents = MessageDocuments(prefixes)
+
+    def start(self) -> bytes:
+        """What stands before the first message: the context, where there is one."""
+        context = self._documents.context
+        return msgspec.json.encode({"@context": context}) + b"\n" if context else b""
+
+    def encode(self, message: Message) -> bytes:
+        """One message and the end of its line.
+
+        Raises:
+            UnsupportedByFormat: a triple term, or a term that readers of JSON-LD would drop.
+        """
+        self._carrier.check(message)
+        return msgspec.json.encode(self._documents.write(message)) + b"\n"
+
+    def finish(self) -> bytes:
+        """What stands after the last message: nothing."""
+        return b""
+
+    def for_template(self, template: Template) -> JsonLdTemplate:
+        """The encoder specialised for a template: a batch of solutions in, bytes out."""
+        return JsonLdTemplate(self.encode, self._carrier, self._documents, template)
+
+
+class JsonLdDecoder:
+    """Reads an NDJSON-LD log; see `Decoder`.
+
+    Args:
+        base: the IRI that relative IRIs resolve against.
+        contexts: JSON-LD contexts by their IRI, as parsed JSON; no other is loaded.
+        message_bytes: how long a line may be.
+        labels: of the log; None: with a prefix that no other has.
+        lenience: see `decoder_for`.
+
+    >>> decoder = JsonLdDecoder(message_bytes=1 << 20)
+    >>> list(decoder.feed(b'{"@context": {"ex": "http://example.org/"}}\\n{"@id": "ex:a", "ex:b": ["c"]}'))
+    []
+    >>> list(decoder.feed(b"\\n{}\\n")), decoder.prefixes
+    ([<Message of 1 quad: <http://example.org/a> <http://example.org/b> "c" .>, <Message, empty>], \
+{'ex': 'http://example.org/'})
+    """
+
+    syntax: Final[Syntax] = _SYNTAX
+
+    def __init__(
+        self,
+        *,
+        base: str | None = None,
+        contexts: Mapping[str, Any] | None = None,
+        message_bytes: int,
+        labels: Labels | None = None,
+        lenience: Lenience | None = None,
+    ) -> None:
+        self._documents, self._json = Documents(base, contexts, labels or Labels(), lenience), JsonReader()
+        self._lines, self._message_bytes = WholeLines(message_bytes), message_bytes
+
+    @property
+    def prefixes(self) -> Mapping[str, str]:
+        """The prefixes of the active contexts so far."""
+        return self._documents.prefixes
+
+    def feed(self, data: bytes) -> Iterator[Message]:
+        """The messages whose lines are whole now; see `Decoder.feed`."""
+        for line in self._lines.feed(data):
+            yield from self._read(line)
+
+    def close(self) -> Iterator[Message]:
+        """The message of a last line that has no end; see `Decoder.close`."""
+        for line in self._lines.close():
+            yield from self._read(line)
+
+    def _read(self, line: bytes) -> Iterator[Message]:
+        number, position = self._lines.number, Position(self._lines.line, 1)
+        text = self._text(line)
+        if not text.strip(" \t\r"):
+            hint = "leave blank lines out, and write an empty message as {}"
+            raise LogError("the line is blank", number=number, position=position, hint=hint)
+        try:
+            document = self._json.read(text, number, self._lines.line)
+        except LogError as error:
+            if self._goes_on(text, error):
+                error.hint = _ONE_A_LINE
+            raise
+        if not isinstance(document, dict):
+            raise LogError(
+                f"the line is no JSON object: {text[:40]}",
+                number=number,
+                position=position,
+                hint=_ONE_A_LINE if text.strip() == "[" else 'write several nodes as {"@included": […]}',
+            )
+        message = self._documents.read(document, number, position, most_characters(len(line), self._message_bytes))
+        if message is not None:
+            self._lines.number += 1
+            yield message
+
+    @staticmethod
+    def _goes_on(text: str, error: LogError) -> bool:
+        """Whether the line is the beginning of a document over several lines."""
+        return error.position is not None and error.position.column > len(text.rstrip())
+
+    def _text(self, line: bytes) -> str:
+        try:
+            return line.decode()
+        except UnicodeDecodeError as error:
+            column = len(line[: error.start].decode()) + 1
+            raise LogError(
+                f"the byte 0x{line[error.start]:02X} is not UTF-8",
+                number=self._lines.number,
+                position=Position(self._lines.line, column),
+                hint="logs are UTF-8: recode it",
+            ) from error

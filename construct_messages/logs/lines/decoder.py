@@ -1,0 +1,308 @@
+r"""N-Triples and N-Quads logs, read: bytes in any pieces go in, messages come out.
+
+Here lines are found, announcements and delimiters obeyed, messages put together; `lines_statements.py` reads the
+statements, and `lines.py` writes. A line end is LF, CR or CRLF. Each byte is looked at once, however large the message.
+
+RDF Messages, section 3 (`VERSION "…-messages"` and `MESSAGE`, each on a line of its own), and the first draft, section
+3.1 (comments that match `/^\s*@message/`, those behind a statement on its line included).
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from construct_messages.errors import LimitExceeded, LogError, Position, TermError
+from construct_messages.formats import LABELLED, RDFM, Format, Syntax
+from construct_messages.labels import Labels, MessageLabels
+from construct_messages.logs.capabilities import lacks
+from construct_messages.logs.from_pyoxigraph import Rename, log_error
+from construct_messages.logs.line_buffer import too_long
+from construct_messages.logs.lines.statements import BLANK, Statements, make_quad
+from construct_messages.message import Message, Quad
+from construct_messages.terms import Lenience, map_blanks
+
+_BLOCK: Final = 1 << 15
+"""How many bytes of lines are taken apart at a time: large enough to be quick, and small against a message's bound."""
+
+_DIRECTIVE: Final = re.compile(
+    r'[ \t]*+(?:(?P<message>MESSAGE)[ \t]*+|(?P<version>VERSION)[ \t]*+"(?P<label>[^"\\]*+)"[ \t]*+)?'
+    r"(?:#(?P<comment>.*))?"
+)
+"""All that a line can be besides a statement; also a blank one."""
+
+_COMMENT: Final = re.compile(r'(?:[^<"#]|<[^>]*+>|"(?:[^"\\]|\\.)*+")*+#(?P<comment>.*)')
+"""A statement with a comment behind it."""
+
+_DELIMITS: Final = re.compile(r"\s*@message")
+_LIKE_A_DIRECTIVE: Final = re.compile(r"(?:message|version)\b", re.IGNORECASE)
+_OBJECT: Final = re.compile(r'"|<<\(')
+
+_ALONE: Final = "write MESSAGE and VERSION in upper case, each on a line of its own, a label in double quotes"
+_ONE_LINE: Final = "write a statement on one line, with a dot at its end"
+_ANNOUNCE: Final = 'begin the log with VERSION "1.2-messages", or say version=1.2-messages in its media type'
+
+
+class LinesDecoder:
+    r"""Reads an N-Triples or N-Quads log; see `Decoder`.
+
+    Args:
+        format: N-Triples or N-Quads.
+        syntax: what the media type announces; None: the log tells.
+        message_bytes: how many bytes the lines of a message may have, its delimiter among them; a line end is one.
+        continued: whether the log begins before what is read, so that the first delimiter ends a message, if of no
+            statement.
+        labels: of the log; None: with a prefix that no other has.
+        lenience: see `decoder_for`.
+
+    Attributes:
+        delimiter: the line of the last delimiter that was read, from 1; 0: there was none.
+
+    >>> from construct_messages.formats import N_TRIPLES
+    >>> decoder = LinesDecoder(N_TRIPLES, None, message_bytes=1 << 20, labels=Labels("x"))
+    >>> list(decoder.feed(b'VERSION "1.2-messages"\n_:b <urn:p> <urn:o> .\nMESS'))
+    []
+    >>> list(decoder.feed(b"AGE\n")), decoder.syntax.label, list(decoder.close())
+    ([<Message of 1 quad: _:x_m1b0 <urn:p> <urn:o> .>], '1.2-messages', [])
+    """
+
+    def __init__(
+        self,
+        format: Format,
+        syntax: Syntax | None,
+        *,
+        message_bytes: int,
+        continued: bool = False,
+        labels: Labels | None = None,
+        lenience: Lenience | None = None,
+    ) -> None:
+        self._format, self._message_bytes, self._continued = format, message_bytes, continued
+        self._labels = labels or Labels()
+        self._statements = Statements(format, lenience)
+        self._use(syntax)
+        # bytes not read yet: of a line without an end, and of a line end or a byte order mark that may go on
+        self._rest, self._undecided, self._begun = bytearray(), b"", False
+        self._lines = 0  # that have been read
+        self.delimiter = 0
+        # the message that is open: its number, the bytes of its lines, its quads
+        self._number, self._size = 1, 0
+        self._own: MessageLabels | None = None  # as soon as it has blank nodes
+        self._quads: list[Quad] = []
+        self._ready: list[Message] = []  # those that are complete and not given yet
+
+    def _use(self, syntax: Syntax | None) -> None:
+        self._syntax = syntax
+        # whether MESSAGE delimits, and blank nodes are those of their message
+        self._scoped = syntax is not None and syntax.label != RDFM.label
+        self._usual_delimiter = "" if syntax is None else syntax.delimiter
+
+    @property
+    def syntax(self) -> Syntax | None:
+        """How the log delimits its messages, as far as it is known yet; see `Decoder.syntax`."""
+        return self._syntax
+
+    @property
+    def prefixes(self) -> Mapping[str, str]:
+        """None: these formats have no prefixes."""
+        return MappingProxyType({})
+
+    # --- bytes to lines ---------------------------------------------------------------------------------------------
+
+    def feed(self, data: bytes) -> Iterator[Message]:
+        """The messages that are complete now.
+
+        Raises:
+            LogError: a line that is no statement, delimiter or announcement, or comes where it may not.
+            LimitExceeded: a message that is too large.
+        """
+        data, self._undecided = self._undecided + data, b""
+        if not self._begun:
+            if len(data) < len(codecs.BOM_UTF8) and codecs.BOM_UTF8.startswith(data):
+                self._undecided = data
+                return
+            data, self._begun = data.removeprefix(codecs.BOM_UTF8), True
+        if data.endswith(b"\r"):
+            data, self._undecided = data[:-1], b"\r"
+        if b"\r" in data:
+            data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        start, last = 0, data.rfind(b"\n") + 1
+        while start < last:
+            end = data.find(b"\n", min(start + _BLOCK, last - 1)) + 1
+            block = data[start:end]
+            if self._rest:
+                block = bytes(self._rest) + block
+                self._rest.clear()
+            try:
+                self._read(block)
+            except (LogError, LimitExceeded):
+                yield from self._take()
+                raise
+            yield from self._take()
+            start = end
+        self._rest += data[last:]
+        if self._size + len(self._rest) > self._message_bytes:
+            raise self._too_large()
+
+    def close(self) -> Iterator[Message]:
+        """The messages that only the end completes.
+
+        Raises:
+            LogError: as `feed`, of a last line without an end.
+            LimitExceeded: likewise.
+        """
+        self._begun = True
+        if self._rest or self._undecided:
+            yield from self.feed(b"\n")
+        if self._quads or (self.delimiter and not self._scoped):
+            yield Message(self._quads)
+
+    def _take(self) -> list[Message]:
+        ready, self._ready = self._ready, []
+        return ready
+
+    def _read(self, block: bytes) -> None:
+        """Reads whole lines, each with LF at its end."""
+        if self._size + len(block) > self._message_bytes:
+            # a delimiter among them may still keep each message small
+            lines = block.splitlines(keepends=True)
+            if len(lines) == 1:
+                raise self._too_large()
+            for line in lines:
+                self._read(line)
+            return
+        try:
+            text = block.decode()
+        except UnicodeDecodeError as error:
+            start = block.rfind(b"\n", 0, error.start) + 1
+            if start:
+                self._read(block[:start])
+            column = len(block[start : error.start].decode()) + 1
+            raise self._error(
+                f"the byte 0x{block[error.start]:02X} is not UTF-8",
+                self._lines + 1,
+                column,
+                "logs are written in UTF-8",
+            ) from error
+        before = self._lines
+        self._read_lines(text)
+        if self.delimiter > before:
+            *_, behind = block.split(b"\n", self.delimiter - before)
+            self._size = len(behind)
+        else:
+            self._size += len(block)
+
+    # --- lines to messages ------------------------------------------------------------------------------------------
+
+    def _read_lines(self, text: str) -> None:
+        # behind a statement no announcement can change any more what labels mean
+        known = not self._scoped and (self._syntax is not None or bool(self._quads))
+        quads, others = self._statements.read(text, self._labels.in_log if known else None)
+        start, line = 0, self._lines
+        for index, other in others:
+            if other is BLANK:
+                quads[index] = self._in_scope(quads[index])
+                continue
+            if self._quads:
+                self._quads += quads[start:index]
+            else:
+                self._quads = quads[start:index]
+            line += index - start + 1
+            start = index + 1
+            if other == self._usual_delimiter:
+                self._delimit(line)
+            elif other.find("\n") < len(other) - 1:  # several lines, which say nothing
+                line += other.count("\n") - 1
+            else:
+                self._read_other(other[:-1], line)
+        self._quads += quads[start:]
+        self._lines = line + len(quads) - start
+
+    def _read_other(self, text: str, line: int) -> None:
+        """Does what a line says that is no canonical statement."""
+        match = _DIRECTIVE.fullmatch(text)
+        if match is None:
+            self._state(text, line)
+            match = _COMMENT.match(text) if "@message" in text else None
+        elif match["message"]:
+            self._expect_delimiter(line, match.start("message") + 1)
+            self._delimit(line)
+        elif match["version"]:
+            self._announce(match["label"], line, match.start("version") + 1)
+        if match is not None and match["comment"] is not None and _DELIMITS.match(match["comment"]):
+            if self._syntax is None:
+                self._use(RDFM)
+            if not self._scoped:
+                self._delimit(line)
+
+    def _state(self, text: str, line: int) -> None:
+        """Takes the statement of a line into the message."""
+        try:
+            statement = self._statements.parse(text)
+        except SyntaxError as error:
+            raise log_error(error, self._number, line, hint=_hint(text, error.offset or 1)) from error
+        except TermError as error:
+            raise self._error(error.message, line, hint=error.hint) from error
+        except LimitExceeded as error:
+            message = f"message {self._number}: {error.message}"
+            raise LimitExceeded(message, position=Position(line, 1), hint=error.hint) from error
+        for quad in statement:
+            if self._syntax is not None and (lack := lacks(self._syntax, quad.object)):
+                place = _OBJECT.search(text)
+                assert place is not None
+                raise self._error(f"{self._syntax.version} has no {lack}", line, place.start() + 1)
+            self._quads.append(self._in_scope(quad))
+
+    def _announce(self, label: str, line: int, column: int) -> None:
+        if not label.endswith("-messages"):
+            return  # a version of RDF, which every statement here is of
+        syntax = next((syntax for syntax in LABELLED if syntax.label == label), None)
+        if syntax is None:
+            known = ", ".join(syntax.label for syntax in LABELLED)
+            raise self._error(f'VERSION "{label}" is not known', line, column, f"choose one of {known}")
+        if self._syntax is None:
+            if self._quads:
+                raise self._error(f'VERSION "{label}" behind a statement', line, column, "begin the log with it")
+            self._use(syntax)
+        elif self._syntax.label != label:
+            raise self._error(
+                f'VERSION "{label}" in a log of {self._syntax.label}', line, column, "give logs of their own to each"
+            )
+
+    def _expect_delimiter(self, line: int, column: int) -> None:
+        if self._syntax is None:
+            raise self._error("MESSAGE without an announcement", line, column, _ANNOUNCE)
+        if not self._scoped:
+            raise self._error("MESSAGE is no delimiter of rdfm", line, column, "write # @message")
+
+    def _delimit(self, line: int) -> None:
+        # the first comment opens the first message, unless that has begun without
+        if self._scoped or self.delimiter or self._quads or self._continued:
+            self._ready.append(Message(self._quads))
+            self._quads, self._own = [], None
+            self._number += 1
+        self.delimiter = line
+
+    def _in_scope(self, quad: Quad) -> Quad:
+        """The quad with the labels that its blank nodes are to have."""
+        rename: Rename = self._labels.in_log
+        if self._scoped:
+            if self._own is None:
+                self._own = self._labels.in_message(self._number)
+            rename = self._own.__getitem__
+        return make_quad(term and map_blanks(term, rename) for term in quad)
+
+    def _error(self, message: str, line: int, column: int = 1, hint: str | None = None) -> LogError:
+        return LogError(message, number=self._number, position=Position(line, column), hint=hint)
+
+    def _too_large(self) -> LimitExceeded:
+        return too_long(self._number, self._message_bytes, Position(self._lines + 1, 1))
+
+
+def _hint(text: str, column: int) -> str | None:
+    """How to mend what pyoxigraph does not take."""
+    if _LIKE_A_DIRECTIVE.match(text, column - 1):
+        return _ALONE
+    return _ONE_LINE if column > len(text) else None

@@ -1,0 +1,232 @@
+"""N-Triples and N-Quads logs: the plain encoder, and one specialised for a template.
+
+The plain encoder writes a message's quads, which are canonical already, a line each. `TemplateLines` writes a whole
+batch of solutions by column instead: every slot of the template is a constant or a column of UTF-8 terms, and a log
+is these, interleaved and joined. It reads SPARQL's rules from `template.FORBIDDEN` and gives the same bytes as
+instantiating each solution; what it cannot do by column it leaves to the plain encoder.
+
+RDF 1.2 N-Triples/N-Quads; RDF Messages section 3 for the delimiters. `lines_decoder.py` reads what is written here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from construct_messages.formats import Format, Syntax
+from construct_messages.labels import Labels
+from construct_messages.logs.capabilities import Carrier
+from construct_messages.logs.plain_encoder import ByMessage
+from construct_messages.message import Message
+from construct_messages.solutions import Solutions
+from construct_messages.template import (
+    FORBIDDEN,
+    Blank,
+    Constant,
+    Nested,
+    Slot,
+    Template,
+    Variable,
+    may_coincide,
+)
+
+
+class LinesEncoder:
+    """Writes messages as N-Triples or N-Quads.
+
+    Args:
+        format: N-Triples or N-Quads.
+        syntax: how messages are delimited, and which RDF version the log keeps to.
+
+    >>> from construct_messages.formats import find_format, find_syntax
+    >>> from construct_messages.message import Quad
+    >>> from construct_messages.terms import iri
+    >>> encoder = LinesEncoder(find_format("nt")[0], find_syntax("1.2-messages"))
+    >>> message = Message([Quad(iri("urn:s"), iri("urn:p"), iri("urn:o"))])
+    >>> print((encoder.start() + encoder.encode(message) + encoder.finish()).decode(), end="")
+    VERSION "1.2-messages"
+    <urn:s> <urn:p> <urn:o> .
+    MESSAGE
+    """
+
+    def __init__(self, format: Format, syntax: Syntax) -> None:
+        self._carrier = Carrier(format, syntax)
+        self.format, self.syntax = format, syntax
+        self.before = syntax.delimiter.encode() if syntax.delimiter_first else b""
+        self.after = b"" if syntax.delimiter_first else syntax.delimiter.encode()
+
+    def start(self) -> bytes:
+        """What stands before the first message."""
+        return self.syntax.announcement.encode()
+
+    def encode(self, message: Message) -> bytes:
+        """One message with its delimiter.
+
+        Raises:
+            UnsupportedByFormat: a quad the format or the version has no syntax for.
+        """
+        self._carrier.check(message)
+        lines = "".join(f"{s} {p} {o} .\n" if g is None else f"{s} {p} {o} {g} .\n" for s, p, o, g in message).encode()
+        return self.before + lines + self.after
+
+    def finish(self) -> bytes:
+        """What stands after the last message."""
+        return b""
+
+    def for_template(self, template: Template) -> TemplateLines:
+        """The encoder specialised for a template: a batch of solutions in, bytes out."""
+        return TemplateLines(self, template)
+
+
+_STARTS: Final = {name: tuple(start.encode() for start in starts) for name, starts in FORBIDDEN.items()}
+
+_MOST_PATTERNS: Final = 100
+
+# One slot over a batch: a term for all solutions, or a term for each, b"" where there is none.
+_Column = bytes | list[bytes]
+
+
+class TemplateLines:
+    """Encodes batches of solutions by column. Byte for byte what `encode(Message(instantiate(…)))` gives.
+
+    >>> from construct_messages.formats import find_format, find_syntax
+    >>> from construct_messages.terms import Term
+    >>> from construct_messages.template import Pattern
+    >>> template = Template(("x",), (Pattern(Variable(0), Constant(Term("<urn:p>")), Constant(Term('"o"'))),))
+    >>> lines = LinesEncoder(find_format("nt")[0], find_syntax("rdfm")).for_template(template)
+    >>> print(lines.encode(Solutions([[b"<urn:a>", b'"a literal"']]), 0).decode(), end="")
+    # @message
+    <urn:a> <urn:p> "o" .
+    # @message
+    """
+
+    def __init__(self, encoder: LinesEncoder, template: Template) -> None:
+        self._encoder, self._plain = encoder, ByMessage(encoder.encode, template)
+        self._patterns, self._labels = template.live, template.labels
+        # each pattern is compared with each: of very many, message by message is quicker
+        self._by_column = len(self._patterns) <= _MOST_PATTERNS and encoder._carrier.carries_template(template)
+        # which earlier patterns can give the same quad: the only ones a line is compared with
+        self._twins = [
+            [i for i in range(j) if may_coincide(self._patterns[i], self._patterns[j])]
+            for j in range(len(self._patterns) if self._by_column else 0)
+        ]
+        self._compared = {i for twins in self._twins for i in twins} | {j for j, t in enumerate(self._twins) if t}
+
+    def encode(self, solutions: Solutions, first: int) -> bytes:
+        """The messages of a batch, one a solution.
+
+        Args:
+            solutions: their columns are `template.variables`.
+            first: the number of the first solution in the stream, for fresh blank nodes.
+
+        Raises:
+            UnsupportedByFormat: as `LinesEncoder.encode`.
+        """
+        if not self._by_column or not self._encoder._carrier.carries_columns(solutions):
+            return self._plain.encode(solutions, first)
+        batch = _Batch(solutions.utf8, len(solutions), first, self._labels)
+        pieces: list[_Column] = [self._encoder.before]
+        lines: dict[int, list[bytes]] = {}
+        for index, pattern in enumerate(self._patterns):
+            columns = [
+                batch.column(slot, name) for slot, name in zip(pattern, FORBIDDEN, strict=True) if slot is not None
+            ]
+            gaps = any(map(batch.has_gaps, columns))
+            if index not in self._compared and not gaps:
+                for column in columns:
+                    pieces += (column, b" ")
+                pieces.append(b".\n")
+                continue
+            line = _lines(columns, len(solutions), gaps)
+            for twin in self._twins[index]:
+                line = [b"" if a == b else b for a, b in zip(lines[twin], line, strict=True)]
+            lines[index] = line
+            pieces.append(line)
+        pieces.append(self._encoder.after)
+        self._encoder._carrier.count(len(solutions))
+        return _interleave(pieces, len(solutions))
+
+
+def _lines(parts: Sequence[_Column], size: int, gaps: bool) -> list[bytes]:
+    """A column of statement lines; no line where a part is missing."""
+    return _format(b"%b " * len(parts) + b".\n", parts, size, gaps)
+
+
+def _format(form: bytes, parts: Sequence[_Column], size: int, gaps: bool) -> list[bytes]:
+    """`form` with the parts of each solution in turn in its places; b"" where a part is missing."""
+    # the constants first, once for all
+    form %= tuple(part.replace(b"%", b"%%") if isinstance(part, bytes) else b"%b" for part in parts)
+    columns = [part for part in parts if not isinstance(part, bytes)]
+    if not columns:
+        return [form % ()] * size
+    if gaps:
+        return [b"" if b"" in terms else form % terms for terms in zip(*columns, strict=True)]
+    return [form % terms for terms in zip(*columns, strict=True)]
+
+
+def _interleave(pieces: Sequence[_Column], size: int) -> bytes:
+    """The pieces of each solution in turn, with neighbouring constants joined first."""
+    merged: list[_Column] = []
+    for piece in pieces:
+        if isinstance(piece, bytes) and merged and isinstance(merged[-1], bytes):
+            merged[-1] += piece
+        else:
+            merged.append(piece)
+    width = len(merged)
+    out: list[bytes] = [b""] * (width * size)
+    for index, piece in enumerate(merged):
+        out[index::width] = [piece] * size if isinstance(piece, bytes) else piece
+    return b"".join(out)
+
+
+class _Batch:
+    """The columns of one batch, each looked at once and made legal for each position it stands in."""
+
+    def __init__(self, columns: Sequence[list[bytes]], size: int, first: int, labels: Labels) -> None:
+        self._columns, self._size, self._first, self._labels = columns, size, first, labels
+        self._joined: dict[int, bytes] = {}
+        self._fresh: dict[int, list[bytes]] = {}
+        self._legal: dict[tuple[Slot, str], _Column] = {}
+        self._gaps: set[int] = set()  # ids of the columns that have a missing term; they live as long as _legal
+
+    def has_gaps(self, column: _Column) -> bool:
+        return id(column) in self._gaps
+
+    def column(self, slot: Slot, position: str) -> _Column:
+        key = (slot, position)
+        if key not in self._legal:
+            self._legal[key] = self._make(slot, position)
+        return self._legal[key]
+
+    def _make(self, slot: Slot, position: str) -> _Column:
+        match slot:
+            case Constant(term):
+                return term.encode()
+            case Blank(index):
+                return self._blanks(index)
+            case Variable(index):
+                return self._variable(index, position)
+            case Nested():
+                parts = [self.column(part, name) for part, name in zip(slot, FORBIDDEN, strict=False)]
+                gaps = any(map(self.has_gaps, parts))
+                triples = _format(b"<<( %b %b %b )>>", parts, self._size, gaps)
+                if gaps:
+                    self._gaps.add(id(triples))
+                return triples
+
+    def _blanks(self, index: int) -> list[bytes]:
+        if index not in self._fresh:
+            form = self._labels.of_template("%d", index).encode()
+            self._fresh[index] = [form % number for number in range(self._first, self._first + self._size)]
+        return self._fresh[index]
+
+    def _variable(self, index: int, position: str) -> _Column:
+        column = self._columns[index]
+        if index not in self._joined:
+            # no term holds a line break: so one search tells whether any begins in some way
+            self._joined[index] = b"\n" + b"\n".join(column)
+        if any(b"\n" + start in self._joined[index] for start in _STARTS[position]):
+            column = [b"" if term.startswith(_STARTS[position]) else term for term in column]
+        if b"" in column:
+            self._gaps.add(id(column))
+        return column

@@ -1,0 +1,233 @@
+"""Turtle and TriG logs, read: what a delimiter means where it stands, and the messages between two of them.
+
+RDF Messages, section 3. `turtle_scanner.py` finds the delimiters, `turtle_statements.py` has the statements between
+them parsed; here they become messages, one at a time, so that no error comes ahead of a message that it is behind.
+"""
+
+from __future__ import annotations
+
+import re
+from codecs import BOM_UTF8
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, cast
+
+from construct_messages.errors import LogError
+from construct_messages.formats import LABELLED, RDFM, Format, Syntax
+from construct_messages.labels import Labels
+from construct_messages.logs.capabilities import lacks
+from construct_messages.logs.from_pyoxigraph import Rename
+from construct_messages.logs.line_buffer import too_long
+from construct_messages.logs.turtle.scanner import Kind, Mark, TurtleScanner
+from construct_messages.logs.turtle.statements import TurtleStatements, check_utf8
+from construct_messages.message import Message, Quad
+from construct_messages.terms import Lenience, Term, map_blanks
+
+_MANY: Final = 1 << 10
+# as pyoxigraph labels a node that has no label
+_RANDOM: Final = re.compile(r"_:[a-f][0-9a-f]{23,31}(?![\w.·-])")
+
+_SHOWN: Final = {
+    Kind.MESSAGE: "MESSAGE",
+    Kind.COMMENT: "# @message",
+    Kind.VERSION: "VERSION",
+    Kind.DOTLESS: "@message",
+}
+
+
+class TurtleDecoder:
+    """Reads a Turtle or TriG log; see `Decoder`.
+
+    Args:
+        format: Turtle or TriG.
+        syntax: what the media type announces; None: nothing.
+        base: the IRI that relative IRIs resolve against, until the log says otherwise.
+        message_bytes: how long a message may be, with its delimiter.
+        labels: of the log; None: with a prefix that no other has.
+        lenience: see `decoder_for`.
+
+    >>> from construct_messages.formats import find_format
+    >>> decoder = TurtleDecoder(find_format("ttl")[0], message_bytes=1 << 20, labels=Labels("x"))
+    >>> log = b'VERSION "1.2-messages" PREFIX : <urn:x:> _:a :p 1 . MESSAGE _:a :p 2 .'
+    >>> for message in (*decoder.feed(log), *decoder.close()):
+    ...     print(message)
+    <Message of 1 quad: _:x_m1b0 <urn:x:p> "1"^^<http://www.w3.org/2001/XMLSchema#integer> .>
+    <Message of 1 quad: _:x_m2b0 <urn:x:p> "2"^^<http://www.w3.org/2001/XMLSchema#integer> .>
+    """
+
+    def __init__(
+        self,
+        format: Format,
+        syntax: Syntax | None = None,
+        *,
+        base: str | None = None,
+        message_bytes: int,
+        labels: Labels | None = None,
+        lenience: Lenience | None = None,
+    ) -> None:
+        self._graphs, self._message_bytes = format.graphs, message_bytes
+        self._labels = labels or Labels()
+        self._scanner = TurtleScanner()
+        self._statements = TurtleStatements(format, base, message_bytes, lenience)
+        self._beginning: bytes | None = b""  # until it is known whether it is a byte order mark
+        self._number = 1  # of the message that is open
+        # what ends a message; under rdfm, once the first delimiter is met, which may stand before all of them
+        self._delimiter: Kind | None = None
+        self._syntax = syntax
+        if syntax is not None and not syntax.delimiter_first:
+            self._scoped()
+
+    @property
+    def syntax(self) -> Syntax | None:
+        """How the log delimits its messages, as far as it is known yet."""
+        return self._syntax
+
+    @property
+    def prefixes(self) -> Mapping[str, str]:
+        """The prefixes declared so far."""
+        return self._statements.prefixes
+
+    def feed(self, data: bytes) -> Iterator[Message]:
+        """The messages that are complete now; see `Decoder.feed`."""
+        if self._beginning is not None:
+            data = self._beginning + data
+            if BOM_UTF8.startswith(data):
+                self._beginning = data
+                return
+            data, self._beginning = data.removeprefix(BOM_UTF8), None
+        yield from self._read(self._scanner.feed(data))
+
+    def close(self) -> Iterator[Message]:
+        """The message that only the end completes; see `Decoder.close`."""
+        if self._beginning and self._beginning != BOM_UTF8:
+            yield from self._read(self._scanner.feed(self._beginning))
+        yield from self._read(self._scanner.close())
+        message = self._message(len(self._scanner.text), "the log ends")
+        if len(message) or self._delimiter is Kind.COMMENT:
+            yield message
+
+    def _read(self, marks: Iterable[Mark]) -> Iterator[Message]:
+        for mark in marks:
+            self._bound(mark.end)
+            match mark.kind:
+                case Kind.MESSAGE | Kind.COMMENT if mark.kind is self._delimiter:
+                    yield self._message(mark.start, _SHOWN[mark.kind])
+                    self._pass(mark)
+                case Kind.COMMENT:  # the first: what stands before it need not be a message
+                    self._syntax, self._delimiter = self._syntax or RDFM, Kind.COMMENT
+                    message = self._message(mark.start, _SHOWN[mark.kind])
+                    if len(message):
+                        yield message
+                    else:
+                        self._number -= 1
+                    self._pass(mark)
+                case Kind.VERSION:
+                    if mark.label.endswith("-messages"):
+                        self._announce(mark)
+                case Kind.MESSAGE if self._syntax is None:
+                    hint = 'begin the log with VERSION "1.2-messages", or say version=1.2-messages in its media type'
+                    raise self._error(mark, "MESSAGE in a log that announces no messages", hint)
+                case Kind.MESSAGE:
+                    hint = "delimit messages by comments, as in # @message"
+                    raise self._error(mark, "MESSAGE in a log of messages=rdfm", hint)
+                case Kind.DOTLESS:
+                    raise self._error(mark, "@message without a dot", "write @message . or MESSAGE")
+        self._bound(len(self._scanner.text))
+
+    # --- announcements and errors -----------------------------------------------------------------------------------
+
+    def _announce(self, mark: Mark) -> None:
+        announced = next((syntax for syntax in LABELLED if syntax.label == mark.label), None)
+        shown = f'VERSION "{mark.label}"'
+        if announced is None:
+            known = ", ".join(syntax.label for syntax in LABELLED)
+            raise self._error(mark, f"{shown} is unknown", f"choose one of {known}")
+        if self._syntax is None:
+            # on success, what stands before the announcement is done with
+            if self._quads(mark.start, _SHOWN[mark.kind]):
+                place, hint = self._scanner.place_of(mark.start), "announce it at the beginning of the log"
+                raise LogError(f"{shown} behind statements", number=self._number, position=place, hint=hint)
+            self._scanner.cut(mark.start)
+            self._syntax = announced
+            self._scoped()
+        elif announced != self._syntax:
+            hint = "announce one version, as the media type does if it announces any"
+            raise self._error(mark, f"{shown} in a log of {self._syntax.label}", hint)
+
+    def _scoped(self) -> None:
+        self._delimiter, self._scanner.comments = Kind.MESSAGE, False
+
+    def _error(self, mark: Mark, message: str, hint: str) -> LogError:
+        """What is wrong with a mark, unless something before it in the same message is wrong already."""
+        self._quads(mark.start, _SHOWN[mark.kind])
+        return LogError(message, number=self._number, position=self._scanner.place_of(mark.start), hint=hint)
+
+    def _bound(self, size: int) -> None:
+        if size > self._message_bytes:
+            raise too_long(self._number, self._message_bytes)
+
+    # --- messages ---------------------------------------------------------------------------------------------------
+
+    def _pass(self, mark: Mark) -> None:
+        """Leaves a delimiter behind, and what stands before it."""
+        if mark.kind is Kind.COMMENT:
+            comment = bytes(self._scanner.text[mark.start : mark.end])
+            check_utf8(comment, self._scanner.place_of(mark.start), self._number)
+        self._scanner.cut(mark.end)
+
+    def _quads(self, end: int, behind: str) -> list[str]:
+        """The quads that end there, as N-Quads has them but for the dot."""
+        return self._statements.read(bytes(self._scanner.text[:end]), self._scanner.place, self._number, behind)
+
+    def _message(self, end: int, behind: str) -> Message:
+        """The message that ends there; the next one is open then."""
+        syntax = self._syntax or RDFM
+        rename = self._in_log(end) if syntax.delimiter_first else self._labels.in_message(self._number).__getitem__
+        restricted = not (syntax.triple_terms and syntax.directions)
+        quads = []
+        lines = self._quads(end, behind)
+        known: dict[Term, Term] | None = {} if len(lines) > _MANY else None  # one string for a term that they share
+        for line in lines:
+            subject, predicate, object = cast("list[Term]", line.split(" ", 2))
+            graph = None
+            if self._graphs:
+                object, graph = _object_and_graph(object)
+            if "_:" in line:
+                subject, object = map_blanks(subject, rename), map_blanks(object, rename)
+                graph = graph and map_blanks(graph, rename)
+            if known is not None:
+                subject = known.setdefault(subject, subject)
+                predicate, object = known.setdefault(predicate, predicate), known.setdefault(object, object)
+                graph = graph and known.setdefault(graph, graph)
+            quad = Quad(subject, predicate, object, graph)
+            if restricted and (lack := lacks(syntax, object)):
+                raise LogError(
+                    f"{syntax.version} has no {lack}: {quad}",
+                    number=self._number,
+                    position=self._scanner.place,
+                    hint='announce VERSION "1.2-messages"',
+                )
+            quads.append(quad)
+        self._number += 1
+        return Message(quads)
+
+    def _in_log(self, end: int) -> Rename:
+        """What names nodes that a label stands for in the whole log, and those of this message that have none."""
+        nameless, written = self._labels.in_message(self._number), None
+
+        def rename(node: Term) -> Term:
+            nonlocal written
+            if _RANDOM.fullmatch(node):
+                if written is None:
+                    written = set(_RANDOM.findall(self._scanner.text[:end].decode()))
+                if node not in written:
+                    return nameless[node]
+            return self._labels.in_log(node)
+
+        return rename
+
+
+def _object_and_graph(text: Term) -> tuple[Term, Term | None]:
+    # no graph name holds what ends a literal's value or a triple term
+    closed = text.rindex('"') if text[0] == '"' else text.rindex(")>>") if text.startswith("<<(") else 0
+    end = text.find(" ", closed)
+    return (text, None) if end < 0 else (Term(text[:end]), Term(text[end + 1 :]))

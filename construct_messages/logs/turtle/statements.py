@@ -1,0 +1,183 @@
+"""The statements of a Turtle or TriG log, read by pyoxigraph, a message at a time.
+
+One parser reads the whole log, so prefixes and the base persist. It is given a message with a statement behind it that
+no log holds: once that one comes out, the message is whole, and what stands in the way of it is a syntax error. What
+delimits messages, `turtle_decoder.py` knows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+from uuid import uuid4
+
+import pyoxigraph as ox
+
+from construct_messages.errors import LimitExceeded, LogError, Position, TermError
+from construct_messages.formats import Format
+from construct_messages.logs.from_pyoxigraph import DEEPEST, log_error, most_characters, too_much
+from construct_messages.logs.turtle.declarations import check_declarations
+from construct_messages.logs.turtle.scanner import place_behind
+from construct_messages.terms import Lenience, from_pyoxigraph
+
+# what holds no bracket, and the brackets of triple terms
+_BRACKETS: Final = re.compile(
+    r'''"""(?:[^"\\]++|\\.|"{1,2}+(?!"))*+"""|"(?:[^"\\]++|\\.)*+"'''
+    r"""|'''(?:[^'\\]++|\\.|'{1,2}+(?!'))*+'''|'(?:[^'\\]++|\\.)*+'"""
+    r"""|\\.|#[^\r\n]*+|<<\(|\)>>|<<|<[^<>\s]*+>""",
+    re.DOTALL,
+)
+_LINE_END: Final = re.compile(r"\r\n|\r|\n")
+
+
+class TurtleStatements:
+    """Reads the statements of one log.
+
+    Args:
+        format: Turtle or TriG.
+        base: the IRI that relative IRIs resolve against, until the log says otherwise.
+        message_bytes: how large a message may be as N-Quads.
+
+    >>> from construct_messages.formats import TURTLE
+    >>> statements = TurtleStatements(TURTLE, None, 1 << 20)
+    >>> statements.read(b"PREFIX : <urn:> :a :b :c, 1 .", Position(1, 1), 1, "MESSAGE")
+    ['<urn:a> <urn:b> <urn:c>', '<urn:a> <urn:b> "1"^^<http://www.w3.org/2001/XMLSchema#integer>']
+    >>> statements.read(b" :a :a :a", Position(1, 30), 2, "MESSAGE")
+    Traceback (most recent call last):
+    construct_messages.errors.LogError: line 1, column 39: message 2: MESSAGE within a statement or an open graph block
+      hint: end the statement with a dot, the graph block with a brace
+    """
+
+    def __init__(self, format: Format, base: str | None, message_bytes: int, lenience: Lenience | None = None) -> None:
+        self._message_bytes = message_bytes
+        end = f"<urn:uuid:{uuid4()}>"
+        # can stand nowhere but between statements
+        statement = f"GRAPH {end} {{ {end} {end} {end} }}" if format.graphs else f"{end} {end} {end} ."
+        self._end, self._end_read = f"\n{statement}\n".encode(), " ".join([end] * (4 if format.graphs else 3))
+        self._pipe = _Pipe()
+        self._lenience = lenience
+        self._lines = 0  # that the parser was given
+        turtle = ox.RdfFormat.TRIG if format.graphs else ox.RdfFormat.TURTLE
+        # all that is asked of a file is to be read
+        self._parser = ox.parse(self._pipe, format=turtle, base_iri=base, lenient=lenience is not None)  # type: ignore[arg-type]
+
+    @property
+    def prefixes(self) -> Mapping[str, str]:
+        """The prefixes declared so far."""
+        return self._parser.prefixes
+
+    def read(self, text: bytes, place: Position, number: int, behind: str) -> list[str]:
+        """The quads of a message, as N-Quads has them but for the dot. After an error, there is nothing more to read.
+
+        Args:
+            text: the message's statements.
+            place: where in the log they begin.
+            number: the message's, from 1.
+            behind: what stands behind them.
+
+        Raises:
+            LogError: a syntax error, or bytes that are no UTF-8.
+            LimitExceeded: a term that is too long or too deep, too many of them, or declarations that come to too much.
+        """
+        check_utf8(text, place, number)
+        if text.count(b"<<(") > DEEPEST:
+            _check_depth(text.decode(), place, number)
+        check_declarations(text, self._parser.base_iri, number)
+        lines = self._lines
+        given = text + self._end
+        self._lines += _line_ends(given)
+        self._pipe.put(given)
+        quads: list[str] = []
+        left = most = most_characters(len(text), self._message_bytes)
+        try:
+            for quad in self._parser:
+                line = str(quad) if self._lenience is None else _checked(quad, self._lenience)
+                if line == self._end_read:
+                    return quads
+                quads.append(line)
+                left -= len(line)
+                if left < 0:
+                    raise too_much(number, most)
+        except SyntaxError as error:
+            if (found := _in_text(error, lines, text, place, number)) is not None:
+                raise found from error
+        except TermError as error:
+            raise LogError(error.message, number=number, position=place, hint=error.hint) from error
+        except MemoryError as error:
+            raise LimitExceeded(f"message {number}: a term is too long for the parser: {error}") from error
+        raise LogError(
+            f"{behind} within a statement or an open graph block",
+            number=number,
+            position=place_behind(place, text),
+            hint="end the statement with a dot, the graph block with a brace",
+        )
+
+
+def _checked(quad: ox.Quad, lenience: Lenience) -> str:
+    graph = [] if isinstance(quad.graph_name, ox.DefaultGraph) else [quad.graph_name]
+    terms = (quad.subject, quad.predicate, quad.object, *graph)
+    return " ".join(from_pyoxigraph(term, lenience=lenience) for term in terms)
+
+
+def _in_text(error: SyntaxError, lines: int, text: bytes, place: Position, number: int) -> LogError | None:
+    """The error as one of the log; None where it is in what stands behind the text. `lines` were given before it."""
+    assert error.lineno is not None
+    assert error.offset is not None
+    assert error.end_lineno is not None
+    end = lines + _line_ends(text + b"\n")
+    if error.lineno > end:
+        return None
+    if error.end_lineno > end:
+        error.msg = "a string or an IRI that does not end"
+    # there may be more characters than the line has: the parser does not count the lines within a token
+    decoded = text.decode()
+    starts = [0, *(match.end() for match in _LINE_END.finditer(decoded))]
+    offset = starts[error.lineno - lines - 1] + error.offset - 1
+    error.lineno, error.offset = place_behind(place, decoded[:offset].encode())
+    return log_error(error, number)
+
+
+class _Pipe:
+    """A binary file that ends where the message ends which is being read, and then goes on with the next one."""
+
+    def __init__(self) -> None:
+        self._data, self._at = b"", 0
+
+    def put(self, data: bytes) -> None:
+        # the parser may have met the last quad before the end of its statement
+        self._data, self._at = self._data[self._at :] + data, 0
+
+    def read(self, size: int) -> bytes:
+        data = self._data[self._at : self._at + size]
+        self._at += len(data)
+        return data
+
+
+def check_utf8(text: bytes, place: Position, number: int) -> None:
+    """Refuses what is no UTF-8.
+
+    Raises:
+        LogError: naming the message by its number, and where in it, which begins at `place`.
+    """
+    try:
+        text.decode()
+    except UnicodeDecodeError as error:
+        position = place_behind(place, text[: error.start])
+        raise LogError("not UTF-8", number=number, position=position, hint="logs are UTF-8") from error
+
+
+def _check_depth(text: str, place: Position, number: int) -> None:
+    depth = 0
+    for match in _BRACKETS.finditer(text):
+        depth += (match.group() == "<<(") - (match.group() == ")>>")
+        if depth > DEEPEST:
+            raise LogError(
+                f"more than {DEEPEST} triple terms in each other",
+                number=number,
+                position=place_behind(place, text[: match.start()].encode()),
+            )
+
+
+def _line_ends(text: bytes) -> int:
+    return text.count(b"\n") + text.count(b"\r") - text.count(b"\r\n")

@@ -1,0 +1,243 @@
+"""YAML-LD logs: one JSON-LD document in YAML for each message, each between `---` and `...`.
+
+RDF Messages names YAML documents separated by `---`; a `...` behind each says that it is whole without a next one.
+A marker is a line that begins with it, in literals too (YAML 1.2.2, section 9.1.2), so documents are found by line. The
+rule of the active context is that of NDJSON-LD. Here are the lines; what YAML is as a value is `yaml_text.py`'s, what a
+document means `jsonld_documents.py`'s, what a message looks like `jsonld_nodes.py`'s.
+"""
+
+from __future__ import annotations
+
+import re
+from codecs import BOM_UTF8
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import yaml
+
+from construct_messages.errors import LimitExceeded, LogError, Position
+from construct_messages.formats import YAML_LD, Syntax
+from construct_messages.labels import Labels
+from construct_messages.logs.capabilities import Carrier
+from construct_messages.logs.from_pyoxigraph import most_characters
+from construct_messages.logs.jsonld.documents import Documents
+from construct_messages.logs.jsonld.nodes import MessageDocuments
+from construct_messages.logs.line_buffer import too_long
+from construct_messages.logs.plain_encoder import ByMessage
+from construct_messages.logs.yamlld.yaml_text import YamlReader
+from construct_messages.message import Message
+from construct_messages.template import Template
+from construct_messages.terms import Lenience
+
+assert YAML_LD.own is not None
+_SYNTAX: Final[Syntax] = YAML_LD.own
+_MARKER: Final = re.compile(rb"(---|\.\.\.)(?:[ \t\r\n]|$)")
+_MOST_DIRECTIVES: Final = 1 << 8  # each is compared with all before
+_NOTHING: Final = re.compile(rb"[ \t\r\n]*(?:#.*)?", re.DOTALL)
+
+
+class YamlLdEncoder:
+    """Writes messages as YAML-LD, in block style, every string in double quotes.
+
+    Args:
+        prefixes: namespace IRIs by prefix, for the context that the log begins with; see `context_of`.
+
+    >>> from construct_messages.message import Quad
+    >>> from construct_messages.terms import iri, literal
+    >>> encoder = YamlLdEncoder({"ex": "http://example.org/"})
+    >>> message = Message([Quad(iri("http://example.org/s"), iri("http://example.org/p"), literal("a", language="en"))])
+    >>> log = encoder.start() + encoder.encode(message) + encoder.encode(Message()) + encoder.finish()
+    >>> print(log.decode(), end="")
+    ---
+    "@context":
+      "ex": "http://example.org/"
+    ...
+    ---
+    "@id": "ex:s"
+    "ex:p":
+      "@value": "a"
+      "@language": "en"
+    ...
+    --- {}
+    ...
+    """
+
+    def __init__(self, prefixes: Mapping[str, str] | None = None) -> None:
+        self._carrier = Carrier(YAML_LD, _SYNTAX)
+        self._documents = MessageDocuments(prefixes)
+
+    def start(self) -> bytes:
+        """What stands before the first message: the context, where there is one."""
+        context = self._documents.context
+        return _write({"@context": context}) if context else b""
+
+    def encode(self, message: Message) -> bytes:
+        """One message, between its markers.
+
+        Raises:
+            UnsupportedByFormat: a triple term, or a term that readers of JSON-LD would drop.
+        """
+        self._carrier.check(message)
+        return _write(self._documents.write(message))
+
+    def finish(self) -> bytes:
+        """What stands after the last message: nothing."""
+        return b""
+
+    def for_template(self, template: Template) -> ByMessage:
+        """The encoder for batches of a template's solutions."""
+        return ByMessage(self.encode, template)
+
+
+class _Dumper(yaml.CSafeDumper):
+    """In quotes, a string depends on the schema of no reader."""
+
+    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002 - PyYAML's signature
+        """No value is written as an alias of another."""
+        return True
+
+    def represent_string(self, text: str) -> yaml.ScalarNode:
+        """A string."""
+        return self.represent_scalar("tag:yaml.org,2002:str", text, style='"')
+
+
+_Dumper.add_representer(str, _Dumper.represent_string)
+
+
+def _write(document: Mapping[str, Any]) -> bytes:
+    written: bytes = yaml.dump(
+        document,
+        Dumper=_Dumper,
+        default_flow_style=False,
+        explicit_start=True,
+        explicit_end=True,
+        sort_keys=False,
+        allow_unicode=True,
+        encoding="utf-8",
+        width=1 << 30,
+    )
+    return written
+
+
+class YamlLdDecoder:
+    """Reads a YAML-LD log; see `Decoder`.
+
+    Args:
+        base: the IRI that relative IRIs resolve against.
+        contexts: JSON-LD contexts by their IRI, as parsed JSON; no other is loaded.
+        message_bytes: how large a document may be.
+        labels: of the log; None: with a prefix that no other has.
+        lenience: see `decoder_for`.
+
+    >>> decoder = YamlLdDecoder(message_bytes=1 << 20)
+    >>> list(decoder.feed(b'---\\n"@id": urn:a\\nurn:b: c\\n---\\n{}\\n...\\n'))
+    [<Message of 1 quad: <urn:a> <urn:b> "c" .>, <Message, empty>]
+    """
+
+    syntax: Final[Syntax] = _SYNTAX
+
+    def __init__(
+        self,
+        *,
+        base: str | None = None,
+        contexts: Mapping[str, Any] | None = None,
+        message_bytes: int,
+        labels: Labels | None = None,
+        lenience: Lenience | None = None,
+    ) -> None:
+        self._message_bytes = message_bytes
+        self._documents, self._yaml = Documents(base, contexts, labels or Labels(), lenience), YamlReader(message_bytes)
+        self._messages = 0
+        self._directives = 0
+        self._size = 0  # of what stands behind the last document
+        self._line = bytearray()
+        self._line_number = 1
+        self._document = bytearray()  # its lines so far, or its directives
+        self._begun = False  # whether there is more than directives
+        self._document_line = 1
+
+    @property
+    def prefixes(self) -> Mapping[str, str]:
+        """The prefixes of the active contexts so far."""
+        return self._documents.prefixes
+
+    def feed(self, data: bytes) -> Iterator[Message]:
+        """The messages whose documents are whole now; see `Decoder.feed`."""
+        start = 0
+        while end := data.find(b"\n", start) + 1:
+            self._hold(data[start:end])
+            yield from self._take_line()
+            start = end
+        self._hold(data[start:])
+
+    def close(self) -> Iterator[Message]:
+        """The message of a last document that has no marker behind it; see `Decoder.close`."""
+        if self._line:
+            yield from self._take_line()
+        if self._document:
+            yield from self._read()
+
+    def _hold(self, piece: bytes) -> None:
+        self._size += len(piece)
+        if self._size > self._message_bytes:
+            raise too_long(self._messages + 1, self._message_bytes)
+        self._line += piece
+
+    def _take_line(self) -> Iterator[Message]:
+        line = bytes(self._line)
+        if self._line_number == 1:
+            line = line.removeprefix(BOM_UTF8)
+        marker = _MARKER.match(line)
+        ends = marker is not None and marker[1] == b"..."
+        if marker and not ends and self._begun:
+            yield from self._read()
+        nothing = _NOTHING.fullmatch(line) is not None
+        if self._document or not (nothing or ends):
+            if not self._document:
+                self._document_line = self._line_number
+            if line.startswith(b"%") and not self._begun:
+                self._directives += 1
+                if self._directives > _MOST_DIRECTIVES:
+                    message = f"message {self._messages + 1} has more than {_MOST_DIRECTIVES} directives"
+                    raise LimitExceeded(message, position=Position(self._line_number, 1))
+            self._document += line
+            self._begun = self._begun or not (nothing or line.startswith(b"%"))
+        self._line.clear()
+        self._line_number += 1
+        if ends and self._begun:
+            yield from self._read()
+
+    def _read(self) -> Iterator[Message]:
+        number, line = self._messages + 1, self._document_line
+        document = self._yaml.read(self._text(), number, line)
+        position = Position(line, 1)
+        if not isinstance(document, dict):
+            raise LogError(
+                "the document is empty" if document is None else "the document is no mapping",
+                number=number,
+                position=position,
+                hint="write an empty message as {}",
+            )
+        message = self._documents.read(
+            document, number, position, most_characters(len(self._document), self._message_bytes)
+        )
+        self._document.clear()
+        self._size = len(self._line)  # of a marker that begins the next one
+        self._begun = False
+        self._directives = 0
+        if message is not None:
+            self._messages += 1
+            yield message
+
+    def _text(self) -> str:
+        try:
+            return self._document.decode()
+        except UnicodeDecodeError as error:
+            before = self._document[: error.start].decode()
+            position = Position.at(before, len(before))
+            raise LogError(
+                f"the byte 0x{self._document[error.start]:02X} is not UTF-8",
+                number=self._messages + 1,
+                position=Position(self._document_line + position.line - 1, position.column),
+                hint="logs are UTF-8: recode it",
+            ) from error

@@ -1,0 +1,118 @@
+"""How many solutions patterns have, as far as the figures of a table tell, and so the order to join them in.
+
+Estimates only: a wrong one costs time, never an answer. Where no figures are known, a guess takes their place that
+ranks patterns as people would: constants select, `rdf:type` selects little. Which nodes a query becomes is
+`optimize`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from construct_messages.query.algebra.nodes import Position, Triple, Var, Vars, variables
+from construct_messages.query.optimizer.statistics import PredicateStatistics, Statistics
+from construct_messages.terms import RDF, iri
+
+_TYPE: Final = iri(f"{RDF}type")
+_ROWS: Final = 1_000_000
+"""The quads of a table of unknown size."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A pattern in the order of joins.
+
+    Args:
+        pattern: the pattern.
+        solutions: the estimated number after it has been joined.
+        connected: whether it shares a variable with a pattern before it; the first one counts as connected.
+    """
+
+    pattern: Triple
+    solutions: float
+    connected: bool = True
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """Numbers of solutions, from the figures of a table."""
+
+    statistics: Statistics
+
+    @property
+    def known(self) -> bool:
+        """Whether there are figures of each predicate."""
+        return bool(self.statistics.predicates)
+
+    def figures(self, predicate: Position) -> PredicateStatistics:
+        """The quads of a predicate, or of all if it is a variable: exact, or guessed.
+
+        >>> Estimates(Statistics()).figures(iri("urn:p"))
+        PredicateStatistics(rows=50000, subjects=25000, objects=12500, fan_out=2, fan_in=4)
+        """
+        if not isinstance(predicate, Var) and self.known:
+            return self.statistics.predicates.get(predicate, PredicateStatistics(0, 0, 0, 0, 0))
+        rows = self.statistics.rows if self.statistics.rows is not None else _ROWS
+        if isinstance(predicate, Var):
+            return _guessed(rows, subjects=5, objects=4)
+        # as in DBpedia or Wikidata: a handful of types for most subjects, and other predicates a twentieth of the rows
+        return _guessed(rows // 5, subjects=1, objects=1000) if predicate == _TYPE else _guessed(rows // 20, 2, 4)
+
+    def matches(self, pattern: Triple, bound: Vars = frozenset()) -> float:
+        """The matches of a pattern for one solution that binds `bound`.
+
+        >>> x, y, p = Var("x"), Var("y"), iri("urn:p")
+        >>> known = Estimates(Statistics(60, True, {p: PredicateStatistics(60, 30, 20, 2, 3)}))
+        >>> known.matches(Triple(x, p, y)), known.matches(Triple(x, p, y), frozenset({x}))
+        (60.0, 2.0)
+        """
+        figures = self.figures(pattern.predicate)
+        matches = float(figures.rows)
+        if _given(pattern.subject, bound):
+            matches /= max(figures.subjects, 1)
+        if _given(pattern.object, bound):
+            matches /= max(figures.objects, 1)
+        elif pattern.object == pattern.subject:
+            matches /= max(figures.subjects, figures.objects, 1)
+        return matches
+
+    def ordered(self, patterns: Iterable[Triple]) -> list[Step]:
+        """The patterns in the order to join them: the fewest solutions first, and no cross product that can wait."""
+        left, steps, bound, solutions = list(patterns), list[Step](), frozenset[Var](), 1.0
+        while left:
+
+            def rank(pattern: Triple, bound: Vars = bound) -> tuple[bool, float]:
+                return not _connected(pattern, bound), self.matches(pattern, bound)
+
+            pattern = min(left, key=rank)
+            left.remove(pattern)
+            solutions *= self.matches(pattern, bound)
+            steps.append(Step(pattern, solutions, not steps or _connected(pattern, bound)))
+            bound |= variables(pattern.positions)
+        return steps
+
+    def as_written(self, patterns: Iterable[Triple]) -> list[Step]:
+        """The patterns in the order that they have, with the same figures."""
+        steps, bound, solutions = list[Step](), frozenset[Var](), 1.0
+        for pattern in patterns:
+            solutions *= self.matches(pattern, bound)
+            steps.append(Step(pattern, solutions, not steps or _connected(pattern, bound)))
+            bound |= variables(pattern.positions)
+        return steps
+
+
+def _guessed(rows: int, subjects: int, objects: int) -> PredicateStatistics:
+    """Figures of which only the rows are known, or not even those, from the quads that a subject and an object have."""
+    return PredicateStatistics(rows, max(rows // subjects, 1), max(rows // objects, 1), subjects, objects)
+
+
+def _given(position: Position, bound: Vars) -> bool:
+    return not isinstance(position, Var) or position in bound
+
+
+def _connected(pattern: Triple, bound: Vars) -> bool:
+    """Whether the pattern shares a variable with what is there, or has none to share."""
+    mentioned = variables(pattern.positions)
+    return not mentioned or bool(mentioned & bound)

@@ -1,0 +1,44 @@
+"""What a SPARQL parser refuses, as errors of this package: with the position in the query, and how to mend it.
+
+The parser is that of pyoxigraph, which the embedded engine and the algebra ask. Nothing is evaluated here.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from construct_messages.errors import Position, QueryError
+from construct_messages.query.prologue import undeclared
+
+_AT: Final = re.compile(r"(?:error )?at (\d+):(\d+)(?:-\d+:\d+)?: ", re.IGNORECASE)
+# among the tokens it would have taken, the engine's message may hold a sentence that says what is wrong
+_SENTENCE: Final = re.compile(r"(?:expected (?:one of )?|, )([A-Z][A-Za-z]*(?: [A-Za-z]+)+)")
+
+
+def refusal(error: SyntaxError, text: str, hint: str | None, refused: str) -> QueryError:
+    """A syntax error of pyoxigraph's SPARQL parser, with its position and a reason that a person can use.
+
+    Args:
+        error: what was raised.
+        text: the query.
+        hint: how to mend it, unless a prefix is missing.
+        refused: how the message begins.
+
+    >>> import pyoxigraph as ox
+    >>> try:
+    ...     ox.Store().query("SELECT * { ?s rdfs:label ?o }")
+    ... except SyntaxError as error:
+    ...     print(refusal(error, "SELECT * { ?s rdfs:label ?o }", None, "the query is not SPARQL"))
+    line 1, column 25: the query is not SPARQL: prefix rdfs: is not declared
+      hint: add PREFIX rdfs: <...> or give it as an option
+    """
+    place, found = _AT.search(str(error)), _SENTENCE.search(str(error))
+    said = found[1] if found else "unexpected token"
+    if said == "Prefix not found" and (prefix := undeclared(text)) is not None:
+        said, hint = f"prefix {prefix}: is not declared", f"add PREFIX {prefix}: <...> or give it as an option"
+    return QueryError(
+        f"{refused}: {said}",
+        position=Position(int(place[1]), int(place[2])) if place else None,
+        hint=hint,
+    )

@@ -1,0 +1,141 @@
+"""The bytes of an answer, to the client: a failure is never a clean end.
+
+Until the first bytes exist nothing is sent, so that an error can still be a status. Behind them an error resets the
+connection: every HTTP client reports that, also where the end of the connection is the end of the body (RFC 9112,
+section 6.3). A client that takes its time holds back the source, and only that. What the bytes are, is decided above.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
+
+from aiohttp import web
+
+from construct_messages.errors import ConstructMessagesError
+from construct_messages.server.http.coding import Coder, coder_for
+
+_PIECE = 1 << 16
+"""What a client must be able to take within its idle time."""
+
+
+class Aborted(Exception):
+    """The connection was reset in the middle of a body; the cause tells why. For the server's own log only."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class ClientLeft(Aborted):
+    """The client closed the connection, or took nothing for too long."""
+
+
+async def send(
+    request: web.Request,
+    chunks: AsyncGenerator[bytes],
+    headers: Mapping[str, str],
+    *,
+    status: int = 200,
+    idle_seconds: float,
+    buffer_bytes: int = 0,
+    coding: str | None = None,
+    sent: Callable[[int], None] = lambda _: None,
+) -> web.StreamResponse:
+    """Sends a body as it comes.
+
+    Args:
+        request: what is answered.
+        chunks: the body; closed when this returns or raises.
+        headers: of the response.
+        status: of the response.
+        idle_seconds: how long the client may take nothing.
+        buffer_bytes: a body up to this size is held back until it is whole, and sent with its length.
+        coding: the content coding to apply.
+        sent: told the size of each piece before it is sent.
+
+    Raises:
+        ConstructMessagesError: no byte was sent.
+        Aborted: some were, and the connection has been reset.
+    """
+    async with aclosing(chunks):
+        coder = coder_for(coding)
+        held, ended = await _first(chunks, buffer_bytes)
+        if ended:
+            body = coder.code(held) + coder.finish()
+            sent(len(body))
+            whole = web.Response(status=status, body=body, headers=headers)
+            await _sending(request, whole.prepare(request), idle_seconds)
+            await _sending(request, whole.write_eof(), idle_seconds)
+            return whole
+        response = web.StreamResponse(status=status, headers=headers)
+        try:
+            await _sending(request, response.prepare(request), idle_seconds)
+            await _stream(request, response, held, chunks, coder, idle_seconds, sent)
+        except ConstructMessagesError as error:
+            reset(request)
+            raise Aborted(type(error).__name__) from error
+        except BaseException:
+            reset(request)
+            raise
+        return response
+
+
+def reset(request: web.Request) -> None:
+    """Ends the connection so that every reader of it meets an error: SO_LINGER 0 makes the close a reset.
+
+    `transport.abort()` by itself is a clean end of file for a reader of HTTP/1.0.
+    """
+    transport = request.transport
+    if transport is None:
+        return  # the client has left
+    connection = transport.get_extra_info("socket")
+    if connection is not None:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    transport.abort()
+
+
+async def _first(chunks: AsyncGenerator[bytes], buffer_bytes: int) -> tuple[bytes, bool]:
+    """The bytes to begin with, and whether they are all."""
+    held = bytearray()
+    async for chunk in chunks:
+        held += chunk
+        if held and len(held) > buffer_bytes:
+            return bytes(held), False
+    return bytes(held), True
+
+
+async def _stream(
+    request: web.Request,
+    response: web.StreamResponse,
+    first: bytes,
+    chunks: AsyncGenerator[bytes],
+    coder: Coder,
+    idle_seconds: float,
+    sent: Callable[[int], None],
+) -> None:
+    async def pieces(data: bytes) -> None:
+        sent(len(data))
+        view = memoryview(data)
+        for start in range(0, len(data), _PIECE):
+            await _sending(request, response.write(view[start : start + _PIECE]), idle_seconds)
+
+    await pieces(coder.code(first))
+    async for chunk in chunks:
+        await pieces(coder.code(chunk))
+    await pieces(coder.finish())
+    await _sending(request, response.write_eof(), idle_seconds)
+
+
+async def _sending(request: web.Request, writing: Awaitable[object], idle_seconds: float) -> None:
+    try:
+        async with asyncio.timeout(idle_seconds):
+            await writing
+    except TimeoutError as error:
+        reset(request)
+        raise ClientLeft("idle") from error
+    except ConnectionError as error:
+        raise ClientLeft("left") from error

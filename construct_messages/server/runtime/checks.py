@@ -1,0 +1,205 @@
+"""What settings mean together: that they can be served, before anything is opened.
+
+Every finding is a `UsageError` that names the setting, its value and the fix. Looks at files and environment variables,
+and opens neither sockets nor stores; the types of settings are `config.py`'s.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from construct_messages.errors import ConstructMessagesError, UsageError
+from construct_messages.query.prologue import given_prefixes
+from construct_messages.server.config import OF_FILES, OF_URLS, Config, Endpoint, Key, written
+from construct_messages.sources.http.endpoint import HEADER_NAME
+from construct_messages.sources.http.profiles import Profile
+from construct_messages.terms import iri
+
+Where = Callable[..., str]
+"""From the keys of a setting to the place that it was written in."""
+
+# as they are: a name is a segment of a path
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]*")
+_ORIGIN: Final = re.compile(r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?")
+
+# of the connection or of the message itself (RFC 9110, sections 7.6.1 and 8.6), or set by whoever asks the endpoint
+_NEVER_FORWARDED: Final = {
+    *(
+        "accept",
+        "accept-encoding",
+        "connection",
+        "content-encoding",
+        "content-length",
+        "content-type",
+        "expect",
+        "host",
+    ),
+    *(
+        "keep-alive",
+        "proxy-authorization",
+        "proxy-connection",
+        "range",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    ),
+    "user-agent",
+}
+
+
+def check_config(config: Config, environ: Mapping[str, str], origins: Mapping[Key, str]) -> None:
+    """Checks settings that have the right types.
+
+    Args:
+        config: the settings.
+        environ: the environment variables, for credentials.
+        origins: by key, where what is set was written.
+
+    Raises:
+        UsageError: what cannot be served.
+    """
+
+    def where(*key: str) -> str:
+        return origins.get(key, written(key))
+
+    _placed(where("bind"), lambda: config.address)
+    if config.public_url is not None:
+        _check_url(where("public_url"), config.public_url)
+    for origin in config.cors:
+        if origin != "*" and not _ORIGIN.fullmatch(origin):
+            raise UsageError(
+                f"{where('cors')}: {origin!r} is no origin",
+                hint="write * or a scheme and host, as in https://example.org",
+            )
+    for name, endpoint in config.endpoints.items():
+        if name and not _NAME.fullmatch(name):
+            raise UsageError(
+                f"{where('endpoints', name, 'source')}: {name!r} cannot be a path segment of a URL",
+                hint="use letters, digits, - . _ and ~ for the name of an endpoint",
+            )
+
+        def of(*key: str, name: str = name) -> str:
+            return where("endpoints", name, *key)
+
+        _check_endpoint(endpoint, environ, of)
+        for setting in OF_FILES if endpoint.is_remote else OF_URLS:
+            if ("endpoints", name, setting) in origins:
+                kind = "URLs" if setting in OF_URLS else "files"
+                raise UsageError(f"{of(setting)} is for {kind} only, and the source is not one", hint="leave it out")
+        for setting in ("concurrency", *(() if endpoint.is_remote else ("evaluators",))):
+            if (value := getattr(endpoint, setting)) < config.workers:
+                raise UsageError(
+                    f"{of(setting)} is {value}, which {config.workers} workers cannot share",
+                    hint=f"set {setting} to at least {config.workers}, or workers to at most {value}",
+                )
+
+
+def _check_endpoint(endpoint: Endpoint, environ: Mapping[str, str], where: Where) -> None:
+    if not endpoint.source:
+        raise UsageError(f"{where('source')} is empty", hint="name a URL, RDF files or a store directory")
+    if endpoint.is_remote:
+        if len(endpoint.source) > 1:
+            raise UsageError(f"{where('source')} has more than a URL", hint="name one URL, or RDF files")
+        _check_url(where("source"), endpoint.source[0])
+        if endpoint.update_source is not None:
+            _check_url(where("update_source"), endpoint.update_source)
+            if not endpoint.update:
+                raise UsageError(f"{where('update_source')} is set, but not update", hint="set update = true")
+    else:
+        _check_files(endpoint.source, where("source"))
+    _placed(where("profile"), lambda: Profile.named(endpoint.profile))
+    _placed(where("prefixes"), lambda: given_prefixes(endpoint.prefixes))
+    if isinstance(endpoint.service, tuple):
+        for address in endpoint.service:
+            _placed(where("service"), lambda address=address: iri(address))  # type: ignore[misc] # mypy infers no defaults
+    for header in endpoint.forward_headers:
+        if not HEADER_NAME.fullmatch(header) or header.lower() in _NEVER_FORWARDED:
+            raise UsageError(
+                f"{where('forward_headers')}: {header!r} cannot be sent on", hint="leave it out; see docs/server.md"
+            )
+    if endpoint.contact is not None and not (endpoint.contact.isascii() and endpoint.contact.isprintable()):
+        raise UsageError(
+            f"{where('contact')}: {endpoint.contact!r} cannot stand in a header", hint="write it in plain ASCII"
+        )
+    _check_credentials(endpoint, environ, where)
+
+
+def _check_url(where: str, url: str) -> None:
+    # the value is not repeated: it may hold a password or a key
+    try:
+        parts = urlsplit(url)
+        valid = parts.scheme.lower() in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port, or brackets, that are none
+        valid = False
+    if not valid or not url.isascii() or not url.isprintable() or " " in url:
+        raise UsageError(f"{where} is no http(s) URL", hint="write it like https://example.org/sparql, in ASCII")
+    if parts.username is not None or parts.password is not None:
+        raise UsageError(
+            f"{where} holds credentials",
+            hint="put them into environment variables; see user_variable in docs/server.md",
+        )
+    if parts.fragment:
+        raise UsageError(f"{where} has a fragment, which is not part of a request", hint="leave out # and what follows")
+
+
+def _check_files(source: tuple[str, ...], where: str) -> None:
+    for name in source:
+        path = Path(name)
+        if "://" in name:
+            raise UsageError(
+                f"{where} has a URL that cannot be a source here",
+                hint="name one http(s) URL, or RDF files, or a store directory",
+            )
+        if not path.exists():
+            raise UsageError(
+                f"{where}: {name}: no such file", hint="check the path; in a file it is relative to the file"
+            )
+        if path.is_dir() and len(source) > 1:
+            raise UsageError(f"{where}: {name} is a directory", hint="name one store directory, or RDF files")
+        if path.is_dir() and not (path / "CURRENT").is_file():
+            raise UsageError(
+                f"{where}: {name} is not an Oxigraph store directory",
+                hint="make one with `oxigraph load --location DIR --file FILE`, or name the RDF files themselves",
+            )
+
+
+def _check_credentials(endpoint: Endpoint, environ: Mapping[str, str], where: Where) -> None:
+    settings = ("user_variable", "password_variable", "token_variable")
+    user, password, token = names = tuple(getattr(endpoint, setting) for setting in settings)
+    for setting, variable in zip(settings, names, strict=True):
+        if variable is None:
+            continue
+        if not environ.get(variable):
+            raise UsageError(
+                f"{where(setting)} names {variable}, which is not set", hint=f"set the environment variable {variable}"
+            )
+        if not environ[variable].isprintable():
+            raise UsageError(
+                f"{where(setting)}: {variable} holds a line break or a control character", hint="remove it"
+            )
+    if (user is None) != (password is None):
+        given, missing = settings[:2] if password is None else settings[1::-1]
+        raise UsageError(f"{where(given)} is set, but not {missing}", hint="set both, or token_variable")
+    if user is not None and token is not None:
+        raise UsageError(
+            f"{where('token_variable')} and user_variable are both set",
+            hint="set one: a bearer token, or user and password",
+        )
+    if names != (None, None, None) and "authorization" in map(str.lower, endpoint.forward_headers):
+        raise UsageError(
+            f"{where('forward_headers')} has Authorization, beside credentials of the server's own",
+            hint="forward the client's, or set the server's",
+        )
+
+
+def _placed(where: str, check: Callable[[], object]) -> None:
+    """Runs a check of a lower room, and says where what it refuses was written."""
+    try:
+        check()
+    except ConstructMessagesError as error:
+        raise UsageError(f"{where}: {error.message}", hint=error.hint) from error

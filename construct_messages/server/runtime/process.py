@@ -1,0 +1,195 @@
+"""One serving process: the application on a socket, from its start to its end.
+
+Run as a module, it is a worker of `supervisor.py`: its job comes on standard input, whose end is the end of the
+supervisor; that it is ready goes to standard output. How requests are answered is `app.py`'s.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import socket
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from aiohttp import web
+
+from construct_messages.errors import ConstructMessagesError
+from construct_messages.server.config import Config
+from construct_messages.server.http.app import make_app, runner_of
+from construct_messages.server.http.metrics import Metrics
+from construct_messages.server.http.request_log import Journal
+
+READY: Final = b"ready\n"
+
+# Several processes accept from one queue: few at a time, or the first to wake would take a whole burst.
+_ACCEPTED_AT_ONCE: Final = 16
+_QUEUE: Final = 1024
+_LAST_SECONDS: Final = 2.0
+"""How long answers that are being reset may take for it."""
+
+
+class Job(msgspec.Struct, frozen=True):
+    """What a worker is to do.
+
+    Args:
+        config: the settings, with the worker's share of what all may do.
+        directories: by endpoint: the store directories that files have been loaded into.
+        socket: the file descriptor that it inherited.
+    """
+
+    config: Config
+    directories: dict[str, str]
+    socket: int
+
+
+class Stop:
+    """What ends a server: told once, it lets answers under way end; told again, it resets them."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+        self.insisted = asyncio.Event()
+
+    def __call__(self) -> None:
+        (self.insisted if self.asked.is_set() else self.asked).set()
+
+    def on(self, *signals: signal.Signals) -> None:
+        """Lets signals tell it."""
+        for number in signals:
+            asyncio.get_running_loop().add_signal_handler(number, self)
+
+
+async def serve(
+    config: Config,
+    directories: Mapping[str, Path],
+    listening: socket.socket,
+    journal: Journal,
+    stop: Stop,
+    ready: Callable[[], None],
+) -> None:
+    """Serves until it is told to stop.
+
+    Then it accepts nothing new, gives answers under way `shutdown_seconds`, and resets those that are left.
+
+    Args:
+        config: the settings.
+        directories: by endpoint: the store directories that files have been loaded into.
+        listening: the socket, bound; closed at the end.
+        journal: where it logs.
+        stop: what tells it to stop.
+        ready: called once requests are answered.
+
+    Raises:
+        ConstructMessagesError: an endpoint cannot be opened.
+    """
+    app = make_app(config, directories=directories, journal=journal, metrics=Metrics())
+    under_way = _UnderWay()
+    app.middlewares.insert(0, under_way.middleware)
+    runner = runner_of(app, shutdown_seconds=_LAST_SECONDS)
+    await runner.setup()
+    try:
+        site = web.SockSite(runner, listening, backlog=_ACCEPTED_AT_ONCE)
+        await site.start()
+        listening.listen(_QUEUE)
+        ready()
+        await stop.asked.wait()
+        journal.say("info", "stopping", under_way=len(under_way.tasks))
+        await site.stop()
+        assert runner.server is not None
+        runner.server.pre_shutdown()
+        await under_way.end(stop.insisted, config.shutdown_seconds)
+        await app.shutdown()  # from here on, an answer that ends was ended by the server
+        await under_way.cancel()
+    finally:
+        await runner.cleanup()
+
+
+class _UnderWay:
+    """The requests that are being answered.
+
+    aiohttp's own shutdown closes what has not ended, which some clients take for a clean end; cancelled, an answer is
+    reset by whoever writes it.
+    """
+
+    def __init__(self) -> None:
+        self.tasks: set[asyncio.Task[Any]] = set()
+        self._none = asyncio.Event()
+        self._none.set()
+
+    @property
+    def middleware(self) -> Callable[..., Awaitable[web.StreamResponse]]:
+        @web.middleware
+        async def track(
+            request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+        ) -> web.StreamResponse:
+            task = asyncio.current_task()
+            assert task is not None
+            self.tasks.add(task)
+            self._none.clear()
+            # what the handler returns may still have to be written: the task's end counts
+            task.add_done_callback(self._ended)
+            return await handler(request)
+
+        return track
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self.tasks.discard(task)
+        if not self.tasks:
+            self._none.set()
+
+    async def end(self, insisted: asyncio.Event, seconds: float) -> None:
+        """Waits until none is left, for so long at most, or until somebody insists."""
+        waits = [asyncio.create_task(self._none.wait()), asyncio.create_task(insisted.wait())]
+        await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        for wait in waits:
+            wait.cancel()
+
+    async def cancel(self) -> None:
+        """Cancels what is left."""
+        for task in (left := set(self.tasks)):
+            task.cancel()
+        if left:
+            await asyncio.wait(left, timeout=_LAST_SECONDS)
+
+
+async def _work(job: Job, journal: Journal) -> None:
+    stop = Stop()
+    stop.on(signal.SIGTERM)
+
+    def ready() -> None:
+        sys.stdout.buffer.write(READY)
+        sys.stdout.buffer.flush()
+
+    # nothing more comes on standard input: that it ends is all it says
+    asyncio.get_running_loop().add_reader(sys.stdin.fileno(), _orphaned, stop)
+    directories = {name: Path(directory) for name, directory in job.directories.items()}
+    with socket.socket(fileno=job.socket) as listening:
+        await serve(job.config, directories, listening, journal, stop, ready)
+
+
+def _orphaned(stop: Stop) -> None:
+    asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+    stop()
+
+
+def main() -> int:
+    """Does the job on standard input; returns the exit status."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the supervisor's business
+    job = msgspec.json.decode(sys.stdin.buffer.readline(), type=Job)
+    journal = Journal(job.config)
+    logging.basicConfig(handlers=[journal.handler()], level=logging.WARNING)
+    logging.getLogger("construct_messages").setLevel(logging.INFO)
+    try:
+        asyncio.run(_work(job, journal))
+    except ConstructMessagesError as error:
+        journal.say("error", "cannot serve", reason=str(error))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,341 @@
+"""Reads what a server is told: a TOML file, below environment variables, below flags.
+
+A setting is a path of keys, as `("endpoints", "dbpedia", "page_size")`, and a later layer replaces single settings of
+an earlier one. Whatever is wrong is reported with the place it was written in. What the settings mean together is
+`checks.py`'s; what they are, `config.py`'s.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import UnionType
+from typing import Any, Final, Literal, Union, get_args, get_origin
+
+import msgspec
+
+from construct_messages.errors import Position, UsageError
+from construct_messages.server.config import OF_FILES, OF_URLS, UNNAMED, Config, Endpoint, Key, Limits, written
+from construct_messages.server.runtime.checks import check_config
+from construct_messages.sources.open import VARIABLE as SOURCE_VARIABLE
+
+PREFIX: Final = "CONSTRUCT_MESSAGES_SERVER_"
+"""Of environment variables: `CONSTRUCT_MESSAGES_SERVER_ENDPOINTS__DBPEDIA__PAGE_SIZE`."""
+
+_NONE: Final = "none"  # TOML has no null
+_TOML_PLACE: Final = re.compile(r" \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)$")
+
+
+@dataclass(frozen=True)
+class Given:
+    """A setting's value, of the right type, and where it was written: a file and key, a variable, a flag."""
+
+    value: object
+    origin: str
+
+
+def load_config(path: Path | None, environ: Mapping[str, str], flags: Mapping[str, str | list[str] | bool]) -> Config:
+    """The settings of a server.
+
+    Args:
+        path: the TOML file; None: there is none.
+        environ: the environment variables.
+        flags: by setting, as `bind` or `endpoint.page_size`; lists and switches as they are, all else as text.
+
+    Raises:
+        UsageError: a setting that there is not, has another type or makes no sense; naming it, its place and the fix.
+
+    >>> config = load_config(None, {}, {"endpoint.source": ["https://example.org/sparql"], "bind": "127.0.0.1:8000"})
+    >>> config.bind, config.endpoints[""].source
+    ('127.0.0.1:8000', ('https://example.org/sparql',))
+    """
+    settings = dict(_from_file(path)) if path is not None else {}
+    settings |= dict(_from_environment(environ, _names(settings)))
+    settings |= dict(_from_flags(flags))
+    if not _names(settings) and (source := environ.get(SOURCE_VARIABLE)):
+        settings["endpoints", "", "source"] = Given((source,), SOURCE_VARIABLE)
+    config = _build(settings)
+    check_config(config, environ, {key: given.origin for key, given in settings.items()})
+    return config
+
+
+def shown(config: Config) -> str:
+    """The settings as a TOML file, but for the query of a URL, which may hold a key.
+
+    >>> print(shown(Config(endpoints={"": Endpoint(source=("a.ttl",))})).split()[:3])
+    ['bind', '=', '"127.0.0.1:8080"']
+    """
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: plain(inner) for key, inner in value.items()}
+        return _NONE if value is None else value
+
+    document = plain(msgspec.to_builtins(config))
+    endpoints = document.pop("endpoints")
+    for name, endpoint in endpoints.items():
+        is_remote = config.endpoints[name].is_remote
+        if is_remote:
+            endpoint["source"] = [re.sub(r"\?.*", "?…", source) for source in endpoint["source"]]
+            endpoint["update_source"] = re.sub(r"\?.*", "?…", endpoint["update_source"])
+        for setting in OF_FILES if is_remote else OF_URLS:
+            del endpoint[setting]
+    if unnamed := endpoints.pop("", None):
+        document[UNNAMED] = unnamed
+    if endpoints:
+        document["endpoints"] = endpoints
+    return msgspec.toml.encode(document).decode()
+
+
+# --- the three layers ---
+
+
+def _from_file(path: Path) -> Iterator[tuple[Key, Given]]:
+    try:
+        document = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+    except OSError as error:
+        raise UsageError(f"cannot read the settings {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8 at byte {error.start}", hint="convert it to UTF-8") from error
+    except tomllib.TOMLDecodeError as error:
+        raise _toml_error(path, error) from error
+    if UNNAMED in document:
+        endpoints = document.setdefault("endpoints", {})
+        if not isinstance(endpoints, dict) or "" in endpoints:
+            raise UsageError(f"{path}: there are both {UNNAMED} and endpoints", hint=f"write [{UNNAMED}] only")
+        endpoints[""] = document.pop(UNNAMED)
+    for key, value in _leaves(document, Config, (), str(path)):
+        given = _typed(key, value, f"{path}: {written(key)}")
+        if key[-1] == "source":
+            # a file says the same wherever the server is started
+            given = Given(tuple(_beside(path, source) for source in given.value), given.origin)  # type: ignore[attr-defined] # its type is that of `Endpoint.source`
+        yield key, given
+
+
+def _toml_error(path: Path, error: tomllib.TOMLDecodeError) -> UsageError:
+    message = str(error)
+    position = None
+    if place := _TOML_PLACE.search(message):
+        message = message[: place.start()]
+        if place["line"]:
+            position = Position(int(place["line"]), int(place["column"]))
+        else:
+            message += " at its end"
+    return UsageError(f"{path} is not TOML: {message}", position=position, hint="see https://toml.io/en/v1.0.0")
+
+
+def _beside(path: Path, source: str) -> str:
+    return source if "://" in source else str(path.parent / source)
+
+
+def _leaves(table: object, struct: type[msgspec.Struct], above: Key, origin: str) -> Iterator[tuple[Key, object]]:
+    """The settings of a table, each with its whole key."""
+    if not isinstance(table, dict):
+        place = written(above)
+        raise UsageError(f"{origin}: {place} must be a table, not {_quoted(table)}", hint=f"write [{place}]")
+    types = _types(struct)
+    for name, value in table.items():
+        key = (*above, name)
+        if name not in types:
+            raise _unknown(f"{origin}: {written(key)}", name, [*types, *([UNNAMED] if not above else [])])
+        if name == "endpoints":
+            if not isinstance(value, dict):
+                raise UsageError(f"{origin}: endpoints must be a table", hint="write [endpoints.NAME]")
+            for endpoint, inner in value.items():
+                yield from _leaves(inner, Endpoint, (*key, endpoint), origin)
+        elif types[name] is Limits:
+            yield from _leaves(value, Limits, key, origin)
+        else:
+            yield key, value
+
+
+def _from_environment(environ: Mapping[str, str], names: list[str]) -> Iterator[tuple[Key, Given]]:
+    for variable in sorted(environ):
+        # an empty variable is how some tools say that there is none
+        if variable.startswith(PREFIX) and environ[variable]:
+            key = _key_of(variable, names)
+            yield key, _typed(key, _from_text(key, environ[variable], variable), variable)
+
+
+def _key_of(variable: str, names: list[str]) -> Key:
+    """The setting that an environment variable names; an endpoint may be known already, or is new."""
+    parts = variable.removeprefix(PREFIX).lower().split("__")
+    if parts[0] == UNNAMED:
+        parts[:1] = ["endpoints", ""]
+    elif parts[0] == "endpoints" and len(parts) > 1:
+        known = [name for name in names if re.sub(r"[^a-z0-9]", "_", name.lower()) == parts[1]]
+        if len(known) > 1:
+            raise UsageError(f"{variable} could mean the endpoints {' and '.join(known)}", hint="rename one of them")
+        parts[1:2] = known or [parts[1]]
+    key = tuple(parts)
+    struct: type[msgspec.Struct] = Config
+    rest = key
+    if key[0] == "endpoints" and len(key) > 2:
+        struct, rest = (Limits, key[3:]) if key[2] == "limits" and len(key) > 3 else (Endpoint, key[2:])
+    types = {name: type for name, type in _types(struct).items() if name not in ("endpoints", "limits")}
+    if len(rest) != 1 or rest[0] not in types:
+        raise _unknown(variable, rest[-1], list(types))
+    return key
+
+
+def _from_flags(flags: Mapping[str, str | list[str] | bool]) -> Iterator[tuple[Key, Given]]:
+    for name, value in flags.items():
+        parts = name.split(".")
+        key: Key = ("endpoints", "", *parts[1:]) if parts[0] == UNNAMED else tuple(parts)
+        flag = f"--{parts[-1].replace('_', '-')}"
+        yield key, _typed(key, _from_text(key, value, flag) if isinstance(value, str) else value, flag)
+
+
+# --- values ---
+
+
+@cache
+def _types(struct: type[msgspec.Struct]) -> dict[str, Any]:
+    return {field.name: field.type for field in msgspec.structs.fields(struct)}
+
+
+@cache
+def _defaults(struct: type[msgspec.Struct]) -> dict[str, object]:
+    return {field.name: field.default for field in msgspec.structs.fields(struct)}
+
+
+def _struct_of(key: Key) -> type[msgspec.Struct]:
+    if key[0] == "endpoints":
+        return Limits if len(key) == 4 else Endpoint
+    return Config
+
+
+def _type_of(key: Key) -> Any:
+    return _types(_struct_of(key))[key[-1]]
+
+
+def _typed(key: Key, value: object, origin: str) -> Given:
+    wanted = _type_of(key)
+    if value == _NONE and type(None) in get_args(wanted):
+        return Given(None, origin)
+    if isinstance(value, str) and get_origin(wanted) is tuple:
+        value = [value]  # a list of one
+    try:
+        return Given(msgspec.convert(value, wanted), origin)
+    except msgspec.ValidationError as error:
+        raise UsageError(
+            f"{origin} must be {described(wanted)}, not {_quoted(value)}", hint=_example(key, wanted)
+        ) from error
+
+
+def _from_text(key: Key, text: str, origin: str) -> object:
+    """A value of the environment or of a flag: lists and tables as in TOML, all else without quotes."""
+    wanted = _type_of(key)
+    if text.startswith(("[", "{")) and {tuple, dict} & {get_origin(option) for option in _alternatives(wanted)}:
+        try:
+            return tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError as error:
+            raise UsageError(
+                f"{origin} is no list or table of TOML: {_TOML_PLACE.sub('', str(error))}", hint=_example(key, wanted)
+            ) from error
+    for scalar in (bool, int, float):
+        if scalar in _alternatives(wanted):
+            try:
+                return msgspec.convert(text, scalar, strict=False)
+            except msgspec.ValidationError:
+                return text  # which `_typed` reports
+    return text
+
+
+def _alternatives(wanted: Any) -> list[Any]:
+    """The types that a setting may have, without their bounds."""
+    options = get_args(wanted) if get_origin(wanted) in (Union, UnionType) else (wanted,)
+    return [get_args(option)[0] if hasattr(option, "__metadata__") else option for option in options]
+
+
+def described(wanted: Any) -> str:
+    """A setting's type in words.
+
+    >>> described(int), described(tuple[str, ...])
+    ('a whole number', 'a list of strings')
+    """
+    return _described(msgspec.inspect.type_info(wanted))
+
+
+def _described(info: msgspec.inspect.Type) -> str:
+    match info:
+        case msgspec.inspect.UnionType(types=types):
+            return " or ".join(_described(type) for type in types)
+        case msgspec.inspect.NoneType():
+            return f'"{_NONE}"'
+        case msgspec.inspect.BoolType():
+            return "true or false"
+        case msgspec.inspect.IntType() | msgspec.inspect.FloatType():
+            number = "a whole number" if isinstance(info, msgspec.inspect.IntType) else "a number"
+            if info.gt is not None:
+                return f"{number} above {info.gt:g}"
+            return number if info.ge is None else f"{number} of at least {info.ge:g}"
+        case msgspec.inspect.LiteralType(values=values):
+            return " or ".join(f'"{value}"' for value in values)
+        case msgspec.inspect.VarTupleType():
+            return "a list of strings"
+        case msgspec.inspect.DictType():
+            return "a table of strings"
+        case _:
+            return "a string"
+
+
+def _example(key: Key, wanted: Any) -> str:
+    default = _defaults(_struct_of(key)).get(key[-1])
+    if isinstance(default, int | float) and not isinstance(default, bool):
+        return f"write it like {key[-1]} = {default}"
+    examples = {bool: "true", int: "1000", float: "2.5", str: '"…"', tuple: '["…", "…"]', dict: '{ name = "…" }'}
+    options = [get_origin(option) or option for option in _alternatives(wanted)]
+    if Literal in options:
+        value = f'"{get_args(_alternatives(wanted)[options.index(Literal)])[0]}"'
+    else:
+        value = next(examples[option] for option in options if option in examples)
+    return f"write it like {key[-1]} = {value}"
+
+
+def _quoted(value: object) -> str:
+    text = repr(value)
+    kind = {"str": "the string", "bool": "", "int": "the number", "float": "the number"}.get(type(value).__name__)
+    words = f"the {type(value).__name__}" if kind is None else kind
+    return f"{words} {text if len(text) <= 60 else text[:60] + '…'}".strip()
+
+
+def _unknown(origin: str, name: str, known: list[str]) -> UsageError:
+    close = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {close[0]}?" if close else f"choose one of {', '.join(sorted(known))}"
+    return UsageError(f"{origin}: there is no setting {name!r}", hint=hint)
+
+
+# --- the structures ---
+
+
+def _names(settings: Mapping[Key, Given]) -> list[str]:
+    return sorted({key[1] for key in settings if key[0] == "endpoints"})
+
+
+def _build(settings: Mapping[Key, Given]) -> Config:
+    endpoints = {}
+    for name in _names(settings):
+        own = {key[2:]: given.value for key, given in settings.items() if key[:2] == ("endpoints", name)}
+        if ("source",) not in own:
+            origin = next(given.origin for key, given in settings.items() if key[:2] == ("endpoints", name))
+            missing = written(("endpoints", name, "source"))
+            raise UsageError(
+                f"{origin} is set, but not {missing}", hint=f"set {missing}{' or --source' if not name else ''}"
+            )
+        limits = Limits(**{key[1]: value for key, value in own.items() if key[0] == "limits"})  # type: ignore[arg-type] # each has been converted
+        endpoints[name] = Endpoint(limits=limits, **{key[0]: value for key, value in own.items() if key[0] != "limits"})  # type: ignore[arg-type] # see above
+    if not endpoints:
+        raise UsageError(
+            "no endpoint is named",
+            hint=f"give --source, or --config with [{UNNAMED}] or [endpoints.NAME] and its source",
+        )
+    return Config(
+        endpoints=endpoints,
+        **{key[0]: given.value for key, given in settings.items() if key[0] != "endpoints"},  # type: ignore[arg-type] # see above
+    )

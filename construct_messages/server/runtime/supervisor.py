@@ -1,0 +1,300 @@
+"""Runs a server: binds its socket, prepares its stores, and keeps its processes alive.
+
+One process serves by itself. Several are started anew (spawned, not forked: a fork would copy threads' locks and open
+stores) and inherit one listening socket. With a socket each (SO_REUSEPORT), connections that wait for a process would
+be lost with it; with one, another process takes them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from prometheus_client.multiprocess import mark_process_dead
+
+from construct_messages.server.config import Config, Endpoint
+from construct_messages.server.http.app import path_of
+from construct_messages.server.http.metrics import DIRECTORY
+from construct_messages.server.http.request_log import Journal
+from construct_messages.server.runtime.memory import bounded
+from construct_messages.server.runtime.process import READY, Job, Stop, serve
+from construct_messages.sources.evaluators.loading import load_directory
+from construct_messages.sources.evaluators.process import module_command, module_environment
+
+FAILED: Final = 1
+
+_TRIES: Final = 3
+"""How often a process may end before it was ready, one time after the other, before the server gives up."""
+_FIRST_PAUSE: Final = 0.25
+_LONGEST_PAUSE: Final = 30.0
+_SETTLED_SECONDS: Final = 60.0
+_KILL_AFTER_SECONDS: Final = 10.0
+"""How much longer than it says a process may take to stop."""
+
+Progress = Callable[[str, int, int], None]
+"""Told the path of an endpoint, the bytes of its files read so far, and those of all its files."""
+
+
+def run(config: Config, loading: Callable[[], AbstractContextManager[Progress | None]] = nullcontext) -> int:
+    """Runs a server until SIGTERM or SIGINT, and returns the exit status: 0, or 1 where its processes would not live.
+
+    Args:
+        config: the settings.
+        loading: entered while files are loaded; gives what to tell of it.
+
+    Raises:
+        OSError: the address cannot be listened at.
+        ConstructMessagesError: an endpoint cannot be opened, or its files not be loaded.
+    """
+    config = bounded(config)
+    journal = Journal(config)
+    logging.basicConfig(handlers=[journal.handler()], level=logging.WARNING)
+    with ExitStack() as stack:
+        # before the stores, which may take long: an address that is taken is said at once
+        listening = stack.enter_context(bound(config))
+        place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="construct-messages-")))
+        began = time.monotonic()
+        with loading() as progress:
+            directories = load_stores(config, place, progress)
+        if directories:
+            loaded = [path_of(name) for name in directories]
+            journal.say("info", "loaded", endpoints=" ".join(loaded), seconds=round(time.monotonic() - began, 3))
+        listening.listen()
+        url = url_of(listening)
+        if config.workers == 1:
+            asyncio.run(_alone(config, directories, listening, journal, url))
+            return 0
+        metrics = place / "metrics"
+        metrics.mkdir()
+        return asyncio.run(Supervisor(config, directories, listening, journal, metrics).run(url))
+
+
+def bound(config: Config) -> socket.socket:
+    """A socket that is bound to the address of the settings, and does not listen yet.
+
+    Raises:
+        OSError: it cannot be bound, naming the address.
+    """
+    host, port = config.address
+    try:
+        (family, kind, protocol, _, address), *_ = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        listening = socket.socket(family, kind, protocol)
+        try:
+            # a server that starts again need not wait until the last one's connections are forgotten
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(address)
+        except OSError:
+            listening.close()
+            raise
+    except OSError as error:
+        raise OSError(error.errno, f"cannot listen at {config.bind}: {error.strerror}") from error
+    return listening
+
+
+def url_of(listening: socket.socket) -> str:
+    """The URL that a socket is reached at."""
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def load_stores(config: Config, place: Path, progress: Progress | None = None) -> dict[str, Path]:
+    """Loads the files of all endpoints that have files for a source into store directories.
+
+    Args:
+        config: the settings.
+        place: a directory for the stores.
+        progress: see `Progress`.
+
+    Returns:
+        The directories, by endpoint.
+
+    Raises:
+        ConstructMessagesError: files that cannot be loaded.
+    """
+    directories = {}
+    for number, (name, endpoint) in enumerate(config.endpoints.items()):
+        paths = [Path(source) for source in endpoint.source]
+        if endpoint.is_remote or paths[0].is_dir():
+            continue
+        directories[name] = place / f"store-{number}"
+        told = None if progress is None else _naming(progress, path_of(name))
+        load_directory(paths, directories[name], told, lenient=endpoint.lenient)
+    return directories
+
+
+def _naming(progress: Progress, endpoint: str) -> Callable[[int, int], None]:
+    return lambda read, total: progress(endpoint, read, total)
+
+
+def share(config: Config, worker: int) -> Config:
+    """The settings of one of several workers: what bounds a whole endpoint is divided among them.
+
+    >>> config = Config(endpoints={"": Endpoint(source=("a.ttl",), concurrency=50, rate=10)}, workers=4)
+    >>> [share(config, worker).endpoints[""].concurrency for worker in range(4)]
+    [13, 13, 12, 12]
+    """
+
+    def part(whole: int) -> int:
+        return whole // config.workers + (worker < whole % config.workers)
+
+    def of(endpoint: Endpoint) -> Endpoint:
+        return msgspec.structs.replace(
+            endpoint,
+            concurrency=part(endpoint.concurrency),
+            queue_length=part(endpoint.queue_length),
+            # a URL's are not used, and need not suffice for all workers
+            evaluators=max(1, part(endpoint.evaluators)),
+            rate=None if endpoint.rate is None else endpoint.rate / config.workers,
+        )
+
+    return msgspec.structs.replace(
+        config, endpoints={name: of(endpoint) for name, endpoint in config.endpoints.items()}
+    )
+
+
+async def _alone(
+    config: Config, directories: Mapping[str, Path], listening: socket.socket, journal: Journal, url: str
+) -> None:
+    stop = Stop()
+    stop.on(signal.SIGTERM, signal.SIGINT)
+    await serve(config, directories, listening, journal, stop, lambda: journal.say("info", f"listening on {url}"))
+    journal.say("info", "stopped")
+
+
+class Supervisor:
+    """Keeps a number of processes alive that serve from one socket.
+
+    Args:
+        config: the settings.
+        directories: by endpoint: the store directories that files have been loaded into.
+        listening: the socket, listening; closed once the server stops.
+        journal: where it logs.
+        metrics: an empty directory for the values that the processes share.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        directories: Mapping[str, Path],
+        listening: socket.socket,
+        journal: Journal,
+        metrics: Path,
+    ) -> None:
+        self._config, self._directories = config, directories
+        self._listening, self._journal, self._metrics = listening, journal, metrics
+        self._processes: set[asyncio.subprocess.Process] = set()
+        self._ready: set[int] = set()
+
+    async def run(self, url: str) -> int:
+        """Runs until SIGTERM or SIGINT.
+
+        Args:
+            url: what is logged once every process answers.
+
+        Returns:
+            The exit status: 0, or 1 where a process would not live.
+        """
+        stop = Stop()
+        stop.on(signal.SIGTERM, signal.SIGINT)
+        asked = asyncio.create_task(stop.asked.wait())
+        keepers = [asyncio.create_task(self._keep(worker, url)) for worker in range(self._config.workers)]
+        await asyncio.wait([asked, *keepers], return_when=asyncio.FIRST_COMPLETED)
+        gave_up = [keeper for keeper in keepers if keeper.done()]
+        for task in (asked, *keepers):
+            task.cancel()
+        await asyncio.wait([asked, *keepers])
+        self._listening.close()
+        await self._end(stop.insisted)
+        for keeper in gave_up:
+            keeper.result()  # raises what nobody foresaw
+        self._journal.say("info", "stopped")
+        return FAILED if gave_up else 0
+
+    async def _keep(self, worker: int, url: str) -> None:
+        """Keeps one process alive; returns when it is given up."""
+        losses, stillborn = 0, 0
+        while stillborn < _TRIES:
+            began = time.monotonic()
+            try:
+                process = await self._start(worker)
+            except OSError as error:
+                self._journal.say("error", "a worker cannot be started", worker=worker, reason=str(error))
+                lives = False
+            else:
+                lives = await self._live(process, worker, url)
+            losses = 1 if time.monotonic() - began > _SETTLED_SECONDS else losses + 1
+            stillborn = 0 if lives else stillborn + 1
+            await asyncio.sleep(min(_FIRST_PAUSE * 2 ** (losses - 1), _LONGEST_PAUSE))
+        self._journal.say("error", "giving up: a worker ends before it can serve", worker=worker)
+
+    async def _live(self, process: asyncio.subprocess.Process, worker: int, url: str) -> bool:
+        """The life of a process; whether it could serve before it ended."""
+        assert process.stdout is not None
+        lives = await process.stdout.readline() == READY
+        if lives:
+            self._says_ready(worker, url)
+        code = await process.wait()
+        self._processes.discard(process)
+        mark_process_dead(process.pid, str(self._metrics))  # type: ignore[no-untyped-call] # prometheus_client's
+        self._journal.say("error", "a worker ended", worker=worker, pid=process.pid, code=code)
+        return lives
+
+    async def _start(self, worker: int) -> asyncio.subprocess.Process:
+        directories = {name: str(directory) for name, directory in self._directories.items()}
+        job = Job(share(self._config, worker), directories, self._listening.fileno())
+        process = await asyncio.create_subprocess_exec(
+            *module_command("construct_messages.server.runtime.process"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            pass_fds=[self._listening.fileno()],
+            env=module_environment() | {DIRECTORY: str(self._metrics)},
+            start_new_session=True,  # Ctrl-C in the terminal comes here alone
+        )
+        self._processes.add(process)
+        assert process.stdin is not None
+        with suppress(ConnectionError):  # then it has ended, which its end says
+            process.stdin.write(msgspec.json.encode(job) + b"\n")
+            await process.stdin.drain()
+        return process
+
+    def _says_ready(self, worker: int, url: str) -> None:
+        all_were_ready = len(self._ready) == self._config.workers
+        self._ready.add(worker)
+        if not all_were_ready and len(self._ready) == self._config.workers:
+            self._journal.say("info", f"listening on {url}", workers=self._config.workers)
+
+    async def _end(self, insisted: asyncio.Event) -> None:
+        """Stops the processes: as they stop by themselves, at once if somebody insists, by force if they hang."""
+        self._signal(signal.SIGTERM)
+        ended = asyncio.create_task(self._all_ended())
+        now = asyncio.create_task(insisted.wait())
+        grace_seconds = self._config.shutdown_seconds + _KILL_AFTER_SECONDS
+        await asyncio.wait([ended, now], timeout=grace_seconds, return_when=asyncio.FIRST_COMPLETED)
+        if now.done():
+            self._signal(signal.SIGTERM)
+            await asyncio.wait([ended], timeout=_KILL_AFTER_SECONDS)
+        now.cancel()
+        if not ended.done():
+            self._journal.say("error", "killing workers that do not stop")
+            self._signal(signal.SIGKILL)
+        await ended
+
+    async def _all_ended(self) -> None:
+        await asyncio.gather(*(process.wait() for process in self._processes))
+
+    def _signal(self, number: signal.Signals) -> None:
+        for process in self._processes:
+            with suppress(ProcessLookupError):
+                process.send_signal(number)

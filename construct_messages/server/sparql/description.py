@@ -1,0 +1,165 @@
+"""The description of a served endpoint: what it understands, and the formats it answers in, message logs among them.
+
+SPARQL 1.1 Service Description (https://www.w3.org/TR/sparql11-service-description/). A log's format is a
+`formats:Format` of the W3C's vocabulary of file formats (https://www.w3.org/ns/formats/) like any other, told apart by
+its media type with parameters and by the specification it conforms to, so no vocabulary of our own is needed. What an
+endpoint behind this one says of itself is taken over. Nothing is fetched here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import pyoxigraph as ox
+
+from construct_messages.formats import LOGS, content_type
+from construct_messages.formats.negotiation import prefer
+from construct_messages.terms import iri
+
+_RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+_RDFS: Final = "http://www.w3.org/2000/01/rdf-schema#"
+_SD: Final = "http://www.w3.org/ns/sparql-service-description#"
+_FORMATS: Final = "http://www.w3.org/ns/formats/"
+_DCT: Final = "http://purl.org/dc/terms/"
+_PREFIXES: Final = {"rdfs": _RDFS, "sd": _SD, "formats": _FORMATS, "dct": _DCT}
+
+_TYPE: Final = ox.NamedNode(_RDF + "type")
+_ENDPOINT: Final = ox.NamedNode(_SD + "endpoint")
+_SERVICE: Final = ox.NamedNode(_SD + "Service")
+_RESULT_FORMAT: Final = ox.NamedNode(_SD + "resultFormat")
+
+_WRITTEN: Final = {
+    written.media_type: written
+    for written in (
+        ox.RdfFormat.TURTLE,
+        ox.RdfFormat.N_TRIPLES,
+        ox.RdfFormat.RDF_XML,
+        ox.RdfFormat.JSON_LD,
+        ox.RdfFormat.TRIG,
+        ox.RdfFormat.N_QUADS,
+    )
+}
+MEDIA_TYPES: Final = tuple(_WRITTEN)
+"""What a description can be written in, best first."""
+
+_SPECIFICATIONS: Final = {True: "https://www.pieter.pm/rdf-messages", False: "https://w3c-cg.github.io/rsp/messages/"}
+"""Of a syntax, by whether its delimiters are comments."""
+
+
+@dataclass(frozen=True)
+class Description:
+    """A description as it is sent.
+
+    Args:
+        content_type: its media type.
+        body: its bytes.
+        left_out: why the description of the endpoint behind this one is not in it; None where it is, or there is none.
+    """
+
+    content_type: str
+    body: bytes
+    left_out: str | None
+
+
+def describe(
+    url: str,
+    accept: str | None = None,
+    *,
+    languages: Sequence[str] = ("SPARQL11Query",),
+    results: Sequence[str] = (),
+    features: Sequence[str] = (),
+    refused: Collection[str] = (),
+    extended: tuple[str, bytes] | None = None,
+) -> Description:
+    """The description of one endpoint.
+
+    Args:
+        url: of the endpoint, as clients reach it.
+        accept: the header of the request.
+        languages: names of `sd:Language` in the vocabulary, as `SPARQL11Query`, `SPARQL11Update`.
+        results: media types of answers other than logs.
+        features: names of `sd:Feature` in the vocabulary, as `UnionDefaultGraph`.
+        refused: names of languages and features that the endpoint behind this one may claim and that are not let
+            through, as `SPARQL11Update`, `BasicFederatedQuery`.
+        extended: the Content-Type and the body of that endpoint's own description.
+
+    Raises:
+        NotAcceptable: the client wants no RDF that can be written.
+        TermError: `url` is no absolute IRI.
+
+    >>> print(describe("http://example.org/sparql", "application/n-triples").body.decode().splitlines()[0])
+    <http://example.org/sparql> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> \
+<http://www.w3.org/ns/sparql-service-description#Service> .
+    """
+    media_type = prefer(accept, MEDIA_TYPES)
+    service = ox.NamedNode(iri(url)[1:-1])
+    taken, left_out = _taken_over(*extended, service, refused) if extended else ([], None)
+    triples = dict.fromkeys((*_own(service, languages, results, features), *taken))
+    # N-Quads and TriG take triples, too: those of the default graph
+    body = ox.serialize(triples, format=_WRITTEN[media_type], prefixes=_PREFIXES)
+    return Description(media_type, body or b"", left_out)
+
+
+def _own(
+    service: ox.NamedNode, languages: Sequence[str], results: Sequence[str], features: Sequence[str]
+) -> Iterator[ox.Triple]:
+    yield ox.Triple(service, _TYPE, _SERVICE)
+    yield ox.Triple(service, _ENDPOINT, service)
+    for name in languages:
+        yield ox.Triple(service, ox.NamedNode(_SD + "supportedLanguage"), ox.NamedNode(_SD + name))
+    for name in features:
+        yield ox.Triple(service, ox.NamedNode(_SD + "feature"), ox.NamedNode(_SD + name))
+    for media_type in results:
+        known = ox.QueryResultsFormat.from_media_type(media_type) or ox.RdfFormat.from_media_type(media_type)
+        if known is not None:
+            yield ox.Triple(service, _RESULT_FORMAT, ox.NamedNode(known.iri))
+        else:
+            yield from _format(service, media_type, media_type)
+    for format, syntax in LOGS:
+        log = yield from _format(service, content_type(format, syntax), f"RDF Messages in {format.name}")
+        specification = ox.NamedNode(_SPECIFICATIONS[syntax.delimiter_first])
+        yield ox.Triple(log, ox.NamedNode(_DCT + "conformsTo"), specification)
+        yield ox.Triple(log, ox.NamedNode(_FORMATS + "preferred_suffix"), ox.Literal(f".{format.extension}"))
+
+
+def _format(service: ox.NamedNode, media_type: str, label: str) -> Generator[ox.Triple, None, ox.BlankNode]:
+    """A format that has no IRI; gives its node."""
+    node = ox.BlankNode()
+    yield ox.Triple(service, _RESULT_FORMAT, node)
+    yield ox.Triple(node, _TYPE, ox.NamedNode(_FORMATS + "Format"))
+    yield ox.Triple(node, ox.NamedNode(_RDFS + "label"), ox.Literal(label, language="en"))
+    yield ox.Triple(node, ox.NamedNode(_FORMATS + "media_type"), ox.Literal(media_type))
+    return node
+
+
+def _taken_over(
+    content_type: str, body: bytes, service: ox.NamedNode, refused: Collection[str]
+) -> tuple[list[ox.Triple], str | None]:
+    """The triples of another endpoint's description as ones about this service, or why there are none."""
+    media_type = content_type.partition(";")[0].strip().lower()
+    format = ox.RdfFormat.from_media_type(media_type)
+    if format is None:
+        return [], f"its description is {media_type or 'of no media type'}, which is no RDF"
+    try:
+        # what is relative there is ours here; blank nodes are renamed, to stay apart from ours
+        quads = list(ox.parse(body, format=format, base_iri=service.value, rename_blank_nodes=True))
+    except (SyntaxError, ValueError) as error:
+        return [], f"its description is not read: {error}"
+    if any(quad.graph_name != ox.DefaultGraph() for quad in quads):
+        return [], "its description holds named graphs"
+    described = {quad.subject for quad in quads if quad.predicate == _TYPE and quad.object == _SERVICE}
+    if len(described) != 1:
+        return [], f"its description is of {len(described)} services"
+    theirs = described.pop()
+    unwanted = {ox.NamedNode(_SD + name) for name in refused}
+    return [
+        ox.Triple(
+            service if quad.subject == theirs else quad.subject,
+            quad.predicate,
+            service if quad.object == theirs else quad.object,
+        )
+        for quad in quads
+        if quad.predicate != _ENDPOINT and quad.object not in unwanted
+    ], None

@@ -1,0 +1,345 @@
+"""One endpoint: a SPARQL Protocol request in, a message log or the source's own answer out.
+
+SPARQL 1.1 Protocol, section 2. Decides whether an operation may run, and which of the two it gets; how requests are
+read is in `protocol.py`, how formats compete in `negotiation.py`, how bytes leave in `sending.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from contextlib import aclosing
+from functools import partial
+from typing import Final, TypeVar
+
+from aiohttp import web
+
+from construct_messages.assembly import Options
+from construct_messages.construct import QueryMessages
+from construct_messages.errors import (
+    Forbidden,
+    LimitExceeded,
+    NotAcceptable,
+    ProtocolError,
+    SourceError,
+    UsageError,
+)
+from construct_messages.formats.negotiation import Messages, Plain, negotiate, prefer
+from construct_messages.query.rewrite import ConstructQuery, query_form
+from construct_messages.query.service import check_fetches, check_functions, check_loads, check_services
+from construct_messages.server.config import Endpoint
+from construct_messages.server.http.admission import Admission
+from construct_messages.server.http.coding import negotiate_coding
+from construct_messages.server.http.request_log import Journal, Record
+from construct_messages.server.http.sending import send
+from construct_messages.server.sparql.description import MEDIA_TYPES, describe
+from construct_messages.server.sparql.protocol import ProtocolRequest, forwarded, read_request
+from construct_messages.sources import UNION, Request
+from construct_messages.sources.http.profiles import Profile
+from construct_messages.sources.operations import Backend, Operation
+from construct_messages.sources.serializations import SOLUTIONS, TRIPLES
+from construct_messages.terms import Lenience
+
+T = TypeVar("T")
+
+RECORD: Final = web.RequestKey("record", Record)
+
+# what a client may say to a remote endpoint through us, beside what the endpoint's settings add
+_SENT_ON: Final = ("Accept-Language", "Cache-Control", "If-Match", "If-Modified-Since", "If-None-Match", "Pragma")
+_RDF: Final = "text/turtle, application/rdf+xml;q=0.9, application/n-triples;q=0.9, application/ld+json;q=0.5"
+# a form may be sent to this server, and nothing be run or loaded
+_FORM_POLICY: Final = (
+    "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; sandbox allow-forms"
+)
+_DESCRIPTION_SECONDS: Final = 10.0
+_DESCRIPTION_BYTES: Final = 1 << 20
+_KNOWN_SECONDS: Final = 3600.0
+_LONG_CHARACTERS: Final = 4000  # about 20 ms
+# nginx would hold back what is streamed
+_STREAMED: Final = {"X-Accel-Buffering": "no"}
+
+
+class SparqlEndpoint:
+    """The handler of one endpoint.
+
+    Args:
+        config: its settings.
+        backend: what answers.
+        admission: how many at once.
+        journal: where it says what no client is told.
+        url: how clients reach it; None: as the request says.
+    """
+
+    def __init__(
+        self, config: Endpoint, backend: Backend, admission: Admission, journal: Journal, url: str | None = None
+    ) -> None:
+        self._config, self._backend, self._admission = config, backend, admission
+        self._journal, self._url = journal, url
+        self._known: tuple[float, tuple[str, bytes] | None] | None = None
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """Answers a request.
+
+        Raises:
+            ConstructMessagesError: nothing was sent.
+            Aborted: the connection was reset in the middle.
+        """
+        record: Record = request[RECORD]
+        asked = await self._read(request)
+        async with self._admission.enter():
+            if asked.kind == "description":
+                record.form = "description"
+                return await self._page(request, asked) or await self._describe(request)
+            record.query = asked.text
+            record.form = form = await _aside(asked, self._admit)
+            choice = negotiate(
+                ", ".join(request.headers.getall("Accept", [])) or None,
+                format=asked.value("format"),
+                messages=asked.value("messages"),
+                construct=form == "CONSTRUCT",
+            )
+            if isinstance(choice, Messages):
+                return await self._messages(request, asked, choice)
+            return await self._plain(request, asked, choice)
+
+    async def _read(self, request: web.Request) -> ProtocolRequest:
+        limits = self._config.limits
+        coding = request.headers.get("Content-Encoding", "identity")
+        if coding.lower() != "identity":
+            raise ProtocolError(
+                f"Content-Encoding: {coding} is not read here", status=415, hint="send the body as it is"
+            )
+        body = await _body(request, limits.request_bytes, limits.idle_seconds)
+        return read_request(
+            request.method,
+            request.rel_url.raw_query_string,
+            request.headers.get("Content-Type"),
+            body,
+            limits,
+        )
+
+    def _admit(self, asked: ProtocolRequest) -> str:
+        """The form of the operation, if that may run."""
+        config = self._config
+        assert asked.text is not None
+        form = "UPDATE" if asked.kind == "update" else query_form(asked.text)
+        if form == "UPDATE":
+            if not config.update:
+                raise Forbidden("updates are switched off here", hint="send them to the endpoint behind this one")
+            if asked.kind == "query":
+                raise UsageError("an update came as a query", hint="send it as update=…")
+        self._check_reach(asked.text, form)
+        return form
+
+    def _check_reach(self, text: str, form: str) -> None:
+        """What the operation makes the source fetch."""
+        config, policy = self._config, self._config.service_policy
+        check_services(text, policy)
+        if form == "UPDATE":
+            check_loads(text, policy)
+        if config.is_remote and policy != "allow":
+            profile = Profile.named(config.profile)
+            check_functions(text, profile.unsafe_functions, profile.safe_functions)
+        if not config.sponge:
+            check_fetches(text)
+
+    # --- a message log ---
+
+    async def _messages(self, request: web.Request, asked: ProtocolRequest, choice: Messages) -> web.StreamResponse:
+        config, limits, record = self._config, self._config.limits, request[RECORD]
+        record.format = choice.content_type
+        keys = tuple(name.strip().lstrip("?$") for name in asked.values("group-by"))
+        query = await _aside(asked, partial(self._parse, keys))
+        headers = {"Content-Type": choice.content_type, **_STREAMED}
+        if request.method == "HEAD":
+            return web.Response(headers=headers)
+        sent_on = Request(
+            query.rewritten,
+            self._default_graphs(asked),
+            asked.named_graphs,
+            config.page_size,
+            limits.seconds,
+            forwarded(asked.parameters, rewritten=True, sponge=config.sponge),
+            tuple(self._sent_on(request).items()),
+            lenience=Lenience() if config.lenient else None,
+        )
+        options = Options(
+            keys,
+            strict=config.strict,
+            solution_limit=limits.solutions,
+            message_limit=limits.messages,
+            message_bytes=limits.message_bytes,
+        )
+        record.asked()
+        record.stream = stream = QueryMessages(query, self._backend, sent_on, options, owns_source=False)
+        coding = _choose_coding(request, headers)
+        return await send(
+            request,
+            stream.aserialize(choice.content_type),
+            headers,
+            idle_seconds=limits.idle_seconds,
+            buffer_bytes=config.buffer_bytes,
+            coding=coding,
+            sent=record.sent,
+        )
+
+    def _parse(self, keys: tuple[str, ...], asked: ProtocolRequest) -> ConstructQuery:
+        assert asked.text is not None
+        return ConstructQuery.parse(
+            asked.text, prefixes=self._config.prefixes, predefined=self._backend.predefined, group_by=keys
+        )
+
+    # --- the source's own answer ---
+
+    async def _plain(self, request: web.Request, asked: ProtocolRequest, choice: Plain) -> web.StreamResponse:
+        config, record = self._config, request[RECORD]
+        record.asked()
+        headers = self._sent_on(request)
+        if choice.accept is not None:
+            headers["Accept"] = choice.accept
+        if config.is_remote and (codings := request.headers.get("Accept-Encoding")):
+            headers["Accept-Encoding"] = codings
+        answer = await self._backend.answer(
+            Operation(
+                asked.text,
+                asked.kind == "update",
+                self._default_graphs(asked),
+                asked.named_graphs,
+                forwarded(asked.parameters, rewritten=False, sponge=config.sponge),
+                headers,
+                request.method == "HEAD",
+                config.limits.seconds,
+            )
+        )
+        own = dict(answer.headers)
+        record.format = own.get("Content-Type")
+        if request.method == "HEAD":
+            async with aclosing(answer.body):
+                return web.StreamResponse(status=answer.status, headers=own)
+        coding = None if config.is_remote else _choose_coding(request, own)
+        return await send(
+            request,
+            answer.body,
+            own,
+            status=answer.status,
+            idle_seconds=config.limits.idle_seconds,
+            coding=coding,
+            sent=record.sent,
+        )
+
+    # --- the form for people, and the service description ---
+
+    async def _page(self, request: web.Request, asked: ProtocolRequest) -> web.StreamResponse | None:
+        """The source's own page with a form for queries, where a browser asks and there is one."""
+        accept = ", ".join(request.headers.getall("Accept", []))
+        if not self._config.is_remote or asked.parameters or not _wants_page(accept):
+            return None
+        operation = Operation(None, headers=self._sent_on(request) | {"Accept": accept}, timeout=_DESCRIPTION_SECONDS)
+        try:
+            answer = await self._backend.answer(operation)
+        except SourceError as error:
+            self._journal.say("warning", "no page", reason=error.message)
+            return None
+        headers = dict(answer.headers)
+        async with aclosing(answer.body):
+            if answer.status != 200 or "html" not in headers.get("Content-Type", "").lower():
+                return None
+            headers["Content-Security-Policy"] = _FORM_POLICY
+            request[RECORD].format = headers["Content-Type"]
+            if request.method == "HEAD":
+                return web.StreamResponse(status=answer.status, headers=headers)
+            idle_seconds = self._config.limits.idle_seconds
+            return await send(request, answer.body, headers, idle_seconds=idle_seconds, sent=request[RECORD].sent)
+
+    async def _describe(self, request: web.Request) -> web.Response:
+        config = self._config
+        refused = [] if config.update else ["SPARQL11Update"]
+        refused += [] if config.service_policy != "deny" else ["BasicFederatedQuery"]
+        description = describe(
+            self._url or _url_of(request),
+            ", ".join(request.headers.getall("Accept", [])) or None,
+            languages=("SPARQL11Query", "SPARQL11Update") if config.update else ("SPARQL11Query",),
+            results=() if config.is_remote else [format.media_type for format in (*SOLUTIONS, *TRIPLES)],
+            refused=refused,
+            extended=await self._described() if config.is_remote else None,
+        )
+        request[RECORD].format = description.content_type
+        if description.left_out is not None:
+            self._journal.say("warning", "description left out", reason=description.left_out)
+        return web.Response(body=description.body, headers={"Content-Type": description.content_type})
+
+    async def _described(self) -> tuple[str, bytes] | None:
+        """What the endpoint behind this one says of itself, if it says it in RDF; asked once an hour."""
+        if self._known is None or time.monotonic() - self._known[0] > _KNOWN_SECONDS:
+            self._known = time.monotonic(), await self._ask_for_description()
+        return self._known[1]
+
+    async def _ask_for_description(self) -> tuple[str, bytes] | None:
+        asked = Operation(None, headers={"Accept": _RDF}, timeout=_DESCRIPTION_SECONDS)
+        try:
+            answer = await self._backend.answer(asked)
+            body = bytearray()
+            async with aclosing(answer.body):
+                async for chunk in answer.body:
+                    body += chunk
+                    if len(body) > _DESCRIPTION_BYTES:
+                        return None
+        except SourceError as error:
+            self._journal.say("warning", "no description", reason=error.message)
+            return None
+        return (dict(answer.headers).get("Content-Type", ""), bytes(body)) if answer.status == 200 else None
+
+    def _default_graphs(self, asked: ProtocolRequest) -> tuple[str, ...]:
+        if self._config.union_default_graph and not (asked.default_graphs or asked.named_graphs):
+            return (UNION,)
+        return asked.default_graphs
+
+    def _sent_on(self, request: web.Request) -> dict[str, str]:
+        names = (*_SENT_ON, *self._config.forward_headers)
+        return {name: request.headers[name] for name in names if name in request.headers}
+
+
+async def _aside(asked: ProtocolRequest, read: Callable[[ProtocolRequest], T]) -> T:
+    """What comes of reading a text, in a thread where that takes long enough for others to notice."""
+    if len(asked.text or "") > _LONG_CHARACTERS:
+        return await asyncio.to_thread(read, asked)
+    return read(asked)
+
+
+def _wants_page(accept: str) -> bool:
+    """Whether a page is wanted rather than any description in RDF; a header that only refuses wants none."""
+    try:
+        return bool(accept) and prefer(accept, (*MEDIA_TYPES, "text/html")) == "text/html"
+    except NotAcceptable:
+        return False
+
+
+def _url_of(request: web.Request) -> str:
+    try:
+        return str(request.url.with_query(None))
+    except ValueError as error:
+        raise ProtocolError(f"Host: {request.host} is no host", hint="send the name and port of this server") from error
+
+
+async def _body(request: web.Request, limit: int, seconds: float) -> bytes:
+    body = bytearray()
+    try:
+        # of the whole body: one that came byte by byte would never be idle
+        async with asyncio.timeout(seconds):
+            while chunk := await request.content.readany():
+                body += chunk
+                if len(body) > limit:
+                    raise LimitExceeded(f"the request is longer than {limit} bytes", hint="send a shorter one")
+    except TimeoutError as error:
+        raise UsageError("the request did not arrive in time", status=408) from error
+    except web.RequestPayloadError as error:
+        raise ProtocolError("the body is damaged: its framing is not that of Transfer-Encoding: chunked") from error
+    return bytes(body)
+
+
+def _choose_coding(request: web.Request, headers: dict[str, str]) -> str | None:
+    coding = negotiate_coding(request.headers.get("Accept-Encoding"))
+    if coding is not None:
+        headers["Content-Encoding"] = coding
+    return coding

@@ -1,0 +1,229 @@
+"""An HTTP request as an operation of the SPARQL Protocol, and which of its parameters go on to the source.
+
+SPARQL 1.1 Protocol, section 2 (query and update operations), from the parts of a request: nothing here knows a web
+framework, an endpoint's settings or the text's own grammar. How parameters are written is `forms.py`'s business.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from construct_messages.errors import LimitExceeded, ProtocolError, TermError
+from construct_messages.formats import read_media_type
+from construct_messages.server.config import Limits
+from construct_messages.server.http.forms import decoded, read_form, read_parts, read_query_string
+from construct_messages.terms import iri
+
+_FORM: Final = "application/x-www-form-urlencoded"
+_PARTS: Final = "multipart/form-data"
+_DIRECT: Final[Mapping[str, Literal["query", "update"]]] = {
+    "application/sparql-query": "query",
+    "application/sparql-update": "update",
+}
+_DATASET: Final = {
+    "query": ("default-graph-uri", "named-graph-uri"),
+    "update": ("using-graph-uri", "using-named-graph-uri"),
+}
+_GRAPHS: Final = frozenset(name for names in _DATASET.values() for name in names)
+_VARIABLE: Final = re.compile(r"\?\w+")
+
+NOT_WITH_A_REWRITTEN_QUERY: Final[Mapping[str, str]] = {
+    **dict.fromkeys(
+        ("format", "output", "out", "results", "action", "force-accept", "accept"),
+        "names a format for the CONSTRUCT; the SELECT is asked for in one that can be read here",
+    ),
+    **dict.fromkeys(("callback", "stylesheet", "xslt-uri"), "wraps or transforms the answer"),
+    **dict.fromkeys(("messages", "group-by"), "is for the proxy itself"),
+    **dict.fromkeys(
+        ("timeout", "maxrows", "send", "limit", "offset"),
+        "cuts the answer short, at Virtuoso, QLever or RDF4J with success; a log is whole or it is an error",
+    ),
+    **dict.fromkeys(("debug", "signal_void", "signal_unconnected"), "makes errors of variables that may be unbound"),
+    **dict.fromkeys(
+        ("explain", "find", "ini", "qtxt", "help", "nsdecl", "rdfinf", "cmd"), "asks for something else than solutions"
+    ),
+}
+"""Parameters that a rewritten query is sent without, in lower case, with the reason."""
+
+FETCHING: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("should-sponge", "sponge"), "makes a Virtuoso load from the web what the query names"),
+    **dict.fromkeys(("query-uri", "xslt-uri"), "makes a Virtuoso fetch the query or a stylesheet"),
+    **dict.fromkeys(
+        ("get-login", "find", "class"), "becomes text of the query at a Virtuoso, which nobody here has looked at"
+    ),
+    "define": "is a pragma",
+}
+"""Parameters that are sent on only where fetching from the web is allowed, in lower case, with the reason."""
+
+WRITING: Final[Mapping[str, str]] = {
+    **dict.fromkeys(
+        ("save", "fname", "dav_refresh", "dav_overwrite"), "makes a Virtuoso store the answer in its own file system"
+    ),
+    **dict.fromkeys(("query", "update"), "in another case is nothing here, and may be an operation to the source"),
+}
+"""Parameters that are never sent on, in lower case, with the reason."""
+
+_PRAGMAS: Final = ("get:", "input:", "define ")
+
+
+@dataclass(frozen=True)
+class ProtocolRequest:
+    """One operation, as it was asked for.
+
+    Args:
+        kind: what it is; a description is that of the service.
+        text: the query or update; None for a description.
+        default_graphs: IRIs of `default-graph-uri`; of an update those of `using-graph-uri`; in order.
+        named_graphs: IRIs of `named-graph-uri`; of an update those of `using-named-graph-uri`; in order.
+        parameters: all others, those of the URL before those of a form, in order.
+        head: whether only the status and headers are wanted.
+    """
+
+    kind: Literal["query", "update", "description"]
+    text: str | None
+    default_graphs: tuple[str, ...] = ()
+    named_graphs: tuple[str, ...] = ()
+    parameters: tuple[tuple[str, str], ...] = ()
+    head: bool = False
+
+    def value(self, name: str) -> str | None:
+        """The first value of a parameter, None where there is none."""
+        return next(iter(self.values(name)), None)
+
+    def values(self, name: str) -> tuple[str, ...]:
+        """The values of a parameter, in order."""
+        return tuple(value for known, value in self.parameters if known == name)
+
+
+def read_request(
+    method: str, query_string: str, content_type: str | None, body: bytes, limits: Limits
+) -> ProtocolRequest:
+    """The operation that a request asks for.
+
+    A form's parameters are added to those of its URL, so both may name graphs, but there is one query. A GET without
+    parameters (but for `format`) asks for the service description. An empty graph IRI, as browsers send of a form that
+    was not filled in, counts for nothing. A POST without a body may have its query in the URL, and a form may come in
+    parts, as clients of Virtuoso send them.
+
+    Args:
+        method: of HTTP.
+        query_string: of the URL as it was sent, percent-encoded; bytes that are no UTF-8 as surrogates (PEP 383).
+        content_type: the header of that name.
+        body: of the request.
+        limits: of which `query_characters` is for here.
+
+    Raises:
+        ProtocolError: no operation: 400; 405 for another method; 415 for another media type or charset.
+        LimitExceeded: the query is too long: 413; 414 where it stands in the URL.
+
+    >>> asked = read_request("GET", "query=ASK%7B%7D&default-graph-uri=urn:g&timeout=5", None, b"", Limits())
+    >>> asked.kind, asked.text, asked.default_graphs, asked.parameters
+    ('query', 'ASK{}', ('urn:g',), (('timeout', '5'),))
+    >>> read_request("POST", "", "application/sparql-update", b"DROP ALL", Limits()).kind
+    'update'
+    """
+    if method not in ("GET", "HEAD", "POST"):
+        raise ProtocolError(f"{method} is no method of a SPARQL endpoint", status=405, hint="use GET or POST")
+    parameters = list(read_query_string(query_string))
+    if method == "POST" and (body or _is_read(content_type)):
+        parameters += _read_body(content_type, body)
+    texts = [(name, value) for name, value in parameters if name in ("query", "update")]
+    if not texts and method != "POST" and all(name == "format" for name, _ in parameters):
+        return ProtocolRequest("description", None, parameters=tuple(parameters), head=method == "HEAD")
+    name, text = _only(texts, method)
+    if len(text) > limits.query_characters:
+        raise LimitExceeded(
+            f"the {name} has {len(text)} characters, and {limits.query_characters} are allowed",
+            status=413 if method == "POST" else 414,
+        )
+    kind: Literal["query", "update"] = "update" if name == "update" else "query"
+    for graph_name, value in parameters:
+        # of the other kind of operation, too: sources write them into the text
+        if graph_name in _GRAPHS and value:
+            _check_graph(graph_name, value)
+    default, named = _DATASET[kind]
+    return ProtocolRequest(
+        kind,
+        text,
+        tuple(value for name, value in parameters if name == default and value),
+        tuple(value for name, value in parameters if name == named and value),
+        tuple((name, value) for name, value in parameters if name not in ("query", "update", default, named)),
+        method == "HEAD",
+    )
+
+
+def forwarded(parameters: Sequence[tuple[str, str]], *, rewritten: bool, sponge: bool) -> tuple[tuple[str, str], ...]:
+    """The parameters that go on to the source; names are compared in any case.
+
+    Args:
+        parameters: of a `ProtocolRequest`.
+        rewritten: whether a SELECT is sent in place of the CONSTRUCT that was asked for.
+        sponge: whether the source may be made to fetch from the web.
+
+    >>> forwarded([("infer", "true"), ("Format", "json"), ("should-sponge", "soft")], rewritten=True, sponge=False)
+    (('infer', 'true'),)
+    >>> forwarded([("format", "json"), ("timeout", "30000")], rewritten=False, sponge=False)
+    (('format', 'json'), ('timeout', '30000'))
+    """
+    return tuple(
+        (name, value)
+        for name, value in parameters
+        if not (rewritten and name.lower() in NOT_WITH_A_REWRITTEN_QUERY)
+        and name.lower() not in WRITING
+        and (sponge or not _may_fetch(name, value))
+    )
+
+
+def _may_fetch(name: str, value: str) -> bool:
+    folded = name.lower()
+    if folded in FETCHING or folded.startswith(_PRAGMAS):
+        return True
+    # Virtuoso writes these into the text of the query: the name of a variable within quotes, a format into a comment
+    if name.startswith("?"):
+        return not _VARIABLE.fullmatch(name)
+    return folded in ("format", "output") and any(char < " " for char in value)
+
+
+def _is_read(content_type: str | None) -> bool:
+    """Whether a body says something by its type: clients give an empty one any, or none."""
+    media_type, _ = read_media_type(content_type or "") or ("", {})
+    return media_type in (_FORM, _PARTS, *_DIRECT)
+
+
+def _read_body(content_type: str | None, body: bytes) -> Iterable[tuple[str, str]]:
+    """The parameters that a body gives."""
+    hint = f"send {_FORM}, {_PARTS} or {' or '.join(_DIRECT)}"
+    if not content_type:
+        raise ProtocolError("the request has no Content-Type", status=415, hint=hint)
+    media_type, parameters = read_media_type(content_type) or ("", {})
+    if media_type not in (_FORM, _PARTS, *_DIRECT):
+        raise ProtocolError(f"Content-Type: {content_type} is not read here", status=415, hint=hint)
+    charset = parameters.get("charset", "utf-8")
+    if charset not in ("utf-8", "utf8"):
+        raise ProtocolError(f"charset={charset} is not read here", status=415, hint="send UTF-8")
+    if media_type == _FORM:
+        return read_form(body)
+    if media_type == _PARTS:
+        return read_parts(content_type, body)
+    return [(_DIRECT[media_type], decoded(body, "the body"))]
+
+
+def _only(texts: Sequence[tuple[str, str]], method: str) -> tuple[str, str]:
+    if not texts:
+        raise ProtocolError("there is no query", hint="send it as the parameter query, or update for an update")
+    if len(texts) > 1:
+        names = " and ".join(name for name, _ in texts[:2])
+        raise ProtocolError(f"there is more than one operation: {names}", hint="send one query or one update")
+    if texts[0][0] == "update" and method != "POST":
+        raise ProtocolError(f"an update came by {method}", hint="send updates by POST")
+    return texts[0]
+
+
+def _check_graph(name: str, value: str) -> None:
+    try:
+        iri(value)
+    except TermError as error:
+        raise ProtocolError(f"{name}: {error.message}", hint=error.hint) from None

@@ -1,0 +1,224 @@
+"""SERVICE of the embedded engine, through a gate: it reaches what it may, by the rules for every other endpoint.
+
+The engine has an HTTP client of its own, which follows redirects to anywhere and connects to any address. So the IRIs
+of SERVICE clauses are replaced by URLs of a listener on loopback, under a path that cannot be guessed, which relays the
+sub-query by `Upstream` (SPARQL 1.1 Federated Query; addresses are checked, redirects stay where they are, time and size
+are bounded). Which clauses a text holds is said in `query/service.py`. Nothing here evaluates.
+"""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+import math
+import re
+import secrets
+from collections.abc import AsyncGenerator, Collection, Generator, Iterator, Mapping
+from contextlib import aclosing, contextmanager
+from dataclasses import replace
+from typing import Final, Literal, TypeAlias
+from urllib.parse import urlsplit
+
+from aiohttp import web
+
+from construct_messages.errors import ConstructMessagesError, Forbidden, LimitExceeded, Position, SourceError
+from construct_messages.query.select import Select
+from construct_messages.query.service import check_services, redirect_services, services
+from construct_messages.server.http.sending import Aborted, send
+from construct_messages.solutions import Solutions
+from construct_messages.sources import Request
+from construct_messages.sources.http.addresses import is_public
+from construct_messages.sources.http.upstream import Upstream
+from construct_messages.sources.operations import Answer, Backend, Operation
+
+Policy: TypeAlias = Literal["allow"] | Collection[str]
+"""What SERVICE may reach: everything that is public, or these IRIs."""
+
+_REQUEST_BYTES: Final = 16 << 20
+_IDLE_SECONDS: Final = math.inf  # the engine reads when it joins; its own time limit ends it
+
+
+class Gate:
+    """A backend whose engine reaches SERVICE through this gate only.
+
+    Args:
+        backend: what evaluates, in this process's network.
+        policy: what SERVICE may reach. IRIs are meant as their operator wrote them, private addresses too; under
+            `"allow"`, where clients choose, private ones are refused.
+        response_bytes: how much a SERVICE may answer.
+        seconds: how long it may take.
+        contact: see `Upstream`.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        policy: Policy,
+        *,
+        response_bytes: int = 256 << 20,
+        seconds: float | None = 300.0,
+        contact: str | None = None,
+    ) -> None:
+        self._backend, self._policy = backend, policy
+        self._response_bytes, self._seconds, self._contact = response_bytes, seconds, contact
+        self._secret = secrets.token_urlsafe(24)
+        self._runner: web.AppRunner | None = None
+        self._prefix = ""
+
+    @property
+    def predefined(self) -> Mapping[str, str]:
+        """See `Source.predefined`."""
+        return self._backend.predefined
+
+    @property
+    def stable_blank_nodes(self) -> bool:
+        """See `Source.stable_blank_nodes`."""
+        return self._backend.stable_blank_nodes
+
+    async def start(self) -> None:
+        """See `Backend.start`; must come before the first query."""
+        app = web.Application(client_max_size=_REQUEST_BYTES)
+        app.router.add_post(f"/{self._secret}/{{target}}", self._relay)
+        self._runner = web.AppRunner(app, handler_cancellation=True, access_log=None)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+        self._prefix = f"http://127.0.0.1:{self._runner.addresses[0][1]}/{self._secret}/"
+        await self._backend.start()
+
+    async def asolutions(self, request: Request) -> AsyncGenerator[Solutions]:
+        """See `Source.asolutions`.
+
+        Raises:
+            Forbidden: the query reaches what it may not.
+        """
+        # the engine takes the text as a whole
+        select = Select("", "", request.select.variables, "", self._redirected(str(request.select)))
+        async with aclosing(self._backend.asolutions(replace(request, select=select))) as batches:
+            with self._restoring():
+                async for batch in batches:
+                    yield batch
+
+    def solutions(self, request: Request) -> Generator[Solutions]:
+        """See the backend's: a gate serves asyncio."""
+        return self._backend.solutions(request)
+
+    async def answer(self, operation: Operation) -> Answer:
+        """See `Backend.answer`.
+
+        Raises:
+            Forbidden: the query reaches what it may not.
+        """
+        if operation.text is not None:
+            operation = replace(operation, text=self._redirected(operation.text))
+        with self._restoring():
+            answer = await self._backend.answer(operation)
+        body = self._body(answer)
+        await anext(body)  # begun, so that closing it closes what it reads
+        return replace(answer, body=body)
+
+    async def check(self) -> None:
+        """See `Backend.check`."""
+        await self._backend.check()
+
+    def close(self) -> None:
+        """See `Source.close`."""
+        self._backend.close()
+
+    async def aclose(self) -> None:
+        """See `Backend.aclose`."""
+        await self._backend.aclose()
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    # --- texts on their way to the engine, and back ---
+
+    def _redirected(self, text: str) -> str:
+        if not isinstance(self._policy, str):
+            check_services(text, self._policy)
+        targets: dict[str, str] = {}
+        for clause in services(text):
+            if clause.iri is None:
+                raise Forbidden(
+                    "this SERVICE, whose IRI cannot be told from the text, is not allowed here",
+                    position=Position.at(text, clause.start),
+                    hint="write the IRI in full, and no escapes",
+                )
+            targets[clause.iri] = self._prefix + base64.urlsafe_b64encode(clause.iri.encode()).decode()
+        return redirect_services(text, targets) if targets else text
+
+    def _named(self, text: str) -> str:
+        """The text with the IRIs that stand behind URLs of the gate in their place."""
+        return re.sub(re.escape(self._prefix) + r"([A-Za-z0-9_=-]+)", lambda url: _decoded(url[1]), text)
+
+    @contextmanager
+    def _restoring(self) -> Iterator[None]:
+        """Errors within name the gate as little as the query did."""
+        try:
+            yield
+        except ConstructMessagesError as error:
+            error.message = self._named(error.message)
+            raise
+
+    async def _body(self, answer: Answer) -> AsyncGenerator[bytes]:
+        async with aclosing(answer.body) as chunks:
+            yield b""
+            with self._restoring():
+                async for chunk in chunks:
+                    yield chunk
+
+    # --- what the engine asks ---
+
+    async def _relay(self, request: web.Request) -> web.StreamResponse:
+        try:
+            iri = self._target(request.match_info["target"])
+            # a SERVICE within this one is the other endpoint's to reach, by its name
+            text = self._named((await request.read()).decode())
+            upstream = Upstream(iri, contact=self._contact)
+            try:
+                accept = {"Accept": request.headers.get("Accept", "*/*")}
+                answer = await upstream.answer(Operation(text, headers=accept, timeout=self._seconds))
+                async with aclosing(answer.body):
+                    if answer.status != 200:
+                        raise SourceError(f"SERVICE <{iri}> answered with HTTP status {answer.status}")
+                    content = {name: value for name, value in answer.headers if name.lower() == "content-type"}
+                    bounded = self._bounded(iri, answer.body)
+                    return await send(request, bounded, content, idle_seconds=_IDLE_SECONDS)
+            finally:
+                await upstream.aclose()
+        except ConstructMessagesError as error:
+            return web.Response(status=error.status, text=error.message)
+        except Aborted:
+            return web.Response()  # to nobody: the connection has been reset, and the engine says so
+
+    def _target(self, name: str) -> str:
+        iri = _decoded(name)
+        if not isinstance(self._policy, str):
+            if iri not in self._policy:
+                raise Forbidden(f"SERVICE <{iri}> is not allowed here")
+        elif not _may_be_public(iri):
+            raise Forbidden(f"SERVICE <{iri}> is at no public address")
+        return iri
+
+    async def _bounded(self, iri: str, body: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+        count = 0
+        async for chunk in body:
+            count += len(chunk)
+            if count > self._response_bytes:
+                raise LimitExceeded(f"SERVICE <{iri}> answered with more than {self._response_bytes} bytes")
+            yield chunk
+
+
+def _decoded(name: str) -> str:
+    try:
+        return base64.urlsafe_b64decode(name).decode()
+    except ValueError as error:
+        raise Forbidden("no SERVICE has this path") from error
+
+
+def _may_be_public(iri: str) -> bool:
+    """Whether `Upstream` would look at the address that a name leads to, or the address that is named is public."""
+    host = (urlsplit(iri).hostname or "").lower()
+    try:
+        return is_public(ipaddress.ip_address(host))
+    except ValueError:  # a name
+        return host != "localhost"

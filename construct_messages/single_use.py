@@ -1,0 +1,101 @@
+"""What gives messages once: the iteration, blocking or not, and letting go, that streams and readers of logs share.
+
+Nothing here knows where messages come from.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
+from types import TracebackType
+from typing import Any, ClassVar, Self
+
+from construct_messages.errors import UsageError
+from construct_messages.message import Message
+
+
+class SingleUse(ABC):
+    """Messages, lazily, once: to iterate with `for` or `async for`. Whatever would read them again is an error.
+
+    It lets go of what it reads from when it is exhausted, closed, left (as a context manager) or garbage; for the last,
+    its generators must know nothing of it.
+    """
+
+    _again: ClassVar[str]
+    """What to call for the same messages once more."""
+
+    def __init__(self) -> None:
+        self._running: Generator[Any] | None = None
+        self._arunning: AsyncGenerator[Any] | None = None
+        self._iterating: Iterator[Message] | None = None
+        self._closed = False
+        self._over = False  # exhausted, or failed
+
+    @abstractmethod
+    def _messages(self) -> Generator[Message]:
+        """The messages."""
+
+    @abstractmethod
+    def _amessages(self) -> AsyncGenerator[Message]:
+        """The messages, for asyncio."""
+
+    def _begin(self) -> None:
+        if self._closed or self._running is not None or self._arunning is not None:
+            raise self._refusal()
+
+    def _refusal(self) -> UsageError:
+        return UsageError("messages can be read once", hint=f"call {self._again} again")
+
+    def __iter__(self) -> Iterator[Message]:
+        if self._over:
+            raise self._refusal()
+        if self._iterating is None or self._closed:
+            self._begin()  # for its error, where something else has begun
+        return self
+
+    def __next__(self) -> Message:
+        if self._over:
+            raise StopIteration  # as the protocol has it
+        if self._closed:
+            raise self._refusal()
+        if self._iterating is None:
+            self._begin()
+            self._iterating = self._running = self._messages()
+        try:
+            return next(self._iterating)
+        except BaseException:
+            self._over = True
+            raise
+
+    def __aiter__(self) -> AsyncIterator[Message]:
+        self._begin()
+        messages = self._arunning = self._amessages()
+        return messages
+
+    def close(self) -> None:
+        """Cancels what is under way and lets go of what is read from."""
+        self._closed = True
+        if self._running is not None:
+            self._running.close()
+
+    async def aclose(self) -> None:
+        """`close` for asyncio."""
+        if self._arunning is not None:
+            await self._arunning.aclose()
+        self.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.aclose()

@@ -1,0 +1,133 @@
+"""RDF files into a new store directory, by a process of its own.
+
+A process, so that RocksDB's lock and the memory that bulk loading takes are gone when it is, and so that it can be
+stopped at any point. Read what is made here with `files.open_directory` or `workers.WorkerPool`. Which files are read,
+and how, is said in `files.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import pyoxigraph as ox
+
+from construct_messages.errors import ConstructMessagesError, SourceError, UsageError
+from construct_messages.sources.evaluators.child import Ended, Failure
+from construct_messages.sources.evaluators.process import start_module
+from construct_messages.sources.files import load_into
+
+_STRICT, _LENIENT = "strict", "lenient"
+_STEP_SECONDS: Final = 0.1
+
+
+class _Read(msgspec.Struct, tag=True, frozen=True):
+    """How many bytes have been read so far."""
+
+    count: int
+
+
+_REPORTS: Final = msgspec.json.Decoder(_Read | Ended)
+
+
+def load_directory(
+    paths: Sequence[Path],
+    directory: Path,
+    progress: Callable[[int, int], None] | None = None,
+    *,
+    lenient: bool = False,
+) -> None:
+    """Makes a store directory of the content of files; blocks until it is whole, and leaves none that is not.
+
+    Args:
+        paths: the files; see `files.load_into`.
+        directory: where to; it must not exist, or be empty.
+        progress: called now and then with the bytes read, packed as they are, and the bytes of all files.
+        lenient: see `files.load_files`.
+
+    Raises:
+        UsageError: no such file, or a name whose extension says no RDF format; a directory that is not empty.
+        SourceError: a file that does not parse, naming it and the line; no space.
+    """
+    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        raise UsageError(f"{directory} is not empty", hint="name a directory that does not exist")
+    for path in paths:
+        if not path.is_file():
+            raise UsageError(f"{path}: no such file")
+    total = sum(path.stat().st_size for path in paths)
+    try:
+        process = start_module(
+            __name__, str(directory), _LENIENT if lenient else _STRICT, *map(str, paths), stdout=subprocess.PIPE
+        )
+    except OSError as error:
+        raise SourceError(f"no process to load the files could be started: {error}", status=503) from error
+    whole = False
+    try:
+        whole = _follow(process, total, progress)
+    finally:
+        process.kill()
+        code = process.wait()
+        if not whole and directory.exists():
+            shutil.rmtree(directory)
+    if not whole:
+        raise SourceError(f"{directory}: the process that loaded the files ended with code {code}")
+
+
+def _follow(process: subprocess.Popen[bytes], total: int, progress: Callable[[int, int], None] | None) -> bool:
+    """Reads the process's reports; whether the last one says that it is done."""
+    assert process.stdout is not None
+    with process.stdout:
+        for line in process.stdout:
+            report = _REPORTS.decode(line)
+            if isinstance(report, Ended):
+                if report.failure:
+                    raise report.failure.error()
+                process.wait()
+                return True
+            if progress is not None:
+                progress(report.count, total)
+    return False
+
+
+def main() -> None:
+    """`python -m …evaluators.loading DIRECTORY strict|lenient FILE...`, started by `load_directory`."""
+    directory, mode, *paths = sys.argv[1:]
+    count, told = 0, time.monotonic()
+
+    def read(bytes_read: int) -> None:
+        nonlocal count, told
+        count += bytes_read
+        if time.monotonic() - told >= _STEP_SECONDS:
+            told = time.monotonic()
+            _report(_Read(count))
+
+    try:
+        store = ox.Store(directory)
+        load_into(store, [Path(path) for path in paths], read, lenient=mode == _LENIENT)
+        store.flush()
+    except ConstructMessagesError as error:
+        _report(Ended(Failure.of(error)))
+    except OSError as error:
+        _report(Ended(Failure.of(SourceError(f"{directory}: {error}"))))
+    else:
+        del store
+        _report(_Read(count))
+        _report(Ended())
+
+
+def _report(report: _Read | Ended) -> None:
+    try:
+        os.write(sys.stdout.fileno(), msgspec.json.encode(report) + b"\n")
+    except BrokenPipeError:
+        os._exit(1)  # nobody waits for the store any more
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,186 @@
+"""Documents that come through pipes: how wide the pipes are, how they are read, and the solutions in them.
+
+What evaluations write is read here, whether a thread of this process evaluates (`oxigraph.py`) or another process
+(`workers.py`). Nothing here starts or stops an evaluation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import select as polling
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
+from contextlib import suppress
+from typing import Final, NamedTuple
+
+from construct_messages.errors import SourceTimeout
+from construct_messages.results.tsv import TsvDecoder
+from construct_messages.solutions import Solutions
+from construct_messages.terms import Lenience
+
+_CHUNK: Final = 1 << 16
+_WIDE: Final = 1 << 20  # bytes in flight; what Linux grants anybody
+_PATIENCE: Final = 0.001  # seconds to wait for a chunk to fill: larger batches cost less a solution
+
+
+class Document(NamedTuple):
+    """What a pipe brings, and how to read it.
+
+    Args:
+        read_end: its descriptor.
+        chunk: bytes to read at once.
+        wait_seconds: seconds to wait for more than came first.
+    """
+
+    read_end: int
+    chunk: int
+    wait_seconds: float
+
+
+def small_document() -> tuple[Document, int]:
+    """A pipe for what is written piece by piece, to be read as soon as it comes; and its write end."""
+    read_end, write_end = os.pipe()
+    return Document(read_end, _CHUNK, 0.0), write_end
+
+
+def bulk_document() -> tuple[Document, int]:
+    """A pipe for what is written as fast as it can be; and its write end."""
+    read_end, write_end = os.pipe()
+    # a reader that gathers more than a part of what the pipe holds makes the writer wait
+    return Document(read_end, _widen(write_end) // 4, _PATIENCE), write_end
+
+
+def decoded(
+    documents: Sequence[Document],
+    variables: tuple[str, ...],
+    deadline: float | None,
+    end: Callable[[Document], None],
+    scope: str,
+    lenience: Lenience | None = None,
+) -> Generator[Solutions]:
+    """The solutions of an evaluation's TSV documents, one document after the other.
+
+    Args:
+        documents: see `evaluation.write_solutions`; their read ends block.
+        variables: the columns to give.
+        deadline: by `time.monotonic()`, None for none.
+        end: called at the end of each document, which alone does not mean that the evaluation ended well: raises its
+            error.
+        scope: for blank node labels.
+        lenience: see `Request`.
+
+    Raises:
+        SourceTimeout: the deadline passed.
+        IncompleteResult: a document is not whole.
+    """
+    for document in documents:
+        decoder = TsvDecoder(variables, scope=scope, lenience=lenience)
+        received = False
+        while chunk := read(document, deadline):
+            received = True
+            yield from decoder.feed(chunk)
+        end(document)
+        if received:
+            decoder.close()
+
+
+async def adecoded(
+    documents: Sequence[Document],
+    variables: tuple[str, ...],
+    deadline: float | None,
+    end: Callable[[Document], Awaitable[None]],
+    scope: str,
+    lenience: Lenience | None = None,
+) -> AsyncGenerator[Solutions]:
+    """`decoded` for asyncio; makes the read ends non-blocking."""
+    for document in documents:
+        os.set_blocking(document.read_end, False)
+        decoder = TsvDecoder(variables, scope=scope, lenience=lenience)
+        received = False
+        while chunk := await aread(document, deadline):
+            received = True
+            for batch in decoder.feed(chunk):
+                yield batch
+        await end(document)
+        if received:
+            decoder.close()
+
+
+def read(document: Document, deadline: float | None) -> bytes:
+    """The next bytes; empty at the end.
+
+    Args:
+        document: its read end blocks.
+        deadline: by `time.monotonic()`; None: wait for as long as it takes.
+
+    Raises:
+        SourceTimeout: nothing came before the deadline.
+    """
+    descriptor, chunk, wait_seconds = document
+    poll = polling.poll()
+    poll.register(descriptor, polling.POLLIN)
+    if deadline is not None:
+        left = deadline - time.monotonic()
+        if left <= 0 or not poll.poll(left * 1000):
+            raise timed_out()
+    data = os.read(descriptor, chunk)
+    while wait_seconds and 0 < len(data) < chunk and poll.poll(wait_seconds * 1000):
+        more = os.read(descriptor, chunk - len(data))
+        if not more:
+            break  # the next call meets the end again
+        data += more
+    return data
+
+
+async def aread(document: Document, deadline: float | None) -> bytes:
+    """`read` for asyncio; the read end does not block."""
+    descriptor, chunk, wait_seconds = document
+    await readable(descriptor, deadline)
+    data = os.read(descriptor, chunk)
+    while wait_seconds and 0 < len(data) < chunk:
+        await asyncio.sleep(wait_seconds)
+        try:
+            more = os.read(descriptor, chunk - len(data))
+        except BlockingIOError:
+            break
+        if not more:
+            break
+        data += more
+    return data
+
+
+async def readable(descriptor: int, deadline: float | None) -> None:
+    """Waits for bytes, or the end; whoever is cancelled while waiting has taken nothing.
+
+    Raises:
+        SourceTimeout: nothing came before the deadline.
+    """
+    loop = asyncio.get_running_loop()
+    ready = asyncio.Event()
+    loop.add_reader(descriptor, ready.set)
+    try:
+        async with asyncio.timeout(None if deadline is None else deadline - time.monotonic()):
+            await ready.wait()
+    except TimeoutError as error:
+        raise timed_out() from error
+    finally:
+        loop.remove_reader(descriptor)
+
+
+def timed_out() -> SourceTimeout:
+    """The error for an evaluation past its deadline."""
+    return SourceTimeout(
+        "the embedded evaluation did not end within the time allowed", hint="raise timeout, or add a LIMIT"
+    )
+
+
+def _widen(pipe: int) -> int:
+    """Makes a pipe hold more than usual, where the system lets it: then its ends wait less. How many bytes it holds."""
+    import fcntl  # Windows has none, and the rest of the package runs there
+
+    if not hasattr(fcntl, "F_SETPIPE_SZ"):
+        return 4 * _CHUNK
+    with suppress(PermissionError):  # the user has many pipes already
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _WIDE)
+    return max(fcntl.fcntl(pipe, fcntl.F_GETPIPE_SZ), 4 * _CHUNK)

@@ -1,0 +1,317 @@
+"""The embedded engine in processes of its own, so that an evaluation can be stopped, whatever it is doing.
+
+A store's evaluation has neither time limit nor cancel; a process can be killed. The pool leases one process (see
+`worker.py`) to each evaluation, waits a moment at its end for the process to be idle again, and kills and replaces it
+otherwise. What the engine writes goes through a pipe to whoever reads it, untouched, so a slow reader holds back its
+own process only. See docs/decisions/010-evaluation-in-processes.md. asyncio only; no query is read here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Coroutine, Generator, Mapping
+from contextlib import aclosing, suppress
+from pathlib import Path
+from typing import Any, Final
+
+from construct_messages.errors import Forbidden, SourceError, UsageError
+from construct_messages.solutions import Solutions
+from construct_messages.sources import Request
+from construct_messages.sources.evaluators.child import Ended, Formatted, Order, Respond, Solve
+from construct_messages.sources.evaluators.pipes import adecoded, aread
+from construct_messages.sources.evaluators.process import Evaluation, Worker
+from construct_messages.sources.files import open_directory
+from construct_messages.sources.operations import Answer, Operation
+from construct_messages.sources.serializations import SOLUTIONS, TRIPLES, choose
+
+_GRACE: Final = 0.25  # seconds for a process to be idle again once nobody reads its answer any more
+_START_SECONDS: Final = 60.0
+_WARM: Final = 2  # processes kept ready
+_FIRST_BYTES: Final = 1 << 13
+_FORMAT_PARAMETERS: Final = ("format", "output", "results")
+
+
+class WorkerPool:
+    """A store directory as a `Backend`, evaluated by processes.
+
+    Processes are started ahead by `start()`, else when they are needed. To be used in one event loop, and closed.
+
+    Args:
+        directory: an Oxigraph store directory, which nothing writes to meanwhile.
+        size: how many processes, and so evaluations at once, at most.
+        queue_seconds: how long an evaluation may wait for its turn; turns are taken in the order of asking.
+        memory_bytes: bound of each process's own memory; an evaluation that needs more ends with an error.
+        allow_stale: see `open_directory`.
+
+    Raises:
+        UsageError: no such directory, not a store, or a size below 1.
+        SourceError: a writer holds the directory, or it cannot be read.
+    """
+
+    predefined: Mapping[str, str] = {}
+    stable_blank_nodes = True
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        size: int = 4,
+        queue_seconds: float = 10.0,
+        memory_bytes: int | None = None,
+        allow_stale: bool = False,
+    ) -> None:
+        if size < 1:
+            raise UsageError(f"{size} processes cannot evaluate anything", hint="give at least 1")
+        open_directory(directory, allow_stale=allow_stale)  # for its errors
+        self._arguments = (str(directory.absolute()), str(memory_bytes or 0))
+        self._queue_seconds = queue_seconds
+        self._warm = min(_WARM, size)
+        self._turns = asyncio.Semaphore(size)
+        self._workers: set[Worker] = set()
+        self._idle: list[Worker] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._closed = False
+
+    async def start(self) -> None:
+        """Starts what is kept ready, so that the first requests need not wait for it.
+
+        Raises:
+            SourceError: a process does not start.
+        """
+
+        async def start_one() -> None:
+            async with self._turns:
+                await self._top_up()
+
+        started = await asyncio.gather(*(start_one() for _ in range(self._warm)), return_exceptions=True)
+        for error in filter(None, started):
+            raise error
+
+    async def asolutions(self, request: Request) -> AsyncGenerator[Solutions]:
+        """See `Source.asolutions`.
+
+        Raises:
+            SourceError: also with status 503, where no process was free in time.
+            IncompleteResult: also where the process ended under the evaluation.
+        """
+        order = Solve(str(request.select), request.select.variables, request.default_graphs, request.named_graphs)
+        evaluation = await self._evaluate(order, bulk_only=False, deadline=_deadline(request.timeout))
+        try:
+            documents, variables, scope = evaluation.documents, request.select.variables, request.labels.of_data
+            came = adecoded(documents, variables, evaluation.deadline, evaluation.aend, scope, request.lenience)
+            async with aclosing(came) as batches:
+                async for batch in batches:
+                    yield batch
+        finally:
+            self._release(evaluation)
+
+    def solutions(self, request: Request) -> Generator[Solutions]:  # noqa: ARG002 - the protocol's
+        """There is no blocking form: the processes belong to an event loop.
+
+        Raises:
+            UsageError: always.
+        """
+        raise UsageError(
+            "a pool of processes answers asyncio only", hint="use asolutions(), or OxigraphSource where threads will do"
+        )
+
+    async def answer(self, operation: Operation) -> Answer:
+        """See `Backend.answer`.
+
+        Solutions come as JSON, XML, CSV or TSV, triples as Turtle, N-Triples, RDF/XML, JSON-LD, N-Quads or TriG; the
+        first where the client does not care. The parameters `format`, `output` and `results` go before `Accept`.
+
+        Raises:
+            NotAcceptable: the client takes none of these.
+            Forbidden: an update.
+            UsageError: no query at all.
+            SourceError: also with status 503, where no process was free in time.
+        """
+        if operation.update:
+            raise Forbidden("updates are refused: the store is read-only", hint="change the files, and load them again")
+        if operation.text is None:
+            raise UsageError("there is no query", hint="give one in the parameter query")
+        named = next((value for name, value in operation.parameters if name in _FORMAT_PARAMETERS and value), None)
+        accept = operation.headers.get("Accept")
+        solutions, triples = choose(SOLUTIONS, accept, named), choose(TRIPLES, accept, named)
+        order = Respond(
+            operation.text,
+            operation.default_graphs,
+            operation.named_graphs,
+            solutions and solutions.media_type,
+            triples and triples.media_type,
+            operation.head,
+        )
+        body = self._body(order, _deadline(operation.timeout))
+        media_type = (await anext(body)).decode()
+        content_type = next(each.content_type for each in (*SOLUTIONS, *TRIPLES) if each.media_type == media_type)
+        return Answer(200, (("Content-Type", content_type),), body)
+
+    async def _body(self, order: Respond, deadline: float | None) -> AsyncGenerator[bytes]:
+        """The media type, once it is known that the answer begins well, and then the body.
+
+        One generator for both, so that whoever closes it, at whichever point, lets go of the evaluation.
+        """
+        evaluation = await self._evaluate(order, bulk_only=True, deadline=deadline)
+        try:
+            report = await evaluation.report()
+            assert isinstance(report, Formatted)
+            (document,) = evaluation.documents
+            chunk = b""
+            # what is less than the engine writes at once is the whole answer, or the beginning of a failure
+            while len(chunk) < _FIRST_BYTES:
+                more = await aread(document, evaluation.deadline)
+                chunk += more
+                if not more:
+                    await evaluation.aend(document)
+                    break
+            yield report.media_type.encode()
+            if chunk:
+                yield chunk
+            while not evaluation.over:
+                if chunk := await aread(document, evaluation.deadline):
+                    yield chunk
+                else:
+                    await evaluation.aend(document)
+        finally:
+            self._release(evaluation)
+
+    async def check(self) -> None:
+        """See `Backend.check`: processes that are alive answer, if only in their turn."""
+        if not self._workers:
+            self._give_back(await self._take())
+
+    def close(self) -> None:
+        """Kills all processes at once; evaluations under way end with an error."""
+        self._closed = True
+        for worker in self._workers:
+            worker.kill()
+        for worker in self._idle:
+            worker.watch(None)
+            self._dismiss(worker)
+        self._idle.clear()
+
+    async def aclose(self) -> None:
+        """`close` for asyncio, which waits until evaluations that were given up are over, too."""
+        self.close()
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    # --- one evaluation ---
+
+    async def _evaluate(self, order: Order, *, bulk_only: bool, deadline: float | None) -> Evaluation:
+        """Has a process begin, in turn. Whoever gets the evaluation releases it."""
+        evaluation = Evaluation(await self._take(), deadline)
+        try:
+            await evaluation.begin(order, bulk_only)
+        except BaseException:
+            self._release(evaluation)
+            raise
+        return evaluation
+
+    def _release(self, evaluation: Evaluation) -> None:
+        evaluation.close()
+        if evaluation.over:
+            self._give_back(evaluation.worker)
+        else:
+            self._in_background(self._settle(evaluation.worker))
+
+    async def _settle(self, worker: Worker) -> None:
+        """Gets a process that nobody listens to any more back, or another one in its place."""
+        try:
+            while not isinstance(await worker.receive(time.monotonic() + _GRACE), Ended):
+                pass
+        except SourceError:
+            try:
+                await self._replace(worker)
+            finally:
+                self._turns.release()
+        else:
+            self._give_back(worker)
+
+    # --- processes; each that is not idle belongs to a turn, so there are never more than turns ---
+
+    async def _take(self) -> Worker:
+        try:
+            async with asyncio.timeout(self._queue_seconds):
+                await self._turns.acquire()
+        except TimeoutError as error:
+            raise SourceError(
+                f"all evaluations are taken, and none ended within {self._queue_seconds:g} seconds",
+                status=503,
+                hint="ask again later",
+                retry_after=self._queue_seconds,
+                transient=True,
+            ) from error
+        try:
+            if self._closed:
+                raise SourceError("the pool of processes is closed", status=503)
+            while self._idle:
+                worker = self._idle.pop()
+                worker.watch(None)
+                if worker.is_alive():
+                    return worker
+                self._dismiss(worker)
+            return await self._spawn()
+        except BaseException:
+            self._turns.release()
+            raise
+
+    def _give_back(self, worker: Worker) -> None:
+        self._rest(worker)
+        self._turns.release()
+
+    def _rest(self, worker: Worker) -> None:
+        if self._closed:
+            self._dismiss(worker)
+            return
+        self._idle.append(worker)
+        worker.watch(self._lost)
+
+    def _lost(self, worker: Worker) -> None:
+        """An idle process said something: its end."""
+        worker.watch(None)
+        self._idle.remove(worker)
+        self._in_background(self._replace_idle(worker))
+
+    async def _replace_idle(self, worker: Worker) -> None:
+        async with self._turns:
+            await self._replace(worker)
+
+    async def _replace(self, worker: Worker) -> None:
+        await asyncio.to_thread(worker.let_go)
+        self._workers.discard(worker)
+        with suppress(SourceError):  # whoever needs a process next starts one, and meets the error
+            await self._top_up()
+
+    def _dismiss(self, worker: Worker) -> None:
+        worker.let_go()
+        self._workers.discard(worker)
+
+    async def _top_up(self) -> None:
+        if len(self._workers) < self._warm and not self._closed:
+            self._rest(await self._spawn())
+
+    async def _spawn(self) -> Worker:
+        worker = Worker.start(*self._arguments)
+        self._workers.add(worker)
+        try:
+            report = await worker.receive(time.monotonic() + _START_SECONDS)
+            assert isinstance(report, Ended)
+            if report.failure:
+                raise report.failure.error()
+        except BaseException:
+            self._workers.discard(worker)
+            await asyncio.to_thread(worker.let_go)
+            raise
+        return worker
+
+    def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _deadline(seconds: float | None) -> float | None:
+    return None if seconds is None else time.monotonic() + seconds

@@ -1,0 +1,309 @@
+"""SPARQL endpoints as sources (SPARQL 1.1 Protocol, section 2.1): by URL, or by a caller's `SPARQLWrapper`.
+
+`SPARQLWrapper` makes the HTTP request for both clients, so that its options mean the same in each; `http.py` sends it.
+"""
+
+from __future__ import annotations
+
+import base64
+import copy
+import os
+import re
+import urllib.request
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import aclosing
+from importlib.metadata import version
+from typing import Final
+from urllib.parse import parse_qsl, urlsplit
+
+import aiohttp
+from SPARQLWrapper import DIGEST, GET, JSON, POST, SELECT, SPARQLWrapper
+
+from construct_messages.errors import UsageError
+from construct_messages.query.select import Select
+from construct_messages.solutions import Solutions
+from construct_messages.sources import UNION, Request
+from construct_messages.sources.http.clients import Digest, aread, new_session, read
+from construct_messages.sources.http.paging import pages
+from construct_messages.sources.http.profiles import Profile
+from construct_messages.sources.http.response import MEDIA_TYPES, without_query
+from construct_messages.sources.http.retries import attempts
+from construct_messages.sources.http.timeouts import CONNECT_SECONDS, RETRIES, Timeouts
+
+_AGENT: Final = f"construct-messages/{version('construct-messages')} (one RDF Message per CONSTRUCT solution)"
+_METHODS: Final = {"get": GET, "post": POST}
+# which a wrapper may carry for the CONSTRUCT it was made for; they would overrule the Accept header
+_FORMAT_PARAMETERS: Final = ("format", "output", "results", "callback", "messages")
+# which a request may carry for the answer it wanted; a range or a condition would make another answer of the result
+_NOT_OF_THE_SELECT: Final = ("Accept", "Accept-Encoding", "Range", "Content-Type", "Content-Length")
+
+
+class WrapperSource:
+    """A caller's `SPARQLWrapper` as a source: its endpoint, method, credentials, headers, parameters and timeout.
+
+    It is copied, so changes to either do not reach the other. What it is set to ask for (query, return format,
+    `Accept`) does not matter.
+
+    Args:
+        wrapper: the wrapper.
+        results: `json`, `xml` or `tsv` to ask for that only; `auto`: what the profile says.
+        profile: what kind of engine it is; see `profiles.PROFILES`.
+        retries: how often a request that failed for the moment is sent again; see `retries.py`.
+        connect_seconds: how long a connection may take.
+        read_seconds: how long the wait between two bytes may take; None: the wrapper's `timeout`, if it has one.
+
+    Raises:
+        UsageError: unknown results or profile, a negative number.
+
+    >>> source = WrapperSource(SPARQLWrapper("https://example.org/sparql"), profile="virtuoso")
+    >>> source.predefined["dbo"]
+    'http://dbpedia.org/ontology/'
+    """
+
+    def __init__(
+        self,
+        wrapper: SPARQLWrapper,
+        *,
+        results: str = "auto",
+        profile: str = "generic",
+        retries: int = RETRIES,
+        connect_seconds: float = CONNECT_SECONDS,
+        read_seconds: float | None = None,
+    ) -> None:
+        _check_url(wrapper.endpoint)
+        if retries < 0:
+            raise UsageError(f"retries={retries} is negative", hint="give 0 to try once")
+        self._profile = Profile.named(profile)
+        if results != "auto" and results not in MEDIA_TYPES:
+            raise UsageError(f"there are no results in {results!r}", hint=f"choose auto, {', '.join(MEDIA_TYPES)}")
+        self._asked = self._profile.results if results == "auto" else (results,)
+        self._wrapper = _clone(wrapper)
+        self._wrapper.customHttpHeaders["Accept"] = _accept(self._asked)
+        self._digest: tuple[str, str] | None = None
+        if wrapper.http_auth == DIGEST and wrapper.user and wrapper.passwd:
+            # SPARQLWrapper would change urllib's opener for the whole process
+            self._digest = wrapper.user, wrapper.passwd
+            self._wrapper.user = self._wrapper.passwd = None
+        self._url = without_query(wrapper.endpoint)
+        self._retries, self._connect_seconds = retries, connect_seconds
+        self._read_seconds: float | None = wrapper.timeout if read_seconds is None else read_seconds
+
+    @property
+    def predefined(self) -> Mapping[str, str]:
+        """See `Source.predefined`."""
+        return self._profile.prefixes
+
+    @property
+    def stable_blank_nodes(self) -> bool:
+        """See `Source.stable_blank_nodes`."""
+        return self._profile.stable_blank_nodes
+
+    def solutions(self, request: Request) -> Generator[Solutions]:
+        """See `Source.solutions`."""
+        timeouts = self._timeouts(request)
+        handlers = [] if self._digest is None else [Digest(self._wrapper.endpoint, *self._digest)]
+        for page in pages(request, self._profile, asked=self._asked, url=self._url):
+            with page:
+                for attempt in attempts(self._retries, timeouts, page.may_retry):
+                    with attempt:
+                        if select := page.select:
+                            yield from read(self._http_request(request, select), page, timeouts, *handlers)
+
+    async def asolutions(self, request: Request) -> AsyncGenerator[Solutions]:
+        """See `Source.asolutions`."""
+        middlewares = [] if self._digest is None else [aiohttp.DigestAuthMiddleware(*self._digest)]
+        async with (
+            new_session(*middlewares, connect_seconds=self._connect_seconds) as session,
+            aclosing(self.asolutions_over(session, request)) as batches,
+        ):
+            async for batch in batches:
+                yield batch
+
+    async def asolutions_over(self, session: aiohttp.ClientSession, request: Request) -> AsyncGenerator[Solutions]:
+        """`asolutions` over a session of the caller's, which stays open."""
+        timeouts = self._timeouts(request)
+        for page in pages(request, self._profile, asked=self._asked, url=self._url):
+            with page:
+                async for attempt in attempts(self._retries, timeouts, page.may_retry):
+                    with attempt:
+                        if select := page.select:
+                            sent = self._http_request(request, select)
+                            async with aclosing(aread(session, sent, page, timeouts)) as batches:
+                                async for batch in batches:
+                                    yield batch
+
+    def close(self) -> None:
+        """Nothing to do: connections end with the generators that use them."""
+
+    def _timeouts(self, request: Request) -> Timeouts:
+        return Timeouts(request.timeout, self._read_seconds, self._connect_seconds)
+
+    def _http_request(self, request: Request, select: Select) -> urllib.request.Request:
+        if UNION in request.default_graphs:
+            raise UsageError(
+                "the SPARQL Protocol cannot ask for the union of all graphs as the default graph",
+                hint="name the graphs, or write GRAPH ?g { … } in the query",
+            )
+        wrapper = _clone(self._wrapper)
+        # not setQuery(), which guesses the form of the query from its text
+        wrapper.queryString, wrapper.queryType = str(select), SELECT
+        for graph in request.default_graphs:
+            wrapper.addParameter("default-graph-uri", graph)
+        for graph in request.named_graphs:
+            wrapper.addParameter("named-graph-uri", graph)
+        for name, value in request.parameters:
+            if name not in _FORMAT_PARAMETERS:
+                wrapper.addParameter(name, value)
+        for name, value in request.headers:
+            if name.title() not in _NOT_OF_THE_SELECT and not name.title().startswith("If-"):
+                check_header(name, value)
+                wrapper.addCustomHttpHeader(name, value)
+        return wrapper._createRequest()
+
+
+class EndpointSource(WrapperSource):
+    """An endpoint as a source.
+
+    Credentials come from the environment: `CONSTRUCT_MESSAGES_USER` and `CONSTRUCT_MESSAGES_PASSWORD` (Basic), or
+    `CONSTRUCT_MESSAGES_TOKEN` (Bearer); an `Authorization` header given here goes before them.
+
+    Args:
+        url: an http or https URL.
+        method: `post` (a form with its length, which every engine takes) or `get`.
+        headers: further request headers, such as a `User-Agent` that says how to reach you.
+        results, profile, retries: see `WrapperSource`.
+
+    Raises:
+        UsageError: no such URL, method, header, results or profile; half of the credentials.
+
+    >>> EndpointSource("https://me:secret@example.org/sparql")
+    Traceback (most recent call last):
+    construct_messages.errors.UsageError: the endpoint URL holds a user name or password
+      hint: set CONSTRUCT_MESSAGES_USER and CONSTRUCT_MESSAGES_PASSWORD in the environment instead
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        method: str = "post",
+        headers: Mapping[str, str] | None = None,
+        results: str = "auto",
+        profile: str = "generic",
+        retries: int = RETRIES,
+    ) -> None:
+        user, password, token = (os.environ.get(f"CONSTRUCT_MESSAGES_{name}") for name in ("USER", "PASSWORD", "TOKEN"))
+        if (user is None) != (password is None) or (user is not None and token is not None):
+            raise UsageError(
+                "the environment holds half of the credentials, or two of them",
+                hint="set both CONSTRUCT_MESSAGES_USER and CONSTRUCT_MESSAGES_PASSWORD, or only "
+                "CONSTRUCT_MESSAGES_TOKEN",
+            )
+        given = authorization(user, password, token) | dict(headers or {})
+        super().__init__(
+            new_wrapper(url, method=method, headers=given), results=results, profile=profile, retries=retries
+        )
+
+
+def new_wrapper(
+    url: str, *, method: str = "post", headers: Mapping[str, str] | None = None, contact: str | None = None
+) -> SPARQLWrapper:
+    """The wrapper for an endpoint.
+
+    Args:
+        url: an http or https URL, which may hold parameters.
+        method: `post` (a form) or `get`.
+        headers: further request headers.
+        contact: for the User-Agent: how the endpoint's operator can reach whoever runs this.
+
+    Raises:
+        UsageError: no such URL, method or header.
+
+    >>> new_wrapper("https://example.org/sparql", contact="me@example.org").agent.partition("; ")[2]
+    'me@example.org)'
+    """
+    if method not in _METHODS:
+        raise UsageError(f"there is no method {method!r} for a query", hint=f"choose {' or '.join(_METHODS)}")
+    base, mark, parameters = url.partition("?")
+    agent = _AGENT if contact is None else f"{_AGENT.removesuffix(')')}; {contact})"
+    check_header("User-Agent", agent)
+    wrapper = SPARQLWrapper(url if method == "post" else base, agent=agent)
+    wrapper.setMethod(_METHODS[method])
+    if mark and method == "get":  # SPARQLWrapper would put a second question mark
+        for name, value in parse_qsl(parameters, keep_blank_values=True):
+            if not wrapper.addParameter(name, value):
+                raise UsageError(f"the endpoint URL holds the parameter {name!r}", hint="leave it out")
+    for name, value in (headers or {}).items():
+        check_header(name, value)
+        wrapper.addCustomHttpHeader(name.title(), value)
+    return wrapper
+
+
+def authorization(user: str | None, password: str | None, token: str | None) -> dict[str, str]:
+    """The header for credentials: Basic (RFC 7617) for user and password, or Bearer (RFC 6750).
+
+    >>> authorization(None, None, "t0")
+    {'Authorization': 'Bearer t0'}
+    """
+    if token is not None:
+        return {"Authorization": f"Bearer {token}"}
+    if user is not None:
+        pair = f"{user}:{password or ''}".encode()
+        return {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
+    return {}
+
+
+def _clone(wrapper: SPARQLWrapper) -> SPARQLWrapper:
+    clone = copy.copy(wrapper)
+    clone.parameters = {
+        name: list(values) for name, values in wrapper.parameters.items() if name not in _FORMAT_PARAMETERS
+    }
+    clone.customHttpHeaders = {"Accept-Encoding": "identity"} | {
+        name.title(): value for name, value in wrapper.customHttpHeaders.items()
+    }
+    clone.setOnlyConneg(True)
+    clone.setReturnFormat(JSON)  # any that SELECT has: only the Accept header of the request counts
+    return clone
+
+
+def _accept(asked: tuple[str, ...]) -> str:
+    """
+    >>> _accept(("json", "xml"))
+    'application/sparql-results+json, application/sparql-results+xml;q=0.5'
+    """
+    return ", ".join(MEDIA_TYPES[name] + (";q=0.5" if place else "") for place, name in enumerate(asked))
+
+
+HEADER_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~\-]+")
+"""What HTTP takes for the name of a header (RFC 9110, section 5.6.2)."""
+
+_NOT_IN_HEADER: Final = re.compile(r"[^\t\x20-\x7e]")
+
+
+def check_header(name: str, value: str) -> None:
+    """Nothing, where HTTP can send the header (RFC 9110, section 5).
+
+    Raises:
+        UsageError: it cannot.
+    """
+    if not HEADER_NAME.fullmatch(name):
+        raise UsageError(f"{name!r} is not the name of an HTTP header", hint="write it as in 'X-Key: value'")
+    if _NOT_IN_HEADER.search(value):
+        raise UsageError(f"the header {name} has a value that HTTP cannot send")  # not shown: it may be a secret
+
+
+def _check_url(url: str) -> None:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError as error:
+        raise UsageError(f"{url!r} is not a URL: {error}") from error
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise UsageError(f"{url!r} is not the URL of an endpoint", hint="give one as in https://example.org/sparql")
+    if parts.username is not None or parts.password is not None:
+        raise UsageError(
+            "the endpoint URL holds a user name or password",
+            hint="set CONSTRUCT_MESSAGES_USER and CONSTRUCT_MESSAGES_PASSWORD in the environment instead",
+        )
+    if not url.isascii() or re.search(r"[\x00-\x20\x7f]", url):
+        raise UsageError(f"{url!r} holds characters that no URL may", hint="percent-encode them")

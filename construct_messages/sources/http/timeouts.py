@@ -1,0 +1,81 @@
+"""How long to wait for an endpoint, and how often to try: one deadline for an answer and all its requests.
+
+Only data and a clock: what comes before the HTTP clients are imported may name it.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+from construct_messages.errors import SourceTimeout
+
+RETRIES: Final = 3
+"""How often a request is sent again where nobody says otherwise."""
+
+CONNECT_SECONDS: Final = 30.0
+"""How long a connection may take where nobody says otherwise."""
+
+
+class Timeouts:
+    """How long to wait for one answer.
+
+    Args:
+        total: seconds for the whole of it, None for any.
+        stall: seconds between two of its bytes, None for any.
+        connect: seconds for a connection.
+    """
+
+    def __init__(self, total: float | None, stall: float | None = None, connect: float = CONNECT_SECONDS) -> None:
+        self._total = total
+        self._stall = stall
+        self._connect = connect
+        self._deadline = None if total is None else time.monotonic() + total
+
+    def remaining(self) -> float | None:
+        """Seconds to wait for the next bytes, None for any.
+
+        Raises:
+            SourceTimeout: none are left.
+        """
+        if self._deadline is None:
+            return self._stall
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise self.exhausted()
+        return left if self._stall is None else min(left, self._stall)
+
+    def to_connect(self) -> float:
+        """Seconds to wait for a connection.
+
+        Raises:
+            SourceTimeout: none are left.
+        """
+        left = self.remaining()
+        return self._connect if left is None else min(left, self._connect)
+
+    def allows(self, seconds: float) -> bool:
+        """Whether a pause of so many seconds leaves any.
+
+        >>> Timeouts(10).allows(3), Timeouts(10).allows(11), Timeouts(None, stall=1).allows(3600)
+        (True, False, True)
+        """
+        return self._deadline is None or time.monotonic() + seconds < self._deadline
+
+    def unconnected(self) -> SourceTimeout:
+        """The error for a connection that took too long."""
+        if not self.allows(0):
+            return self.exhausted()
+        return SourceTimeout(
+            f"the endpoint took no connection within {self._connect:g} seconds",
+            hint="check the URL, and that the endpoint runs",
+        )
+
+    def exhausted(self) -> SourceTimeout:
+        """The error for a wait that was too long."""
+        bounds = [] if self._total is None else [f"{self._total:g} seconds in all"]
+        bounds += [] if self._stall is None else [f"{self._stall:g} seconds between two bytes"]
+        return SourceTimeout(
+            f"the endpoint did not answer in time ({', '.join(bounds) or f'{self._connect:g} seconds to connect'})",
+            hint="raise timeout, or add a LIMIT",
+        )

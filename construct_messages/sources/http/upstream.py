@@ -1,0 +1,322 @@
+"""An endpoint behind a server: solutions and answers over one pool of connections (SPARQL 1.1 Protocol, section 2).
+
+A SELECT goes the way of every endpoint (`endpoint.py`); other operations are relayed: the text as a form, the answer
+as it comes, byte for byte. Which failures are the server's to explain is said here and in `response.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import urllib.request
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import aclosing
+from typing import Final
+from urllib.parse import urlencode
+
+import aiohttp
+
+from construct_messages.errors import IncompleteResult, SourceError, UsageError
+from construct_messages.solutions import Solutions
+from construct_messages.sources import Request
+from construct_messages.sources.http.addresses import Addresses, CheckedResolver
+from construct_messages.sources.http.clients import areceive, asend, new_session
+from construct_messages.sources.http.endpoint import WrapperSource, authorization, check_header, new_wrapper
+from construct_messages.sources.http.response import TRANSIENT, answer_status, seconds, without_query
+from construct_messages.sources.http.retries import attempts
+from construct_messages.sources.http.timeouts import RETRIES, Timeouts
+from construct_messages.sources.operations import Answer, Operation
+
+# others than these would say something to a hop between here and the client, such as 101
+_STATUSES: Final = range(200, 600)
+# what a client may ask for it with beside Accept
+_FORMAT_PARAMETERS: Final = ("format", "output", "results")
+_DATASET: Final = ("default-graph-uri", "named-graph-uri")
+_CHECK_SECONDS: Final = 5.0
+_KEEP_ALIVE_SECONDS: Final = 15.0  # less than most servers', which would close a connection while it is taken
+# those of the connection, and those that the relayed form makes its own
+_NOT_SENT_ON: Final = frozenset(
+    (
+        *("connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"),
+        *("host", "content-length", "content-type", "content-encoding", "user-agent", "expect"),
+    )
+)
+# What of an answer's headers is about its content. Not those of the connection or the server (Server, Date,
+# Strict-Transport-Security, Alt-Svc), nor those that would act in a browser on the server's own origin (Set-Cookie,
+# Content-Security-Policy, Access-Control-*, Location).
+_RELAYED: Final = (
+    *("Content-Type", "Content-Encoding", "Content-Length", "Content-Language", "Content-Disposition"),
+    *("ETag", "Last-Modified", "Cache-Control", "Expires", "Age", "Vary"),
+    *("Retry-After", "WWW-Authenticate", "Allow", "Link", "Warning"),
+    *("X-SPARQL-MaxRows", "X-SPARQL-Default-Graph", "X-SQL-State", "X-SQL-Message"),
+)
+
+
+class Upstream:
+    """An endpoint that a server stands in front of, for asyncio.
+
+    Args:
+        url: an http or https URL.
+        profile: what kind of engine it is; see `profiles.PROFILES`.
+        results: the results format to ask for SELECTs that messages are made of; see `WrapperSource`.
+        method: how queries are sent: `post` (a form with its length) or `get`.
+        headers: further request headers.
+        user: with `password` (Basic), or `token` (Bearer): credentials.
+        contact: for the User-Agent: how the endpoint's operator can reach this server's.
+        prefixes: that queries may use without declaring them, beside those of the profile.
+        retries: how often what failed for the moment is sent again; see `retries.py`.
+        connect_seconds: how long a connection may take.
+        read_seconds: how long the wait between two bytes may take, that for a turn or a connection included.
+        rate: requests a second, on average; each waits for its turn. None: no bound.
+        connections: how many at once; further requests wait.
+        allow_private: let the URL's name lead to a private address; see `addresses.py`.
+        updates: the endpoint that updates go to instead, for engines that have one of their own for them; closed with
+            this one.
+
+    Raises:
+        UsageError: an argument that makes no sense.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        profile: str = "generic",
+        results: str = "auto",
+        method: str = "post",
+        headers: Mapping[str, str] | None = None,
+        user: str | None = None,
+        password: str | None = None,
+        token: str | None = None,
+        contact: str | None = None,
+        prefixes: Mapping[str, str] | None = None,
+        retries: int = RETRIES,
+        connect_seconds: float = 10.0,
+        read_seconds: float = 120.0,
+        rate: float | None = None,
+        connections: int = 100,
+        allow_private: bool = False,
+        updates: Upstream | None = None,
+    ) -> None:
+        own = authorization(user, password, token) | {name.title(): value for name, value in (headers or {}).items()}
+        wrapper = new_wrapper(url, method=method, headers=own, contact=contact)
+        self._source = WrapperSource(
+            wrapper,
+            results=results,
+            profile=profile,
+            retries=retries,
+            connect_seconds=connect_seconds,
+            read_seconds=read_seconds,
+        )
+        if rate is not None and rate <= 0:
+            raise UsageError(f"rate={rate} must be more than 0", hint="leave it out for no bound")
+        self._own_headers = own | {"User-Agent": wrapper.agent}
+        self._url, self._name, self._method = url, without_query(url), method
+        self._prefixes = {**self._source.predefined, **(prefixes or {})}
+        self._retries, self._connect_seconds, self._read_seconds = retries, connect_seconds, read_seconds
+        self._rate, self._connections = rate, connections
+        self._addresses = Addresses(url, allow_private=allow_private)
+        self._updates = updates
+        self._session: aiohttp.ClientSession | None = None
+        self._closed = False
+
+    @property
+    def predefined(self) -> Mapping[str, str]:
+        """See `Source.predefined`."""
+        return self._prefixes
+
+    @property
+    def stable_blank_nodes(self) -> bool:
+        """See `Source.stable_blank_nodes`."""
+        return self._source.stable_blank_nodes
+
+    def solutions(self, request: Request) -> Generator[Solutions]:  # noqa: ARG002 the protocol's
+        """Not to be had: the pool of connections is asyncio's.
+
+        Raises:
+            UsageError: always.
+        """
+        raise UsageError("an upstream gives solutions to asyncio only", hint="use asolutions, or an EndpointSource")
+
+    async def asolutions(self, request: Request) -> AsyncGenerator[Solutions]:
+        """See `Source.asolutions`."""
+        async with aclosing(self._source.asolutions_over(self._opened(), request)) as batches:
+            async for batch in batches:
+                yield batch
+
+    async def answer(self, operation: Operation) -> Answer:
+        """See `Backend.answer`.
+
+        The endpoint's answer is the client's, whatever its status, but for pages that are for browsers, which a client
+        gets only where it asks for them, and redirects to elsewhere.
+
+        Raises:
+            SourceError: no answer, or one that is no client's: status 502.
+            SourceTimeout: `operation.timeout` passed.
+            UsageError: a header that HTTP cannot send.
+        """
+        if operation.update and self._updates is not None:
+            return await self._updates.answer(operation)
+        timeouts = Timeouts(operation.timeout, self._read_seconds, self._connect_seconds)
+        response = await self._response(operation, timeouts, self._retries)
+        try:
+            self._check_answer(operation, response)
+        except SourceError:
+            response.close()
+            raise
+        headers = tuple((name, _joined(response, name)) for name in _RELAYED if name in response.headers)
+        body = self._body(response, timeouts)
+        await anext(body)  # begun, so that closing it ends the request even if nobody reads it
+        return Answer(response.status, headers, body)
+
+    async def start(self) -> None:
+        """See `Backend.start`: connections are made when they are needed."""
+
+    async def check(self) -> None:
+        """See `Backend.check`: asks `ASK {}`, once, for some seconds; the answer itself does not matter.
+
+        Raises:
+            SourceError: no answer, or a refusal.
+        """
+        operation = Operation("ASK {}", headers={"Accept": "application/sparql-results+json"})
+        timeouts = Timeouts(_CHECK_SECONDS, connect=self._connect_seconds)
+        response = await self._response(operation, timeouts, retries=0)
+        response.close()
+        self._check_answer(operation, response)
+        if response.status != 200:
+            raise self._refusal(operation, response)
+
+    def close(self) -> None:
+        """Nothing to do: `aclose` does it."""
+
+    async def aclose(self) -> None:
+        """See `Backend.aclose`."""
+        self._closed = True
+        if self._updates is not None:
+            await self._updates.aclose()
+        if self._session is not None:
+            await self._session.close()
+
+    def _opened(self) -> aiohttp.ClientSession:
+        """The session, which belongs to the event loop that first uses it."""
+        if self._closed:
+            raise SourceError(f"connections to {self._name} are closed", status=503)
+        if self._session is None:
+            connector = aiohttp.TCPConnector(
+                limit=self._connections,
+                keepalive_timeout=_KEEP_ALIVE_SECONDS,
+                resolver=CheckedResolver(self._addresses, aiohttp.DefaultResolver()),
+                socket_factory=self._addresses.open_socket,
+            )
+            self._session = new_session(
+                *([] if self._rate is None else [_in_turn(self._rate)]),
+                connector=connector,
+                connect_seconds=self._connect_seconds,
+                trust_env=False,  # a proxy would connect past the check of addresses
+            )
+        return self._session
+
+    async def _response(self, operation: Operation, timeouts: Timeouts, retries: int) -> aiohttp.ClientResponse:
+        """The response, its body unread: the last one, where all say that the endpoint is busy."""
+        request = self._http_request(operation)
+        busy: aiohttp.ClientResponse | None = None
+
+        def may_retry(error: SourceError) -> bool:
+            # an update is sent again only where it was never sent
+            return not operation.update or isinstance(error.__cause__, aiohttp.ClientConnectorError)
+
+        try:
+            async for attempt in attempts(retries, timeouts, may_retry):
+                with attempt:
+                    if busy is not None:
+                        busy.close()
+                        busy = None
+                    response = await asend(self._opened(), request, self._name, timeouts)
+                    if response.status in TRANSIENT:
+                        busy = response
+                        raise self._refusal(operation, response)
+        except SourceError:
+            if busy is None:
+                raise
+            return busy
+        except asyncio.CancelledError:
+            if busy is not None:
+                busy.close()
+            raise
+        return response
+
+    def _http_request(self, operation: Operation) -> urllib.request.Request:
+        default, named = ("using-graph-uri", "using-named-graph-uri") if operation.update else _DATASET
+        pairs = [] if operation.text is None else [("update" if operation.update else "query", operation.text)]
+        pairs += [(default, graph) for graph in operation.default_graphs]
+        pairs += [(named, graph) for graph in operation.named_graphs]
+        pairs += operation.parameters
+        headers = {name: value for name, value in operation.headers.items() if name.lower() not in _NOT_SENT_ON}
+        for name, value in headers.items():
+            check_header(name, value)
+        headers = {"Accept": "*/*", "Accept-Encoding": "identity"} | self._own_headers | headers
+        # HEAD, too, is asked for as an answer that nobody reads: engines are known that send one with it
+        if operation.update or (self._method == "post" and operation.text is not None):
+            headers["Content-Type"] = "application/x-www-form-urlencoded"
+            return urllib.request.Request(self._url, urlencode(pairs).encode(), headers, method="POST")
+        mark = "" if not pairs else "&" if "?" in self._url else "?"
+        return urllib.request.Request(f"{self._url}{mark}{urlencode(pairs)}", headers=headers)
+
+    def _check_answer(self, operation: Operation, response: aiohttp.ClientResponse) -> None:
+        if response.status == 401 and "Authorization" in self._own_headers and not _authenticates(operation):
+            raise self._refusal(operation, response)  # the credentials are not the client's, who cannot mend them
+        if _is_for_browsers(response) and (response.status >= 500 or not _asks_for_html(operation)):
+            raise self._refusal(operation, response)
+        if response.status not in _STATUSES:
+            raise self._refusal(operation, response)
+
+    def _refusal(self, operation: Operation, response: aiohttp.ClientResponse) -> SourceError:
+        page = " and a page for browsers" if _is_for_browsers(response) else ""
+        return SourceError(
+            f"{self._name} answered with HTTP status {response.status}{page}",
+            status=answer_status(response.status, client_authenticates=_authenticates(operation)),
+            retry_after=seconds(response.headers.get("Retry-After")),
+            transient=response.status in TRANSIENT,
+        )
+
+    async def _body(self, response: aiohttp.ClientResponse, timeouts: Timeouts) -> AsyncGenerator[bytes]:
+        try:
+            yield b""
+            while chunk := await areceive(response, timeouts, self._cut):
+                yield chunk
+        finally:
+            response.close()  # whose connection is back in the pool, if this was its end
+
+    def _cut(self, reason: object) -> SourceError:
+        return IncompleteResult(f"the answer of {self._name} was cut: {reason}")
+
+
+def _authenticates(operation: Operation) -> bool:
+    return any(name.lower() == "authorization" for name in operation.headers)
+
+
+def _is_for_browsers(response: aiohttp.ClientResponse) -> bool:
+    # of several types, browsers take another than aiohttp
+    return any("html" in content_type.lower() for content_type in response.headers.getall("Content-Type", ()))
+
+
+def _joined(response: aiohttp.ClientResponse, name: str) -> str:
+    value = ", ".join(dict.fromkeys(response.headers.getall(name)))  # a length may come twice, and is one
+    return value.encode(errors="surrogateescape").decode(errors="replace")  # a byte that is no UTF-8 cannot be sent
+
+
+def _asks_for_html(operation: Operation) -> bool:
+    accept = next((value for name, value in operation.headers.items() if name.lower() == "accept"), "")
+    wanted = [accept, *(value for name, value in operation.parameters if name in _FORMAT_PARAMETERS)]
+    return any("html" in value.lower() for value in wanted)
+
+
+def _in_turn(rate: float) -> aiohttp.ClientMiddlewareType:
+    from aiolimiter import AsyncLimiter  # of the extra `server`
+
+    limiter = AsyncLimiter(max(rate, 1.0), max(1.0, 1.0 / rate))
+
+    async def in_turn(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+        async with limiter:
+            return await handler(request)
+
+    return in_turn

@@ -1,0 +1,1 @@
+"""Plans as DataFrames: each node of the algebra as an operation on solutions, and solutions as messages."""

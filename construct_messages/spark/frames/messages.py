@@ -1,0 +1,233 @@
+"""Solutions to messages, by native plans: the template's slots as SQL, and what grouping and `distinct` make of them.
+
+SPARQL 1.2 Query, section 16.2 (CONSTRUCT). A message is one string: its statements as canonical N-Quads lines with
+line breaks between them, and so empty where it has none. What is left out of a message is said in `template.py`
+alone: `FORBIDDEN`, `live` and `may_coincide` are read here, and the result must equal `Template.instantiate`. Nothing
+here knows a query, or how a message is written to a log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from pyspark.sql.functions import expr
+
+from construct_messages.labels import Labels
+from construct_messages.query.algebra.nodes import Var, column
+from construct_messages.spark.sql.values import case, literal
+from construct_messages.template import (
+    FORBIDDEN,
+    Blank,
+    Constant,
+    Nested,
+    Pattern,
+    Slot,
+    Template,
+    Variable,
+    may_coincide,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+MESSAGE: Final = "message"
+"""The column of messages."""
+
+_NUMBER: Final = "number"  # the column of a solution's own number, which grows along an ordered frame
+_DIGITS: Final = f"CAST({_NUMBER} AS STRING)"
+_NONE: Final = "'0'"  # instead of a number: blank nodes of the template compare by their slot
+_FIRST: Final = f"min({_NUMBER}) AS {_NUMBER}"
+_IDENTITY: Final = "identity"
+_HERE: Final = "\0"  # where the number stands in a label
+_BREAK: Final = literal("\n")
+# a blank node in a triple term: its only literal, if it has one, ends it
+_BLANKS: Final = literal(r'\G([^"]*? )_:([^ ]+)')
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Which solutions make a message, and which messages stay; see `construct_messages`.
+
+    Args:
+        keys: variables whose equal values make one message of solutions; empty: each solution is one.
+        distinct: whether a message that an earlier one equals is left out.
+        skip_empty: whether messages without statements are left out.
+        skolemize: the IRI under which blank nodes of the data become IRIs.
+        max_messages: how many messages there are at most.
+    """
+
+    keys: tuple[str, ...] = ()
+    distinct: bool = False
+    skip_empty: bool = False
+    skolemize: str | None = None
+    max_messages: int | None = None
+
+
+# --- solutions to messages --------------------------------------------------------------------------------------------
+
+
+def scoped(solutions: DataFrame, labels: Labels) -> DataFrame:
+    """The same solutions with labels of blank nodes that belong to this stream, as they come from every other source.
+
+    A template makes no such label, while a table may hold any, those of a log, too.
+    """
+    before = f"_:{labels.of_data}"
+    return solutions.selectExpr(*(f"{_relabelled(name, before, '')} AS {name}" for name in solutions.columns))
+
+
+def messages(solutions: DataFrame, template: Template, shape: Shape, *, ordered: bool) -> DataFrame:
+    """The messages of some solutions, as a frame of the one column `message`.
+
+    Args:
+        solutions: a column for each of the template's variables, named by `algebra.column`; NULL is unbound.
+        template: what turns them into messages.
+        shape: grouping and the like.
+        ordered: whether the order of the solutions is that of the messages (of groups: of their first solutions).
+    """
+    # a projection of its own: inside another expression the number might not be counted for every solution
+    frame = solutions.selectExpr("*", f"monotonically_increasing_id() AS {_NUMBER}")
+    if shape.keys:
+        frame = _of_groups(frame, template, shape)
+    else:
+        frame = frame.selectExpr(
+            f"{message_sql(template, _DIGITS, skolemize=shape.skolemize)} AS {MESSAGE}",
+            *((f"{_identity(template)} AS {_IDENTITY}",) if shape.distinct else ()),
+            _NUMBER,
+        )
+    if shape.distinct:
+        frame = frame.groupBy(_IDENTITY).agg(*map(expr, (f"min_by({MESSAGE}, {_NUMBER}) AS {MESSAGE}", _FIRST)))
+    if shape.skip_empty:
+        frame = frame.filter(f"{MESSAGE} <> ''")
+    # a shuffle loses the order, and so does a limit, whose partitions come together as they finish
+    if ordered and (shape.keys or shape.distinct or shape.max_messages is not None):
+        frame = frame.orderBy(_NUMBER)
+    if shape.max_messages is not None:
+        frame = frame.limit(shape.max_messages)
+    return frame.select(MESSAGE)
+
+
+def _of_groups(numbered: DataFrame, template: Template, shape: Shape) -> DataFrame:
+    """A message for the solutions of each group, in their order."""
+    keys = [column(Var(name)) for name in shape.keys]
+    lines = _array(_lines(template, template.live, _DIGITS, shape.skolemize))
+    statements = f"flatten(transform(array_sort(collect_list(struct({_NUMBER}, lines))), solution -> solution.lines))"
+    wanted = [f"concat_ws({_BREAK}, array_distinct({statements})) AS {MESSAGE}", _FIRST]
+    columns = [*keys, _NUMBER, f"{lines} AS lines"]
+    if shape.distinct:
+        # as for one solution, but that blank nodes of the template are others in each solution of the group
+        own = [pattern for pattern in template.live if any(map(_is_fresh, pattern))]
+        ground = [pattern for pattern in template.live if pattern not in own]
+        columns.append(f"{_array(_lines(template, ground, _NONE, None))} AS ground")
+        columns.append(f"sha2(nullif({_set(_array(_lines(template, own, _NONE, None)))}, ''), 256) AS fresh")
+        everything = f"{_set('flatten(collect_list(ground))')}, array_sort(collect_list(fresh))"
+        wanted.append(f"sha2(concat_ws({_BREAK}, {everything}), 256) AS {_IDENTITY}")
+    return numbered.selectExpr(*columns).groupBy(*keys).agg(*map(expr, wanted))
+
+
+def _identity(template: Template) -> str:
+    """What is the same for messages that are equal up to the template's blank nodes."""
+    return f"sha2({_set(_array(_lines(template, template.live, _NONE, None)))}, 256)"
+
+
+def _set(array: str) -> str:
+    return f"concat_ws({_BREAK}, array_sort(array_distinct({array})))"
+
+
+def _array(strings: Sequence[str]) -> str:
+    return f"CAST(array({', '.join(strings)}) AS ARRAY<STRING>)"  # without elements it would be one of VOID
+
+
+def _is_fresh(slot: Slot | None) -> bool:
+    return any(map(_is_fresh, slot)) if isinstance(slot, Nested) else isinstance(slot, Blank)
+
+
+# --- slots to SQL -----------------------------------------------------------------------------------------------------
+
+
+def message_sql(template: Template, number: str, *, skolemize: str | None = None) -> str:
+    """The message of a solution as an SQL expression of type STRING, never NULL.
+
+    Args:
+        template: its variables are columns, named by `algebra.column`.
+        number: SQL of a string of digits that no other solution has; it makes blank nodes of the template fresh.
+        skolemize: see `Shape`.
+
+    >>> from construct_messages.terms import Term
+    >>> template = Template(("x",), (Pattern(Blank(0), Constant(Term("<urn:p>")), Variable(0)),), Labels("x"))
+    >>> print(message_sql(template, "n"))
+    concat_ws(CAST(X'0A' AS STRING), concat('_:x_t', n, 'b0 <urn:p> ', v_x, ' .'))
+    """
+    lines = _lines(template, template.live, number, skolemize)
+    if any(may_coincide(a, b) for a, b in combinations(template.live, 2)):
+        return f"concat_ws({_BREAK}, array_distinct({_array(lines)}))"
+    return f"concat_ws({', '.join((_BREAK, *lines))})"
+
+
+def _lines(template: Template, patterns: Sequence[Pattern], number: str, skolemize: str | None) -> list[str]:
+    """SQL of the line of each pattern: NULL, as `concat` is, where a part is missing or illegal."""
+    slots = _Slots(template, number, skolemize)
+    return [f"concat({', '.join(_merged(slots.line(pattern)))})" for pattern in patterns]
+
+
+class _Piece(NamedTuple):
+    """A part of a line: text as it is, or an SQL expression."""
+
+    is_text: bool
+    content: str
+
+
+def _merged(pieces: Iterator[_Piece]) -> Iterator[str]:
+    """The pieces as SQL, with neighbouring texts as one."""
+    for is_text, run in groupby(pieces, key=itemgetter(0)):
+        contents = [piece.content for piece in run]
+        yield from [literal("".join(contents))] if is_text else contents
+
+
+class _Slots:
+    """The slots of a template as pieces of lines."""
+
+    def __init__(self, template: Template, number: str, skolemize: str | None) -> None:
+        self._template, self._number, self._skolemize = template, number, skolemize
+
+    def line(self, pattern: Pattern) -> Iterator[_Piece]:
+        for slot, position in zip(pattern, FORBIDDEN, strict=True):
+            if slot is not None:
+                yield from self._pieces(slot, position)
+                yield _Piece(True, " ")
+        yield _Piece(True, ".")
+
+    def _pieces(self, slot: Slot, position: str) -> Iterator[_Piece]:
+        match slot:
+            case Constant(term):
+                yield _Piece(True, term)
+            case Variable(index):
+                yield _Piece(False, self._value(column(Var(self._template.variables[index])), position))
+            case Blank(index):
+                before, after = self._template.labels.of_template(_HERE, index).split(_HERE)
+                yield from (_Piece(True, before), _Piece(False, self._number), _Piece(True, after))
+            case Nested():
+                yield _Piece(True, "<<( ")
+                for part, name in zip(slot, FORBIDDEN, strict=False):
+                    yield from self._pieces(part, name)
+                    yield _Piece(True, " ")
+                yield _Piece(True, ")>>")
+
+    def _value(self, name: str, position: str) -> str:
+        value = name if self._skolemize is None else _relabelled(name, f"<{self._skolemize}", ">")
+        illegal = " OR ".join(f"startswith({name}, {literal(start)})" for start in FORBIDDEN[position])
+        return f"if({illegal}, NULL, {value})" if illegal else value
+
+
+def _relabelled(name: str, before: str, after: str) -> str:
+    """SQL of a column of terms, with what stands before the labels of blank nodes instead of `_:`, and behind them."""
+    replacement = f"$1{before.replace('$', chr(92) + '$')}$2{after}"
+    return case(
+        (f"startswith({name}, '_:')", f"concat({literal(before)}, substring({name}, 3), {literal(after)})"),
+        (f"startswith({name}, '<<(')", f"regexp_replace({name}, {_BLANKS}, {literal(replacement)})"),
+        otherwise=name,
+    )

@@ -1,0 +1,443 @@
+"""Property paths: pairs of nodes, as a DataFrame.
+
+SPARQL 1.1 Query, sections 9 and 18.4. Links, sequences and alternatives are bags of pairs; a path of any length is
+a set, found by a frontier that moves outwards from the bound end until it meets nothing new. Each round is
+checkpointed (a plan that holds all rounds before it grows beyond what Spark can plan), and how many pairs a round
+found is all that reaches the driver. Matching a single pattern is `scans`, joining a path with the rest of a query
+is `relations`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Final, assert_never
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from construct_messages.errors import LimitExceeded, UnsupportedQuery
+from construct_messages.query.algebra.nodes import Dataset, Path, Position, Triple, Var, Vars, column, variables
+from construct_messages.query.algebra.property_paths import (
+    Alternative,
+    Closure,
+    Inverse,
+    Link,
+    Negated,
+    PathExpression,
+    Sequence,
+)
+from construct_messages.spark.frames.scans import named_graphs, scan
+from construct_messages.spark.quads.table import QuadTable
+from construct_messages.terms import Term
+
+# A frontier of at most so many pairs goes to all executors rather than all steps to the frontier's partitions.
+_SMALL_FRONTIER: Final = 50_000
+# After so many rounds the path is long, and the steps are doubled while they stay few.
+_PATIENCE: Final = 4
+_FEW_STEPS: Final = 1_000_000
+
+
+def path(
+    node: Path,
+    table: QuadTable,
+    dataset: Dataset,
+    *,
+    seeds: DataFrame | None = None,
+    seeds_in_graph: bool = False,
+    max_rounds: int = 100,
+    allow_full_closure: bool = False,
+) -> DataFrame:
+    """The solutions of a path: a column for each of its variables, none of them NULL.
+
+    Closures are evaluated here and now, round by round; the rest when the DataFrame is.
+
+    Args:
+        node: the path and its ends.
+        table: the quads.
+        dataset: what FROM and FROM NAMED say.
+        seeds: distinct solutions of some of the node's variables, none of them NULL, that the path is going to be
+            joined with: of the solutions, those that no seed agrees with may be missing.
+        seeds_in_graph: whether each seed is known to be a subject or object of the graph that the path matches in.
+        max_rounds: how often a frontier may move; a path of n links takes n rounds at most.
+        allow_full_closure: whether a closure may start at every node, where neither of its ends is bound.
+
+    Raises:
+        LimitExceeded: after `max_rounds` rounds the frontier still meets new nodes.
+        UnsupportedQuery: neither end of a closure is bound, and `allow_full_closure` does not allow that.
+    """
+    names = set() if seeds is None else set(seeds.columns)
+
+    def bound(end: Position) -> _Bound:
+        if not isinstance(end, Var):
+            return end
+        if seeds is None or column(end) not in names:
+            return None
+        keys = [F.col(column(end)).alias("node")]
+        if isinstance(node.graph, Var) and column(node.graph) in names:
+            keys.append(F.col(column(node.graph)).alias("graph"))
+        return _Seeds(seeds.select(*keys).distinct(), seeds_in_graph)
+
+    expression, start, end = _outward(node.path), bound(node.subject), bound(node.object)
+    matching = _Matching(table, dataset, node.graph, max_rounds)
+    if node.subject == node.object and isinstance(expression, Closure) and _nullable(expression):
+        # each node reaches itself, and that is all that is asked for
+        return _named(matching.itself(start), node)
+    if not allow_full_closure:
+        require_ends(node, frozenset(end for end in variables((node.subject, node.object)) if column(end) in names))
+    pairs = matching.pairs(expression, start, end)
+    return _named(pairs, node)
+
+
+def require_ends(node: Path, bound: Vars) -> None:
+    """Makes sure that no closure in a path would start at every node, if these variables are bound.
+
+    Raises:
+        UnsupportedQuery: one would.
+
+    >>> from construct_messages.terms import iri
+    >>> require_ends(Path(Var("x"), Closure(Link(iri("urn:p")), "+"), Var("y")), frozenset({Var("y")}))
+    """
+    start, end = (not isinstance(place, Var) or place in bound for place in (node.subject, node.object))
+    expression = _outward(node.path)
+    if node.subject == node.object and isinstance(expression, Closure) and _nullable(expression):
+        return  # each node reaches itself, and no step is taken
+    closure = _unbound(expression, start, end)
+    if closure is not None:
+        raise UnsupportedQuery(
+            f"neither end of the path {_written(closure)} is bound, so it would start at every node of the data",
+            fragment=_written(closure),
+            hint="bind its subject or object, or allow it with allow_full_closure=True",
+        )
+
+
+def _named(pairs: DataFrame, node: Path) -> DataFrame:
+    """The pairs with the names of variables, where the same variable stands for the same node."""
+    places: dict[Var, Column] = {}
+    for name, position in (("start", node.subject), ("end", node.object), ("graph", node.graph)):
+        if isinstance(position, Var):
+            if position in places:
+                pairs = pairs.filter(F.col(name) == places[position])
+            else:
+                places[position] = F.col(name)
+    return pairs.select(*(place.alias(column(variable)) for variable, place in places.items()))
+
+
+# --- expressions ----------------------------------------------------------------------------------------------------
+
+
+def _outward(path: PathExpression, inverse: bool = False) -> PathExpression:
+    """The same path with `^` before single predicates only."""
+    match path:
+        case Link():
+            return Inverse(path) if inverse else path
+        case Inverse(inner):
+            return _outward(inner, not inverse)
+        case Sequence(paths):
+            turned = tuple(_outward(part, inverse) for part in paths)
+            return Sequence(turned[::-1] if inverse else turned)
+        case Alternative(paths):
+            return Alternative(tuple(_outward(part, inverse) for part in paths))
+        case Closure(inner, kind):
+            return Closure(_outward(inner, inverse), kind)
+        case Negated(forward, backward):
+            return Negated(backward, forward) if inverse else path
+        case _:
+            assert_never(path)
+
+
+def _nullable(path: PathExpression) -> bool:
+    """Whether the path joins each node with itself."""
+    match path:
+        case Link() | Inverse() | Negated():
+            return False
+        case Sequence(paths):
+            return all(map(_nullable, paths))
+        case Alternative(paths):
+            return any(map(_nullable, paths))
+        case Closure(inner, kind):
+            return kind != "+" or _nullable(inner)
+        case _:
+            assert_never(path)
+
+
+def _step(path: PathExpression) -> PathExpression:
+    """A simpler path which, any number of times, reaches the same nodes as this one: `a|b` for `(a*|b+)`."""
+    match path:
+        case Closure(inner):
+            return _step(inner)
+        case Alternative(paths):
+            return Alternative(tuple(map(_step, paths)))
+        case Sequence(paths) if _nullable(path):
+            return Alternative(tuple(map(_step, paths)))
+        case _:
+            return path
+
+
+def _unbound(path: PathExpression, start: bool, end: bool) -> PathExpression | None:
+    """The closure in a path, if any, that would start at every node; `start` and `end`: whether these are bound."""
+    match path:
+        case Link() | Inverse() | Negated():
+            return None
+        case Alternative(paths):
+            found = (_unbound(part, start, end) for part in paths)
+        case Sequence(paths):
+            first = _first(paths, start, end)
+            found = (
+                _unbound(
+                    part, index > first or (index == 0 and start), index < first or (index == len(paths) - 1 and end)
+                )
+                for index, part in enumerate(paths)
+            )
+        case Closure(inner, "?"):
+            return _unbound(inner, start, end)
+        case Closure(inner):
+            return _unbound(_step(inner), start=False, end=False) if start or end else path
+        case _:
+            assert_never(path)
+    return next((closure for closure in found if closure is not None), None)
+
+
+def _first(paths: tuple[PathExpression, ...], start: bool, end: bool) -> int:
+    """The part of a sequence to begin with: at a bound end, or else one that need not start at every node."""
+    if start or end:
+        return 0 if start else len(paths) - 1
+    bounded = (index for index, part in enumerate(paths) if _unbound(part, start=False, end=False) is None)
+    return next(bounded, 0)
+
+
+# --- relations ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Seeds:
+    """What an end of a path is bound to: distinct values in a column `node`, and in `graph` where that is known too.
+
+    `known`: each of them is a node of the graph.
+    """
+
+    frame: DataFrame
+    known: bool
+
+
+_Bound = Term | _Seeds | None
+
+
+@dataclass(frozen=True)
+class _Matching:
+    """Paths as pairs: columns `start` and `end`, and `graph` where the graph is a variable."""
+
+    table: QuadTable
+    dataset: Dataset
+    graph: Position | None
+    max_rounds: int
+
+    @property
+    def keys(self) -> list[str]:
+        return ["graph"] if isinstance(self.graph, Var) else []
+
+    def pairs(self, path: PathExpression, start: _Bound, end: _Bound) -> DataFrame:
+        """The pairs that the path joins, if an end is a term only those with it.
+
+        Where an end is bound by seeds, pairs with other nodes may be there or not.
+        """
+        match path:
+            case Link(predicate):
+                return _meeting(self.quads(predicate).select(*self.keys, "start", "end"), start, end)
+            case Inverse(inner):
+                return _swapped(self.pairs(inner, end, start))
+            case Negated(forward, backward):
+                return _meeting(self.negated(forward, backward), start, end)
+            case Alternative(paths):
+                relation, *others = (self.pairs(part, start, end) for part in paths)
+                for other in others:
+                    relation = relation.unionByName(other)
+                return relation
+            case Sequence(paths):
+                return self.sequence(paths, start, end)
+            case Closure(inner, kind):
+                forwards = isinstance(start, str) or (isinstance(start, _Seeds) and not isinstance(end, str))
+                if forwards or end is None:
+                    return _meeting(self.closure(path, start), start, end)
+                return _meeting(_swapped(self.closure(Closure(_outward(inner, inverse=True), kind), end)), start, end)
+            case _:
+                assert_never(path)
+
+    def quads(self, predicate: Position) -> DataFrame:
+        """The quads with this predicate, in columns `start`, `end`, `predicate` and `graph`, as far as they vary."""
+        places = {"start": Var("start"), "end": Var("end")}
+        if isinstance(predicate, Var):
+            places["predicate"] = predicate
+        if isinstance(self.graph, Var):
+            places["graph"] = Var("graph")
+        pattern = Triple(places["start"], predicate, places["end"], places.get("graph", self.graph))
+        quads = scan(pattern, self.table, self.dataset)
+        return quads.select(*(F.col(column(variable)).alias(name) for name, variable in places.items()))
+
+    def negated(self, forward: tuple[Term, ...] | None, backward: tuple[Term, ...] | None) -> DataFrame:
+        quads = self.quads(Var("predicate"))
+
+        def but(predicates: tuple[Term, ...]) -> DataFrame:
+            others = quads.filter(~F.col("predicate").isin(*predicates)) if predicates else quads
+            return others.select(*self.keys, "start", "end")
+
+        if backward is None:
+            return but(forward or ())
+        return _swapped(but(backward)) if forward is None else but(forward).unionByName(_swapped(but(backward)))
+
+    def sequence(self, paths: tuple[PathExpression, ...], start: _Bound, end: _Bound) -> DataFrame:
+        """The parts joined from a bound end, or from a part that needs none, so that closures between have seeds."""
+        last = len(paths) - 1
+        first = _first(paths, start is not None, end is not None)
+        # the nodes between are nodes of the graph, unless a term that may not be one stands for itself
+        known = not (isinstance(start if first == 0 else end, str) and _nullable(paths[first]))
+
+        def part(index: int, left: _Bound, right: _Bound) -> DataFrame:
+            return self.pairs(paths[index], start if index == 0 else left, end if index == last else right)
+
+        relation = part(first, None, None)
+        for index in range(first + 1, last + 1):
+            right = part(index, self.seeds(relation, "end", known), None)
+            relation = self.joined(relation, right)
+        for index in range(first - 1, -1, -1):
+            left = part(index, None, self.seeds(relation, "start", known))
+            relation = self.joined(left, relation)
+        return relation
+
+    def joined(self, left: DataFrame, right: DataFrame) -> DataFrame:
+        """The pairs from the start of `left` to the end of `right`."""
+        left, right = left.withColumnRenamed("end", "via"), right.withColumnRenamed("start", "via")
+        return left.join(right, [*self.keys, "via"]).select(*self.keys, "start", "end")
+
+    def seeds(self, relation: DataFrame, end: str, known: bool) -> _Seeds:
+        return _Seeds(relation.select(*self.keys, F.col(end).alias("node")).distinct(), known)
+
+    # --- closures ---------------------------------------------------------------------------------------------------
+
+    def closure(self, path: Closure, start: _Bound) -> DataFrame:
+        """The pairs of a closure from its start, each once."""
+        if path.kind == "?":
+            return self.itself(start).unionByName(self.pairs(path.path, start, None)).distinct()
+        begin = self.itself(start) if path.kind == "*" else _among(self.pairs(path.path, start, None), start)
+        steps = self.pairs(_step(path.path), None, None).distinct().localCheckpoint()
+        return self.reached(begin, steps, _written(path))
+
+    def reached(self, begin: DataFrame, steps: DataFrame, fragment: str) -> DataFrame:
+        """The pairs of `begin`, extended by any number of steps, each once.
+
+        The steps are pairs of nodes a distance apart, at first of 1. The frontier is the pairs found last, as many
+        distances deep as the steps are long; to double the steps, it is kept for one more round.
+        """
+        pair = [*self.keys, "start", "end"]
+        found = begin.withColumn("round", F.lit(0)).localCheckpoint()
+        since, frontier, doubling = 0, None, True
+        few = _FEW_STEPS
+        for number in count(1):
+            last = found.filter(F.col("round") >= since).select(*pair)
+            if frontier is not None and frontier <= _SMALL_FRONTIER:
+                last = F.broadcast(last)
+            further = self.joined(last, steps).withColumn("round", F.lit(number))
+            found = found.unionByName(further).groupBy(*pair).agg(F.min("round").alias("round")).localCheckpoint()
+            news = found.filter(F.col("round") == number).count()
+            if not news:
+                break
+            if number > self.max_rounds:
+                raise LimitExceeded(
+                    f"the path {fragment} still finds new nodes after {self.max_rounds} rounds",
+                    hint="raise max_path_rounds=, if the data may hold paths as long as that",
+                )
+            if number == _PATIENCE:
+                few = max(few, 2 * steps.count())
+            if doubling and number >= _PATIENCE:
+                doubling = self.product(steps) <= few
+            if doubling and number >= _PATIENCE:
+                steps = self.joined(steps, steps).distinct().localCheckpoint()
+                frontier = (frontier or 0) + news
+            else:
+                since, frontier = number, news
+        return found.select(*pair)
+
+    def product(self, steps: DataFrame) -> float:
+        """How many pairs two steps make, before equal ones are counted once."""
+        keys = [*self.keys, "via"]
+        arriving = steps.select(
+            *self.keys, F.col("end").alias("via"), F.lit(1.0).alias("ins"), F.lit(0.0).alias("outs")
+        )
+        leaving = steps.select(
+            *self.keys, F.col("start").alias("via"), F.lit(0.0).alias("ins"), F.lit(1.0).alias("outs")
+        )
+        ways = arriving.unionByName(leaving).groupBy(*keys).agg(F.sum("ins").alias("ins"), F.sum("outs").alias("outs"))
+        total = ways.agg(F.sum(F.col("ins") * F.col("outs"))).first()
+        return (total and total[0]) or 0.0
+
+    # --- zero length ------------------------------------------------------------------------------------------------
+
+    def itself(self, start: _Bound) -> DataFrame:
+        """Each start with itself: a term also if the graph does not hold it, otherwise nodes of the graph."""
+        if isinstance(start, str):
+            graphs = self.graphs()
+            return graphs.select(*self.keys, F.lit(start).alias("start"), F.lit(start).alias("end"))
+        if start is None:
+            nodes = self.nodes()
+        elif start.known and set(self.keys) <= set(start.frame.columns):
+            nodes = start.frame
+        else:
+            nodes = self.nodes().join(start.frame, start.frame.columns, "left_semi")
+        return nodes.select(*self.keys, F.col("node").alias("start"), F.col("node").alias("end"))
+
+    def graphs(self) -> DataFrame:
+        """A row for each graph that the path matches in."""
+        if self.graph is None:
+            return self.table.frame.sparkSession.range(1)
+        names = named_graphs(self.table, self.dataset)
+        return names if isinstance(self.graph, Var) else names.filter(F.col("graph") == F.lit(self.graph))
+
+    def nodes(self) -> DataFrame:
+        """The subjects and objects of the graph, each once."""
+        # a quad that is there twice gives no other nodes
+        table = QuadTable(self.table.frame, replace(self.table.statistics, distinct=True))
+        quads = replace(self, table=table).quads(Var("predicate"))
+        return quads.select(*self.keys, F.explode(F.array("start", "end")).alias("node")).distinct()
+
+
+def _swapped(pairs: DataFrame) -> DataFrame:
+    turned = {"start": "end", "end": "start"}
+    return pairs.select(*(F.col(turned.get(name, name)).alias(name) for name in pairs.columns))
+
+
+def _meeting(pairs: DataFrame, start: _Bound, end: _Bound) -> DataFrame:
+    """The pairs with the ends that are terms."""
+    for name, bound in (("start", start), ("end", end)):
+        if isinstance(bound, str):
+            pairs = pairs.filter(F.col(name) == F.lit(bound))
+    return pairs
+
+
+def _among(pairs: DataFrame, start: _Bound) -> DataFrame:
+    """The pairs that begin at a seed, where there are seeds."""
+    if not isinstance(start, _Seeds):
+        return pairs
+    return pairs.join(start.frame.withColumnRenamed("node", "start"), _named_keys(start), "left_semi")
+
+
+def _named_keys(seeds: _Seeds) -> list[str]:
+    return ["start" if name == "node" else name for name in seeds.frame.columns]
+
+
+def _written(path: PathExpression) -> str:
+    """The path as SPARQL writes it."""
+    match path:
+        case Link(predicate):
+            return predicate
+        case Inverse(inner):
+            return f"^{_written(inner)}"
+        case Sequence(paths):
+            return f"({'/'.join(map(_written, paths))})"
+        case Alternative(paths):
+            return f"({'|'.join(map(_written, paths))})"
+        case Closure(inner, kind):
+            return _written(inner) + kind
+        case Negated(forward, backward):
+            return f"!({'|'.join([*(forward or ()), *(f'^{predicate}' for predicate in backward or ())])})"
+        case _:
+            assert_never(path)

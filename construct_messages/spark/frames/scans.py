@@ -1,0 +1,128 @@
+"""Triple patterns over a table of quads: constants are filtered, variables become columns, duplicates go.
+
+SPARQL 1.1 Query, sections 18.3.1 (a basic graph pattern of one triple pattern) and 13 (what FROM, FROM NAMED and
+GRAPH make of the dataset). Joining patterns is not done here. RDF graphs are sets and a DataFrame is a bag: a quad
+that stands in the table twice, or a triple in two graphs that FROM merges, is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from construct_messages.query.algebra.correlation import mentions
+from construct_messages.query.algebra.nodes import Dataset, Demand, Position, Triple, Var, column
+from construct_messages.spark.quads.table import COLUMNS, QuadTable
+from construct_messages.spark.sql import expressions
+from construct_messages.spark.sql.values import any_of, literal, may_fail
+from construct_messages.terms import Term
+
+
+def scan(pattern: Triple, table: QuadTable, dataset: Dataset) -> DataFrame:
+    """The solutions of a triple pattern: a column for each of its variables, none of them NULL.
+
+    Args:
+        pattern: its graph says where it matches: the default graph, one named graph, or any.
+        table: the quads.
+        dataset: what FROM and FROM NAMED say.
+    """
+    found = matches(pattern, table, dataset)
+    if not found.columns:
+        return found.limit(1)  # a triple is in a graph or is not
+    return found if once_each(pattern.graph, table, dataset) else found.distinct()
+
+
+def matches(pattern: Triple, table: QuadTable, dataset: Dataset) -> DataFrame:
+    """What `scan` gives, but a solution may stand there more than once, as the quads do."""
+    quads = table.frame.filter(_condition(pattern, dataset))
+    return quads.select(*(F.col(place).alias(column(variable)) for variable, place in _places(pattern).items()))
+
+
+def wanted(demands: Iterable[Demand], table: QuadTable, dataset: Dataset) -> QuadTable:
+    """The quads of a table that some of the patterns can use.
+
+    Their conditions narrow what is read, and no more: a quad that misses those of one pattern may be here for another,
+    and those whose SQL may fail are not asked.
+    """
+    conditions = dict.fromkeys(f"({_use(demand, dataset)})" for demand in demands)
+    return replace(table, frame=table.frame.filter(" OR ".join(conditions)))
+
+
+def _use(demand: Demand, dataset: Dataset) -> str:
+    """SQL over a table's columns: whether a pattern can use a quad."""
+    conditions = [_condition(demand.pattern, dataset)]
+    read = _places(demand.pattern)
+    for one in demand.conditions:
+        (variable,) = mentions(one)
+        sql = expressions.condition(one)
+        # A lambda, as Spark does not compile it to code: that of some comparisons is so large that Java would never
+        # compile the method in which lines are read.
+        if not may_fail(sql):
+            conditions.append(f"exists(array({read[variable]}), {column(variable)} -> {sql})")
+    return " AND ".join(conditions)
+
+
+def _places(pattern: Triple) -> dict[Var, str]:
+    """The column that each variable of a pattern is read from, the first where it stands in several."""
+    places: dict[Var, str] = {}
+    for name, position in zip(COLUMNS, pattern.positions, strict=True):
+        if isinstance(position, Var):
+            places.setdefault(position, name)
+    return places
+
+
+def _condition(pattern: Triple, dataset: Dataset) -> str:
+    """SQL over a table's columns: whether a quad matches a pattern.
+
+    >>> s, o, p, q = Var("s"), Var("o"), Term("<urn:p>"), Term("<urn:q>")
+    >>> print(_condition(Triple(s, p, o), Dataset()))
+    graph IS NULL AND predicate = '<urn:p>'
+    >>> print(_condition(Triple(s, p, s, q), Dataset()))
+    graph = '<urn:q>' AND predicate = '<urn:p>' AND object = subject
+    """
+    read = _places(pattern)
+    conditions = [in_graph(pattern.graph, dataset)]
+    for name, position in zip(COLUMNS, pattern.positions, strict=True):
+        if isinstance(position, Var):
+            if read[position] != name:
+                conditions.append(f"{name} = {read[position]}")
+        elif position is not None and name != "graph":
+            conditions.append(f"{name} = {literal(position)}")
+    return " AND ".join(conditions)
+
+
+def in_graph(graph: Position | None, dataset: Dataset) -> str:
+    """SQL over the column `graph` that tells the quads a pattern sees; `graph` as in `Triple`."""
+    match graph:
+        case None:
+            return "graph IS NULL" if dataset.default is None else _one_of(dataset.default)
+        case Var():
+            return "graph IS NOT NULL" if dataset.named is None else _one_of(dataset.named)
+    return f"graph = {literal(graph)}" if dataset.named is None or graph in dataset.named else "FALSE"
+
+
+def once_each(graph: Position | None, table: QuadTable, dataset: Dataset) -> bool:
+    """Whether no two rows of those that `in_graph` tells are one triple of one graph.
+
+    They may be where the table holds duplicates, and where FROM merges several graphs into one.
+    """
+    merges = graph is None and dataset.default is not None and len(set(dataset.default)) > 1
+    return table.statistics.distinct and not merges
+
+
+def named_graphs(table: QuadTable, dataset: Dataset) -> DataFrame:
+    """The names of the dataset's named graphs, each once, in a column `graph`.
+
+    FROM NAMED lists them, with or without quads; otherwise they are those that hold quads.
+    """
+    if dataset.named is None:
+        return table.frame.select("graph").filter(F.col("graph").isNotNull()).distinct()
+    listed = F.array(*map(F.lit, dict.fromkeys(dataset.named))).cast("array<string>")
+    return table.frame.sparkSession.range(1).select(F.explode(listed).alias("graph"))
+
+
+def _one_of(names: tuple[Term, ...]) -> str:
+    return any_of("graph", names) if names else "FALSE"

@@ -1,0 +1,158 @@
+"""A bag or sequence of solutions as a DataFrame, and what is done to one alone.
+
+SPARQL 1.1 Query, section 15 (solution sequences and modifiers). Two of them are joined in `joins`; no algebra nodes
+here, and no expressions but as SQL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, Window, WindowSpec
+from pyspark.sql import functions as F
+
+from construct_messages.query.algebra.nodes import Var, Vars, column
+
+_RANK: Final = "rank"
+
+
+@dataclass(frozen=True)
+class Solutions:
+    """Solutions, and what is known of them.
+
+    Args:
+        frame: a string column for each possible variable, named by `algebra.column`, NULL where it is unbound; beside
+            them only the columns of `order`.
+        possible: the variables that have a column.
+        certain: those that no solution leaves unbound.
+        deterministic: whether evaluating the frame twice gives the same solutions; see `make_deterministic`.
+        order: the columns that tell the order of the solutions, each with whether it is descending.
+    """
+
+    frame: DataFrame
+    possible: Vars
+    certain: Vars
+    deterministic: bool = True
+    order: tuple[tuple[str, bool], ...] = ()
+
+    # --- which variables ------------------------------------------------------------------------------------------
+
+    def only(self, variables: Vars) -> Solutions:
+        """The bindings of some variables, with the multiplicity of the solutions, in no order."""
+        kept = self.possible & variables
+        if kept == self.possible and not self.order:
+            return self
+        return Solutions(self.frame.select(*names(kept)), kept, self.certain & kept, self.deterministic)
+
+    def unordered(self) -> Solutions:
+        """The same solutions in no order."""
+        return self.only(self.possible)
+
+    def without(self, variables: Vars) -> Solutions:
+        """All but some variables, in the same order."""
+        gone = self.possible & variables
+        if not gone:
+            return self
+        frame = self.frame.drop(*names(gone))
+        return replace(self, frame=frame, possible=self.possible - gone, certain=self.certain - gone)
+
+    def widened(self, variables: Vars) -> Solutions:
+        """With columns for these variables too, which are unbound where there were none."""
+        new = variables - self.possible
+        if not new:
+            return self
+        frame = self.frame.select("*", *map(null, sorted(new)))
+        return replace(self, frame=frame, possible=self.possible | new)
+
+    def bind(self, variable: Var, value: Column, certain: bool = False) -> Solutions:
+        """One more variable; of solutions that bind it already, those that are compatible with the value.
+
+        Args:
+            value: NULL leaves it unbound.
+            certain: whether it never is NULL.
+        """
+        name = column(variable)
+        if variable in self.possible:
+            frame = self.frame.select("*", value.alias("new"))
+            there, new = F.col(name), F.col("new")
+            frame = frame.filter(there.isNull() | new.isNull() | (there == new))
+            frame = frame.withColumn(name, F.coalesce(there, new)).drop("new")
+        else:
+            frame = self.frame.select("*", value.alias(name))
+        bound = frozenset({variable})
+        sure = self.certain | bound if certain else self.certain
+        return replace(self, frame=frame, possible=self.possible | bound, certain=sure)
+
+    def identified(self, by: Vars, tag: Var) -> Solutions:
+        """With one more variable that tells apart solutions of different bindings of `by`: a key without NULL."""
+        bindings = [F.coalesce(F.col(name), F.lit("")) for name in names(self.possible & by)]
+        return self.bind(tag, F.concat_ws("\n", *bindings), certain=True)  # no term holds a line feed
+
+    # --- which solutions ------------------------------------------------------------------------------------------
+
+    def make_deterministic(self) -> Solutions:
+        """The same solutions whenever they are read: a relation that is not deterministic is computed now, once.
+
+        Random numbers, and what LIMIT leaves, would otherwise differ between two branches of one query.
+        """
+        return self if self.deterministic else replace(self, frame=self.frame.localCheckpoint(), deterministic=True)
+
+    def distinct(self) -> Solutions:
+        """Each solution once; in an order, at its first place."""
+        if not self.possible:
+            return replace(self, frame=self.frame.limit(1))  # Spark's distinct makes a row of none here
+        if not self.order:
+            return replace(self, frame=self.frame.distinct())
+        first = Window.partitionBy(*names(self.possible)).orderBy(*self.ordering())
+        return replace(self, frame=self._ranked(first).filter(f"{_RANK} = 1").drop(_RANK))
+
+    def slice(self, offset: int, limit: int | None, within: Vars = frozenset()) -> Solutions:
+        """Those from `offset` on, at most `limit`; of each value of the variables `within` by itself."""
+        ordering = self.ordering()
+        if within:
+            window = Window.partitionBy(*names(within)).orderBy(*(ordering or [F.lit(0)]))
+            frame = self._ranked(window).filter(f"{_RANK} > {offset}")
+            frame = (frame if limit is None else frame.filter(f"{_RANK} <= {offset + limit}")).drop(_RANK)
+        else:
+            frame = self.in_order()
+            frame = frame.offset(offset) if offset else frame
+            frame = frame if limit is None else frame.limit(limit)
+        return replace(self, frame=frame, deterministic=False)
+
+    # --- in which order -------------------------------------------------------------------------------------------
+
+    def by(self, keys: Sequence[tuple[str, bool]], number: int) -> Solutions:
+        """The same solutions in an order.
+
+        Args:
+            keys: SQL of what to sort by, and whether it is descending.
+            number: for the names of columns, another one wherever there is an order.
+        """
+        order = tuple((f"o{number}_{index}", descending) for index, (_, descending) in enumerate(keys))
+        columns = [F.expr(sql).alias(name) for (sql, _), (name, _) in zip(keys, order, strict=True)]
+        return replace(self, frame=self.frame.select("*", *columns), order=order)
+
+    def ordering(self) -> list[Column]:
+        return [
+            F.col(name).desc_nulls_last() if descending else F.col(name).asc_nulls_first()
+            for name, descending in self.order
+        ]
+
+    def in_order(self) -> DataFrame:
+        """The frame, sorted if there is an order."""
+        return self.frame.orderBy(*self.ordering()) if self.order else self.frame
+
+    def _ranked(self, window: WindowSpec) -> DataFrame:
+        return self.frame.select("*", F.row_number().over(window).alias(_RANK))
+
+
+def names(variables: Iterable[Var]) -> list[str]:
+    """Their columns, in a fixed order."""
+    return sorted(map(column, variables))
+
+
+def null(variable: Var) -> Column:
+    """The column of a variable that nothing binds."""
+    return F.lit(None).cast("string").alias(column(variable))

@@ -1,0 +1,234 @@
+"""Messages to logs: a folder with a file a partition, or one ordered file on a filesystem of the driver's.
+
+N-Quads and N-Triples logs are written natively, without a Python worker: the delimiter stands in the value that Spark's
+text writer ends with a line break, and the bytes are those of `logs/lines/encoder.py`. Every other log goes through the
+encoders of `logs/`, by the data source `rdfm`. Either way nothing has its name before it is whole. RDF Messages,
+section 3. Nothing here knows a query.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from pyarrow import fs
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql.functions import expr
+
+from construct_messages.errors import CannotWrite, IncompleteResult, UsageError
+from construct_messages.files.output import atomic_file
+from construct_messages.formats import N_QUADS, N_TRIPLES, Format, Syntax, content_type
+from construct_messages.logs import check_options
+from construct_messages.logs.jelly.options import JellyOptions
+from construct_messages.spark.frames.messages import MESSAGE
+from construct_messages.spark.logs import register
+from construct_messages.spark.logs.files import place_of, remove_folder
+from construct_messages.spark.session import translated
+from construct_messages.spark.sql.values import literal
+
+MODES: Final = ("error", "overwrite", "append")
+"""What may be done where a folder is there already."""
+
+_VALUE: Final = "value"
+_BREAK: Final = literal("\n")
+_QUADS: Final = f"if({MESSAGE} = '', 0, 1 + octet_length({MESSAGE}) - octet_length(replace({MESSAGE}, {_BREAK})))"
+_FIGURES: Final = ("count(1) AS messages", f"sum({_QUADS}) AS quads")
+# Spark's names of what its text writer packs without a library of the system
+_CODECS: Final = {None: "none", "gzip": "gzip", "bzip2": "bzip2"}
+_CHUNK_BYTES: Final = 1 << 20
+_URL: Final = re.compile(r"(?!file:)[A-Za-z][A-Za-z0-9+.\-]+:")
+
+
+class Written(NamedTuple):
+    """What a log holds."""
+
+    message_count: int
+    quads: int
+
+
+def write_folder(
+    messages: DataFrame,
+    path: str | os.PathLike[str],
+    format: Format,
+    syntax: Syntax,
+    *,
+    graphs: bool = True,
+    prefixes: Mapping[str, str] | None = None,
+    jelly: JellyOptions | None = None,
+    mode: str = "error",
+    compression: str | None = None,
+    lenient: bool = False,
+) -> Written:
+    """Writes a log a partition, in a folder that has a `_SUCCESS` when all of them are whole.
+
+    Args:
+        messages: a frame of the column `message`; its partitions are written in their order.
+        path: the folder, on any filesystem that Spark writes to.
+        format, syntax: what the logs are written in.
+        graphs: whether messages may have named graphs.
+        prefixes: for the formats that have them.
+        jelly: the options of Jelly logs.
+        mode: one of `MODES`.
+        compression: `"gzip"`, `"bzip2"`, `"zstd"` or another codec that Spark knows; None: no compression.
+        lenient: whether malformed IRIs and language tags are written as they are.
+
+    Raises:
+        UsageError: an unknown mode, or a folder that is there already.
+        UnsupportedByFormat: a quad that the format has no syntax for.
+    """
+    if mode not in MODES:
+        raise UsageError(f"mode {mode!r} is unknown", hint=f"choose one of {', '.join(MODES)}")
+    check_options(format, jelly)
+    if not (_is_native(format, syntax, graphs=graphs) and compression in _CODECS):
+        options = {"compression": compression} if compression else {}
+        return _write_rdfm(messages, os.fspath(path), format, syntax, graphs, prefixes, jelly, mode, options, lenient)
+    values, told = _observed(messages, _value(syntax, announced=True))
+    with translated():
+        # a file that ends before its partition would have a successor without an announcement
+        values.write.mode(mode).option("maxRecordsPerFile", 0).text(
+            os.fspath(path), compression=_CODECS[compression], lineSep="\n"
+        )
+        return _written(told)
+
+
+def write_file(
+    messages: DataFrame,
+    path: str | os.PathLike[str],
+    format: Format,
+    syntax: Syntax,
+    *,
+    graphs: bool = True,
+    prefixes: Mapping[str, str] | None = None,
+    jelly: JellyOptions | None = None,
+    lenient: bool = False,
+) -> Written:
+    """Writes one log with all messages in their order; the partitions are written beside it and then put together.
+
+    Args:
+        messages: a frame of the column `message`.
+        path: a file of a filesystem that the driver and all executors share; `.gz`, `.bz2`, `.xz` and `.zst` are
+            packed.
+        format, syntax, graphs, prefixes, jelly, lenient: as for `write_folder`.
+
+    Raises:
+        CannotWrite: a place that cannot be written.
+        IncompleteResult: the executors write to another filesystem.
+        UnsupportedByFormat: as for `write_folder`.
+    """
+    if _URL.match(name := os.fspath(path)):
+        raise UsageError(f"{name} is no file of this machine", hint="name a folder: it may be on any filesystem")
+    target = Path(name.removeprefix("file:"))
+    check_options(format, jelly)
+    if _is_native(format, syntax, graphs=graphs):
+        with _parts(messages, syntax, target) as (parts, written), atomic_file(target) as log:
+            log.write(syntax.announcement.encode())
+            for chunk in _chunks(parts):
+                log.write(chunk)
+        return written
+    options = {"single": "true"}
+    return _write_rdfm(
+        messages, os.fspath(path), format, syntax, graphs, prefixes, jelly, "overwrite", options, lenient
+    )
+
+
+def _write_rdfm(
+    messages: DataFrame,
+    path: str,
+    format: Format,
+    syntax: Syntax,
+    graphs: bool,
+    prefixes: Mapping[str, str] | None,
+    jelly: JellyOptions | None,
+    mode: str,
+    options: Mapping[str, str],
+    lenient: bool,
+) -> Written:
+    place = place_of(path)
+    if mode == "error" and place.files.get_file_info(place.path).type != fs.FileType.NotFound:
+        raise UsageError(f"{path} exists already", hint="choose another path, or ask for it to be overwritten")
+    register(messages.sparkSession)
+    told = Observation()
+    writer = messages.observe(told, *map(expr, _FIGURES)).write.format("rdfm").options(**options)
+    writer = writer.option("format", content_type(format, syntax)).option("graphs", graphs).option("lenient", lenient)
+    writer = writer.option("prefixes", json.dumps(dict(prefixes or {})))
+    if jelly is not None:
+        writer = writer.option("jelly", json.dumps(jelly.as_dict()))
+    with translated():
+        # a data source in Python has no mode for what is checked above
+        writer.mode("append" if mode == "error" else mode).save(path)
+        return _written(told)
+
+
+def _is_native(format: Format, syntax: Syntax, *, graphs: bool) -> bool:
+    """Whether every message can be written as its lines are."""
+    carries = format == N_QUADS or (format == N_TRIPLES and not graphs)
+    return carries and syntax.triple_terms and syntax.directions
+
+
+def _value(syntax: Syntax, *, announced: bool) -> str:
+    """SQL of a message with its delimiter, but for the last line break."""
+    delimiter = literal(syntax.delimiter.removesuffix("\n"))
+    if syntax.delimiter_first:
+        value = f"if({MESSAGE} = '', {delimiter}, concat({delimiter}, {_BREAK}, {MESSAGE}))"
+    else:
+        value = f"if({MESSAGE} = '', {delimiter}, concat({MESSAGE}, {_BREAK}, {delimiter}))"
+    if announced and syntax.announcement:
+        # the lower 33 bits count within a partition
+        is_first = "monotonically_increasing_id() & 8589934591 = 0"
+        return f"concat(if({is_first}, {literal(syntax.announcement)}, ''), {value})"
+    return value
+
+
+def _observed(messages: DataFrame, value: str) -> tuple[DataFrame, Observation]:
+    """The values of a text file, and what tells how much was written when it is."""
+    told = Observation()
+    values = messages.selectExpr(MESSAGE, f"{value} AS {_VALUE}")
+    values = values.observe(told, *map(expr, (*_FIGURES, f"sum(octet_length({_VALUE}) + 1) AS bytes")))
+    return values.select(_VALUE), told
+
+
+def _written(told: Observation) -> Written:
+    return Written(told.get["messages"], told.get["quads"] or 0)
+
+
+@contextmanager
+def _parts(messages: DataFrame, syntax: Syntax, target: Path) -> Iterator[tuple[Sequence[Path], Written]]:
+    """The messages of each partition as a file, in order, as long as the block runs."""
+    values, told = _observed(messages, _value(syntax, announced=False))
+    try:
+        place = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".parts", dir=target.absolute().parent))
+    except OSError as error:
+        raise CannotWrite(f"cannot write {target}: {error.strerror}", hint="choose another place") from error
+    try:
+        with translated():
+            folder = values.write.option("maxRecordsPerFile", 0)
+            folder.text(f"file:{place}/parts", compression="none", lineSep="\n")
+            written, size = _written(told), told.get["bytes"] or 0
+        parts = sorted((place / "parts").glob("part-*"), key=_partition)
+        found = sum(part.stat().st_size for part in parts)
+        if found != size:
+            raise IncompleteResult(
+                f"of {size} bytes only {found} came to {target.parent}: the executors write to another filesystem",
+                hint="name a folder on a filesystem that they share, or a folder for a file a partition",
+            )
+        yield parts, written
+    finally:
+        remove_folder(place_of(str(place)))
+
+
+def _partition(part: Path) -> int:
+    return int(part.name.split("-")[1])  # five digits, and more from partition 100,000 on
+
+
+def _chunks(parts: Sequence[Path]) -> Iterator[bytes]:
+    for part in parts:
+        with part.open("rb") as file:
+            while chunk := file.read(_CHUNK_BYTES):
+                yield chunk
+        part.unlink()  # so that the whole is never there twice

@@ -1,0 +1,1 @@
+"""RDF files as tables of quads."""

@@ -1,0 +1,208 @@
+"""RDF documents in a worker: the content of whole files through pyoxigraph, as Arrow batches of terms.
+
+For every format whose statements are no lines, and for packed files that Spark's text reader cannot unpack. What runs
+here runs in Python workers, a file at a time, and opens nothing: Spark's reader brings the bytes. Blank nodes are
+numbered in the order in which a file first names them: an evaluation gives the labels of the one before, although the
+parser makes them anew.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from pathlib import PurePosixPath
+from typing import Any, Final, NamedTuple
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyoxigraph as ox
+
+from construct_messages.errors import QuadsError, UsageError
+from construct_messages.files.compression import COMPRESSIONS
+from construct_messages.files.unpacking import UNPACK_ERRORS, UnmarkedFile, UnpackedFile
+from construct_messages.labels import of_file
+from construct_messages.terms import Lenience, Term, from_pyoxigraph, map_blanks
+
+QUADS: Final = "subject string, predicate string, object string, graph string"
+"""The schema of what `quads` gives."""
+
+FAILURES: Final = "file string, text string, reason string"
+"""The schema of what `failures` and `reasons` give."""
+
+_MOST_ROWS: Final = 10_000
+_MOST_CHARACTERS: Final = 1 << 24
+
+Batches = Iterator[pa.RecordBatch]
+
+
+_FORMATS: Final = {"owl": ox.RdfFormat.RDF_XML}
+"""By extension, beside those that pyoxigraph knows."""
+
+_OTHERS: Final = {"txt", "json"}
+"""What pyoxigraph takes for extensions of RDF, and what in a folder of dumps is a README or a list of checksums."""
+
+
+class Kind(NamedTuple):
+    """What a file's name says.
+
+    Args:
+        format: of its content.
+        packing: `.gz` and so on, as written; empty where it is not packed.
+        suffix: all of the name that says so, as written.
+    """
+
+    format: ox.RdfFormat
+    packing: str
+    suffix: str
+
+    @property
+    def is_lines(self) -> bool:
+        """Whether a statement is a line."""
+        return self.format in (ox.RdfFormat.N_TRIPLES, ox.RdfFormat.N_QUADS)
+
+
+def kind_of(file: str, format: str | None = None) -> Kind:
+    """The kind of a file.
+
+    Args:
+        file: its URL.
+        format: an extension or media type that goes before that of the name.
+
+    Raises:
+        UsageError: an unknown format.
+
+    >>> kind_of("hdfs:///dumps/a.ttl.bz2")
+    Kind(format=<RdfFormat Turtle>, packing='.bz2', suffix='.ttl.bz2')
+    """
+    path = PurePosixPath(unquote(file))
+    packing = path.suffix if path.suffix.lower() in COMPRESSIONS else ""
+    extension = PurePosixPath(path.name.removesuffix(packing)).suffix
+    if format is not None:
+        extension = ""
+    name = extension[1:].lower() if format is None else format
+    known = _FORMATS.get(name) or ox.RdfFormat.from_extension(name) or ox.RdfFormat.from_media_type(name)
+    if format is None and name in _OTHERS:
+        known = None
+    if known is None:
+        raise UsageError(
+            f"{file}: the extension {extension or '(none)'!r} is no RDF format"
+            if format is None
+            else f"{format!r} is no RDF format",
+            hint="name one of nt, nq, ttl, trig, rdf, owl, jsonld and n3 by the file's extension or by format=",
+        )
+    return Kind(known, packing, extension + packing)
+
+
+def quads(format: str | None, lenient: bool = False) -> Callable[[Batches], Batches]:
+    """What makes quads of batches of the columns `file` (a URL) and `content` (bytes).
+
+    Args:
+        format: as for `kind_of`.
+        lenient: whether IRIs and language tags that are malformed are passed.
+
+    Raises:
+        QuadsError: (the function) a file that is not what it should be.
+    """
+
+    def parsed(batches: Batches) -> Batches:
+        for file, content in _files(batches):
+            yield from _tables(_quads(file, content, format, lenient))
+
+    return parsed
+
+
+def failures(format: str | None, lenient: bool = False) -> Callable[[Batches], Batches]:
+    """What tells the files that `quads` would not read: the URL, no text, and the reason; a row each."""
+
+    def failed(batches: Batches) -> Batches:
+        for file, content in _files(batches):
+            try:
+                for _ in _quads(file, content, format, lenient):
+                    pass
+            except QuadsError as error:
+                yield _failures([(file, None, error.message)])
+
+    return failed
+
+
+def reasons(graphs: bool, lenient: bool = False) -> Callable[[Batches], Batches]:
+    """What tells why lines are malformed: of the columns `file` and `text` (bytes), the same and the reason.
+
+    Args:
+        graphs: whether a line may name a graph.
+        lenient: see `quads`.
+    """
+
+    def reason(line: bytes) -> str:
+        # what the function takes along must be pickled, and formats cannot be
+        format = ox.RdfFormat.N_QUADS if graphs else ox.RdfFormat.N_TRIPLES
+        try:
+            list(ox.parse(line, format, lenient=lenient))
+        except SyntaxError as error:
+            return str(error)
+        return f"not a line of {format.name}"
+
+    def told(batches: Batches) -> Batches:
+        for batch in batches:
+            pairs = zip(batch.column("file").to_pylist(), batch.column("text").to_pylist(), strict=True)
+            yield _failures([(file, text.decode("utf-8", "replace"), reason(text)) for file, text in pairs])
+
+    return told
+
+
+def _failures(rows: list[tuple[str, str | None, str]]) -> pa.RecordBatch:
+    columns = zip(*rows, strict=True)
+    return pa.RecordBatch.from_arrays([pa.array(column, pa.string()) for column in columns], ["file", "text", "reason"])
+
+
+def _files(batches: Batches) -> Iterator[tuple[str, bytes]]:
+    for batch in batches:
+        for file, content in zip(batch.column("file"), batch.column("content"), strict=True):
+            yield file.as_py(), content.as_py()
+
+
+def _quads(
+    file: str, content: bytes, format: str | None, lenient: bool
+) -> Iterator[tuple[Term, Term, Term, Term | None]]:
+    kind = kind_of(file, format)
+    unpacked: Any = io.BytesIO(content)
+    if kind.packing:
+        unpacked = UnpackedFile(unpacked, kind.packing.lower())
+    scope = of_file(file)
+    labels: dict[Term, Term] = {}
+    lenience = Lenience() if lenient else None
+
+    def relabelled(blank: Term) -> Term:
+        return labels.setdefault(blank, Term(f"_:{scope}b{len(labels)}"))
+
+    def read(term: ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple) -> Term:
+        return map_blanks(from_pyoxigraph(term, lenience=lenience), relabelled)
+
+    try:
+        unmarked: Any = UnmarkedFile(unpacked)
+        for quad in ox.parse(unmarked, kind.format, base_iri=file, lenient=lenient):
+            graph = None if isinstance(quad.graph_name, ox.DefaultGraph) else read(quad.graph_name)
+            yield read(quad.subject), read(quad.predicate), read(quad.object), graph
+    except (*UNPACK_ERRORS, SyntaxError, ValueError) as error:
+        raise QuadsError(
+            f"{file}: {error}",
+            hint="mend the file, check that its extension is right, or load with on_error='quarantine'",
+        ) from error
+
+
+def _tables(rows: Iterator[tuple[Term, Term, Term, Term | None]]) -> Batches:
+    names = ["subject", "predicate", "object", "graph"]
+    held: list[tuple[Term, Term, Term, Term | None]] = []
+    characters = 0
+
+    def batch() -> pa.RecordBatch:
+        return pa.RecordBatch.from_arrays([pa.array(column, pa.string()) for column in zip(*held, strict=True)], names)
+
+    for row in rows:
+        held.append(row)
+        characters += sum(map(len, filter(None, row)))
+        if len(held) >= _MOST_ROWS or characters >= _MOST_CHARACTERS:
+            yield batch()
+            held, characters = [], 0
+    if held:
+        yield batch()

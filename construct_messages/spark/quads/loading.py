@@ -1,0 +1,299 @@
+"""RDF files to quads on Spark, and tables of quads with what is known of them.
+
+`load_quads` reads dumps through Spark's own readers, so that any filesystem of Spark's will do: lines by native
+expressions (`lines`), every other format a file at a time in Python workers (`documents`). `write_quads` makes of quads
+the set that RDF says they are (RDF 1.2 Concepts, section 4), with statistics; `read_quads` takes both up again. Nothing
+here knows a query.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
+from functools import reduce
+from typing import Final
+
+import pyoxigraph as ox
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import functions as F
+
+from construct_messages.errors import QuadsError, UsageError
+from construct_messages.labels import FILE_DIGITS
+from construct_messages.query.optimizer.statistics import PredicateStatistics, Statistics
+from construct_messages.spark.quads import documents
+from construct_messages.spark.quads.table import QuadTable
+from construct_messages.spark.session import translated
+from construct_messages.spark.sql import lines
+from construct_messages.spark.sql.values import fail, literal
+from construct_messages.terms import Term
+
+ON_ERROR: Final = ("fail", "quarantine")
+"""What may be done about what is malformed."""
+
+_STATISTICS: Final = "_construct_messages.json"
+_FILE: Final = "input_file_name()"
+_SCOPE: Final = f"concat('f', left(sha2({_FILE}, 256), {FILE_DIGITS}), '_')"
+_WILD: Final = re.compile(r"[{}\[\]*?\\]")
+_NO_COLONS: Final = "Hadoop reads no local file with a colon in its name"
+_RENAME: Final = "rename it, or read it with construct-messages run"
+_TEXT_SHOWN: Final = 1000
+
+
+def load_quads(
+    spark: SparkSession,
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    *,
+    format: str | None = None,
+    on_error: str = "fail",
+    quarantine: str | None = None,
+    lenient: bool = False,
+) -> DataFrame:
+    """RDF files as a DataFrame of the columns `subject`, `predicate`, `object` and `graph` (NULL: the default graph).
+
+    Cells are canonical N-Triples terms. N-Triples and N-Quads are read in parallel, also within a file if it is not
+    packed or packed by bzip2; of all other formats, and of lines packed as `.xz`, a worker holds a whole file, at most
+    2 GB. Blank nodes of different files stay apart. The frame may hold a quad more than once, and each evaluation of
+    it reads the files again: `write_quads` mends both.
+
+    Args:
+        spark: any session, also of Spark Connect.
+        paths: files, folders (with all that is in them) and globs, as Spark's readers take them: `file:`, `s3a:`,
+            `hdfs:`, `abfs:`. Names that begin with `_` or `.` are no data by the convention of Spark's.
+        format: an extension or media type, where the names do not end in `.nt`, `.nq`, `.ttl`, `.trig`, `.rdf` or
+            `.jsonld`; `.gz`, `.bz2`, `.xz` or `.zst` may follow.
+        on_error: `"fail"`: what is malformed ends the job, with its file and text; `"quarantine"`: malformed lines, and
+            malformed files of formats that have no lines, are left out and written to a table, here and now.
+        quarantine: where that table goes: Parquet with the columns `file`, `text` (NULL for a whole file) and
+            `reason`. It must not exist yet.
+        lenient: whether malformed IRIs and language tags are passed as they are; `count_malformed` counts them.
+
+    Raises:
+        UsageError: no such path, no file there, an unknown format or option.
+        QuadsError: from `session.translated()` around an action: a malformed line or file.
+    """
+    if on_error not in ON_ERROR:
+        raise UsageError(f"on_error={on_error!r} is unknown", hint=f"choose one of {', '.join(ON_ERROR)}")
+    if (on_error == "quarantine") != (quarantine is not None):
+        raise UsageError(
+            "on_error='quarantine' and quarantine= belong together",
+            hint="say where malformed lines go: quarantine='quarantine.parquet'",
+        )
+    listed = [paths] if isinstance(paths, str | os.PathLike) else paths
+    dump = _Dump(spark, [os.fspath(path) for path in listed], format, lenient)
+    if quarantine is None:
+        return dump.quads()
+    with translated():
+        dump.failures().write.parquet(quarantine)
+    return dump.quads(spark.read.schema(documents.FAILURES).parquet(verbatim(quarantine)))
+
+
+def verbatim(path: str) -> str:
+    """A path for Spark's readers: as it stands where it is that of a file or folder here, else perhaps a pattern.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile(suffix="[1].nt") as file:
+    ...     verbatim(file.name).endswith("[1].nt"), verbatim(file.name + "?") == file.name + "?"
+    (False, True)
+    """
+    return _WILD.sub(r"\\\g<0>", path) if os.path.exists(path.removeprefix("file:")) else path
+
+
+class _Dump:
+    """Some files, in groups by how they are read."""
+
+    def __init__(self, spark: SparkSession, paths: list[str], format: str | None, lenient: bool) -> None:
+        self._spark, self._paths = spark, [verbatim(path) for path in paths]
+        self._format, self._lenient = format, lenient
+        if not paths:
+            raise UsageError("no paths are given")
+        with translated():
+            files = self._reader().format("binaryFile").load(self._paths).inputFiles()
+        if not files:
+            raise UsageError(f"no files in {', '.join(paths)}")
+        if colons := [file for file in files if file.startswith("file:") and ":" in file.rsplit("/", 1)[-1]]:
+            raise UsageError(f"{colons[0]}: {_NO_COLONS}", hint=_RENAME)
+        kinds = {documents.kind_of(file, format) for file in files}
+        # names cannot tell the groups apart where a format is given: then one group takes all
+        apart = format is None or all(map(self._is_text, kinds))
+        text = {kind for kind in kinds if apart and self._is_text(kind)}
+        self._whole = kinds - text
+        self._lines = [
+            (graphs, group)
+            for graphs, known in ((False, ox.RdfFormat.N_TRIPLES), (True, ox.RdfFormat.N_QUADS))
+            if (group := {kind for kind in text if kind.format == known})
+        ]
+        self._one_group = len(self._lines) + bool(self._whole) == 1
+
+    def _is_text(self, kind: documents.Kind) -> bool:
+        """Whether Spark's text reader can read a file."""
+        zstandard = tuple(map(int, self._spark.version.split(".")[:2])) >= (4, 3)
+        return kind.is_lines and kind.packing in ("", ".gz", ".bz2", *([".zst"] if zstandard else []))
+
+    def _reader(self, kinds: Iterable[documents.Kind] = ()) -> DataFrameReader:
+        # a session may have settings by which files are left out unseen
+        reader = (
+            self._spark.read.option("recursiveFileLookup", True)
+            .option("ignoreCorruptFiles", False)
+            .option("ignoreMissingFiles", False)
+        )
+        suffixes = sorted({kind.suffix for kind in kinds})
+        return reader.option("pathGlobFilter", f"*{{{','.join(suffixes)}}}") if suffixes else reader
+
+    def _text(self, kinds: set[documents.Kind]) -> DataFrame:
+        return self._reader(() if self._one_group else kinds).text(self._paths)
+
+    def _contents(self) -> DataFrame:
+        reader = self._reader(() if self._one_group else self._whole)
+        return reader.format("binaryFile").load(self._paths).select(F.expr(_FILE).alias("file"), "content")
+
+    def quads(self, failed: DataFrame | None = None) -> DataFrame:
+        """The quads, but for those of what is known as malformed; the first malformed ends the job otherwise."""
+        frames = [
+            _statements(self._text(kinds), graphs, failed is None, self._lenient) for graphs, kinds in self._lines
+        ]
+        if self._whole:
+            contents = self._contents()
+            if failed is not None:
+                contents = contents.join(failed.select("file"), "file", "left_anti")
+            frames.append(contents.mapInArrow(documents.quads(self._format, self._lenient), documents.QUADS))
+        return reduce(DataFrame.unionByName, frames)
+
+    def failures(self) -> DataFrame:
+        """What is malformed: file, text and reason."""
+        frames = [
+            self._text(kinds)
+            .selectExpr(
+                f"{_FILE} AS file",
+                "CAST(value AS BINARY) AS text",
+                _canonical(graphs, lambda _: "''", self._lenient) + " AS line",
+            )
+            .filter("line = ''")
+            .select("file", "text")
+            .mapInArrow(documents.reasons(graphs, self._lenient), documents.FAILURES)
+            for graphs, kinds in self._lines
+        ]
+        if self._whole:
+            frames.append(
+                self._contents().mapInArrow(documents.failures(self._format, self._lenient), documents.FAILURES)
+            )
+        return reduce(DataFrame.unionByName, frames)
+
+
+def _statements(text: DataFrame, graphs: bool, strict: bool, lenient: bool) -> DataFrame:
+    hint = literal("\n  hint: mend it, or load with on_error='quarantine', which tells what is wrong with each line")
+
+    def malformed(line: str) -> str:
+        shown = f"left(make_valid_utf8({line}), {_TEXT_SHOWN})"
+        return fail(QuadsError, f"concat({_FILE}, ': malformed line: ', {shown}, {hint})") if strict else "NULL"
+
+    # the name of the file is no function of the line, so that no rule of Spark's computes all this twice
+    frame = text.selectExpr(_canonical(graphs, malformed, lenient) + " AS line").filter("line IS NOT NULL")
+    for columns in lines.terms("line", _SCOPE, graphs=graphs):
+        frame = frame.selectExpr(*columns)
+    return frame
+
+
+def _canonical(graphs: bool, malformed: Callable[[str], str], lenient: bool) -> str:
+    return lines.canonical("value", _SCOPE, malformed, graphs=graphs, lenient=lenient)
+
+
+def count_malformed(quads: DataFrame | QuadTable) -> int:
+    """How many malformed IRIs and language tags are in quads that were read leniently; all of them are read for it.
+
+    Raises:
+        QuadsError: a malformed line or file, or columns that are no quads.
+    """
+    frame = (quads if isinstance(quads, QuadTable) else QuadTable.of(quads)).frame
+    each = " + ".join(lines.malformed(column) for column in ("subject", "predicate", "object", "graph"))
+    with translated():
+        return int(frame.selectExpr(f"coalesce(sum({each}), 0) AS count").collect()[0]["count"])
+
+
+def write_quads(quads: DataFrame | QuadTable, path: str | os.PathLike[str], *, overwrite: bool = False) -> Statistics:
+    """Writes quads as a set, in Parquet that is sorted by predicate, and the statistics of each predicate beside them.
+
+    The statistics are written last: a table without them is not whole, and `read_quads` says so.
+
+    Args:
+        quads: as `load_quads` gives them.
+        path: a folder, on any filesystem of Spark's.
+        overwrite: whether a table that is there is replaced; otherwise it is an error.
+
+    Returns:
+        The statistics. Distinct subjects and objects are counted, and rows for each of them, by hashes of 64 bits.
+
+    Raises:
+        UsageError: there is something at the path already.
+        QuadsError: a malformed line or file, or columns that are no quads.
+    """
+    path = os.fspath(path)
+    frame = (quads if isinstance(quads, QuadTable) else QuadTable.of(quads)).frame
+    spark = frame.sparkSession
+    clustered = frame.repartition("subject").dropDuplicates().sortWithinPartitions("predicate", "subject", "object")
+    with translated():
+        clustered.write.mode("overwrite" if overwrite else "errorifexists").parquet(path)
+        written = spark.read.schema(documents.QUADS).parquet(verbatim(path))
+        statistics = _statistics(written)
+        record = {"version": 1, "files": _names(written), **asdict(statistics)}
+        text = spark.createDataFrame([(json.dumps(record, ensure_ascii=False),)], "value string")
+        text.coalesce(1).write.text(f"{path}/{_STATISTICS}")
+    return statistics
+
+
+def is_table(spark: SparkSession, path: str | os.PathLike[str]) -> bool:
+    """Whether there is Parquet at a path, whole or not, as in a table of quads, and no dump.
+
+    Raises:
+        UsageError: there is nothing.
+    """
+    with translated():
+        parquet = spark.read.format("binaryFile").option("pathGlobFilter", "*.parquet").load(verbatim(os.fspath(path)))
+        return bool(parquet.inputFiles())
+
+
+def _statistics(quads: DataFrame) -> Statistics:
+    def spread(position: str) -> dict[Term, tuple[int, int, int]]:
+        each = quads.groupBy("predicate", F.xxhash64(position)).count()
+        figures = each.groupBy("predicate").agg(F.sum("count"), F.count("count"), F.max("count"))
+        return {Term(predicate): (rows, distinct, most) for predicate, rows, distinct, most in figures.collect()}
+
+    subjects, objects = spread("subject"), spread("object")
+    predicates = {
+        predicate: PredicateStatistics(rows, distinct, objects[predicate][1], most, objects[predicate][2])
+        for predicate, (rows, distinct, most) in sorted(subjects.items())
+    }
+    return Statistics(sum(figures.rows for figures in predicates.values()), True, predicates)
+
+
+def _names(table: DataFrame) -> list[str]:
+    return sorted(file.rsplit("/", 1)[-1] for file in table.inputFiles())
+
+
+def read_quads(spark: SparkSession, path: str | os.PathLike[str]) -> QuadTable:
+    """A table that `write_quads` has written, with its statistics.
+
+    Raises:
+        QuadsError: there is no whole table of quads, or its files have changed since.
+    """
+    path = os.fspath(path)
+    try:
+        with translated():
+            text = spark.read.text(f"{verbatim(path)}/{_STATISTICS}", wholetext=True).collect()
+            table = spark.read.schema(documents.QUADS).parquet(verbatim(path))
+            names = _names(table)
+    except UsageError as error:
+        raise QuadsError(
+            f"{path} is no whole table of quads: {error.message}",
+            hint="write it by write_quads(), or take another table up by QuadTable.of(spark.read.parquet(…))",
+        ) from error
+    record = json.loads(text[0].value)
+    if record["files"] != names:
+        raise QuadsError(
+            f"{path} has other files than its statistics are of",
+            hint="write it anew by write_quads(), or take it up by QuadTable.of(spark.read.parquet(…))",
+        )
+    predicates = {Term(term): PredicateStatistics(**figures) for term, figures in record["predicates"].items()}
+    return QuadTable(table, Statistics(record["rows"], record["distinct"], predicates))

@@ -1,0 +1,84 @@
+"""A table of quads: the DataFrame that queries are evaluated over, and what is known of it.
+
+The one place that looks at the columns of a caller's DataFrame; reading and writing files is `quads`, matching
+patterns is `scans`. RDF 1.2 Concepts, section 4: an RDF dataset, a row a quad.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType
+
+from construct_messages.errors import QuadsError
+from construct_messages.query.optimizer.statistics import Statistics
+
+COLUMNS: Final = ("subject", "predicate", "object", "graph")
+
+
+@dataclass(frozen=True)
+class QuadTable:
+    """Quads as a DataFrame of the string columns `subject`, `predicate`, `object` and `graph`.
+
+    A cell is a canonical N-Triples term (see `construct_messages.terms`); a graph of NULL is the default graph. The
+    terms themselves are not checked here: `quads.load_quads` is what makes such tables from RDF.
+
+    Args:
+        frame: exactly these columns.
+        statistics: what is known; `distinct` says that no quad stands there twice.
+    """
+
+    frame: DataFrame
+    statistics: Statistics = field(default_factory=Statistics)
+
+    @classmethod
+    def of(cls, frame: DataFrame, columns: Mapping[str, str] | None = None, assume_distinct: bool = False) -> QuadTable:
+        """A table, view or DataFrame of the caller's as quads.
+
+        Args:
+            frame: any DataFrame, of any source.
+            columns: where they are named otherwise, the names of the columns for `subject`, `predicate`, `object` and
+                `graph`; a frame without a graph column holds triples of the default graph.
+            assume_distinct: the caller's word that no quad stands there twice; otherwise each pattern of a query
+                removes duplicates itself.
+
+        Raises:
+            QuadsError: a column is missing, holds no strings, or `columns` names an unknown position.
+        """
+        names = dict(columns or {})
+        if unknown := sorted(names.keys() - set(COLUMNS)):
+            raise QuadsError(
+                f"{unknown[0]!r} is no position of a quad", hint=f"map {', '.join(COLUMNS)} to the names of columns"
+            )
+        types = {column.name: column.dataType for column in frame.schema.fields}
+
+        def selected(position: str) -> Column:
+            name = names.get(position, position)
+            if position == "graph" and position not in names and name not in types:
+                return F.lit(None).cast("string").alias(position)
+            if name not in types:
+                raise QuadsError(
+                    f"the quads have no column {name!r} (there are {', '.join(types) or 'none'})",
+                    hint=f"say which column holds the {position}: columns={{'{position}': …}}",
+                )
+            if not isinstance(types[name], StringType):
+                raise QuadsError(
+                    f"column {name!r} holds {types[name].simpleString()}",
+                    hint="a column of quads holds terms in N-Triples syntax, as strings",
+                )
+            return F.col(quoted(name)).alias(position)
+
+        return cls(frame.select(*map(selected, COLUMNS)), Statistics(distinct=assume_distinct))
+
+
+def quoted(name: str) -> str:
+    """A column's name as Spark's resolver takes it verbatim.
+
+    >>> quoted("a.b`c")
+    '`a.b``c`'
+    """
+    return "`" + name.replace("`", "``") + "`"

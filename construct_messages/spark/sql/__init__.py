@@ -1,0 +1,1 @@
+"""SPARQL expressions as Spark SQL text. No pyspark here."""

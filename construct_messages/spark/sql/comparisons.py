@@ -1,0 +1,297 @@
+"""SQL of comparison: the operators that compare values of any type, the truth of a value, and the order of terms.
+
+SPARQL 1.1 Query, sections 17.2.2 (effective boolean value), 17.3 (operators), 17.4.1.7 (RDFterm-equal) and 15.1
+(ORDER BY). Beyond the table of section 17.3 there are, as in the embedded store, dates and times of the other XSD types
+and literals of one language. What numbers and dates are, their own rooms know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from construct_messages.spark.sql import datetimes, numbers
+from construct_messages.spark.sql.datetimes import Point
+from construct_messages.spark.sql.numbers import NUMERIC, Operand
+from construct_messages.spark.sql.values import (
+    Scalar,
+    Type,
+    any_of,
+    as_term,
+    case,
+    characters,
+    digits,
+    escaped,
+    has_language,
+    is_blank,
+    is_iri,
+    is_literal,
+    is_out_of_range_unbound,
+    is_simple,
+    is_string,
+    let,
+    one_of,
+    suffix,
+    xsd_type,
+)
+from construct_messages.terms import XSD
+
+TRUE, FALSE = ([f'"{text}"^^<{XSD}boolean>' for text in texts] for texts in (("true", "1"), ("false", "0")))
+_NULL = "CAST(NULL AS BOOLEAN)"
+NATIVE = (Type.STRING, Type.BOOLEAN, Type.INTEGER, Type.DECIMAL)
+"""The types whose values Spark compares as SPARQL does."""
+
+
+# --- operators ------------------------------------------------------------------------------------------------------
+
+
+def equal(left: Scalar, right: Scalar) -> Scalar:
+    """`=`: whether the values are the same; NULL for two literals of which that is not known.
+
+    Terms that are no literals are the same or not. Two literals that are not the same term are told apart by their
+    values; where the value of one is not known (an unknown datatype, a lexical form that its datatype has not), it may
+    be that of the other.
+    """
+    for side, other in ((left, right), (right, left)):
+        if side.term is not None and not side.term.startswith('"'):
+            return Scalar(f"({as_term(other)} = {side.sql})", Type.BOOLEAN)
+    return _compare("=", left, right)
+
+
+def less(left: Scalar, right: Scalar, *, or_equal: bool = False) -> Scalar:
+    """`<`, or `<=`; NULL unless the values are of types whose values have an order."""
+    return _compare("<=" if or_equal else "<", left, right)
+
+
+def same_term(left: Scalar, right: Scalar) -> Scalar:
+    """sameTerm: whether two values are one term."""
+    return Scalar(f"({as_term(left)} = {as_term(right)})", Type.BOOLEAN)
+
+
+def _compare(operator: str, left: Scalar, right: Scalar) -> Scalar:
+    """By what is known of the types: the less is known, the more there is to do for each solution."""
+    if left.type is right.type and left.type in NATIVE:
+        return Scalar(f"({left.sql} {operator} {right.sql})", Type.BOOLEAN)
+
+    def compared(x: str, y: str) -> str:
+        a, b = Scalar(x, left.type, left.term), Scalar(y, right.type, right.term)
+        for side, other in ((a, b), (b, a)):
+            if side.term is not None and (point := datetimes.constant_point(side.term)) and other.type is Type.TERM:
+                return _compare_point(operator, other.sql, point, swapped=side is a)
+        if a.type is b.type is Type.TERM:
+            return _compare_terms(operator, x, y)
+        if Type.TERM in (a.type, b.type):
+            return _compare_native(operator, a, b)
+        if a.type in NUMERIC and b.type in NUMERIC:
+            return numbers.compare(operator, Operand.of(a), Operand.of(b))
+        return case((f"{x} IS NOT NULL AND {y} IS NOT NULL", "false" if operator == "=" else _NULL))
+
+    return Scalar(let(left.sql, lambda x: let(right.sql, lambda y: compared(x, y))), Type.BOOLEAN)
+
+
+def _compare_native(operator: str, left: Scalar, right: Scalar) -> str:
+    """A term and a value of a native type, with no more ado than that type needs."""
+    native, term = (left, right.sql) if right.type is Type.TERM else (right, left.sql)
+    otherwise = _NULL
+    if operator == "=":
+        unknown = "false" if native.term is not None else f"{native.sql} IS NULL"
+        otherwise = case((unknown, _NULL), otherwise=_apart(term))
+    if native.type in NUMERIC:
+        return numbers.compare(operator, Operand.of(left), Operand.of(right), otherwise)
+    if native.type is Type.STRING and operator == "=":
+        # as a disjunction, for in a filter Spark makes of it what it can push down
+        return f"({term} = {as_term(native)} OR {otherwise})"
+    is_a, value = f"{boolean(term)} IS NOT NULL", boolean(term)
+    if native.type is Type.STRING:
+        is_a, value = is_simple(term), characters(term)
+    x, y = (value if side.type is Type.TERM else side.sql for side in (left, right))
+    return case((is_a, f"{x} {operator} {y}"), otherwise=otherwise)
+
+
+def _apart(term: str) -> str:
+    """Of a term that is not of the kind of values it is compared with: false, or NULL if its value is not known."""
+    return case(
+        (f"NOT {is_literal(term)} OR NOT endswith({term}, '>') OR {_has_value(term)}", "false"), otherwise=_NULL
+    )
+
+
+def _has_value(term: str) -> str:
+    """Whether a typed literal is a number, boolean, date or time."""
+    return one_of(numbers.is_number(Scalar(term)), any_of(term, (*TRUE, *FALSE)), datetimes.is_date(term))
+
+
+def _compare_point(operator: str, term: str, constant: Point, *, swapped: bool) -> str:
+    """A term and a constant date or time."""
+    types = ("dateTime", "dateTimeStamp") if constant.type == "'dateTime'" else (constant.type.strip("'"),)
+    fixed, point = _date(constant), datetimes.point(term)
+    by_value = let(_date(point), lambda p: _compare_dates(operator, *((fixed, p) if swapped else (p, fixed))))
+    return case((datetimes.is_date(term, *types), by_value), otherwise=_apart(term) if operator == "=" else _NULL)
+
+
+def _date(point: Point) -> str:
+    return f"named_struct('zoned', {point.zoned}, 'key', {_key(point.seconds, point.fraction)})"
+
+
+def _key(number: str, text: str) -> str:
+    """SQL of what orders the values of one kind, as Spark orders structs."""
+    return f"named_struct('number', {number}, 'text', {text})"
+
+
+def _compare_dates(operator: str, a: str, b: str) -> str:
+    """Two points of one type, as SQL of structs; NULL where that is undecided."""
+
+    def later(point: str) -> str:
+        # by 14 hours, the farthest that a time zone is from UTC
+        return _key(f"{point}.key.number + 50400D", f"{point}.key.text")
+
+    before, after = f"{later(a)} < {b}.key", f"{later(b)} < {a}.key"
+    # to Spark NULL in a struct is less than all else
+    unknown = [(f"{a}.key.number IS NULL OR {b}.key.number IS NULL", _NULL)] if is_out_of_range_unbound() else []
+    return case(
+        *unknown,
+        (f"{a}.zoned = {b}.zoned", f"{a}.key {operator} {b}.key"),
+        *([(f"{before} OR {after}", "false")] if operator == "=" else [(before, "true"), (after, "false")]),
+    )
+
+
+def _compare_terms(operator: str, x: str, y: str) -> str:
+    def compared(a: str, b: str) -> str:
+        branches = [(f"{a}.kind = {b}.kind", _compare_values(operator, a, b))]
+        if operator == "=":
+            apart = " OR ".join(f"NOT {is_literal(t)} OR {has_language(t)}" for t in (x, y))
+            branches += [
+                (f"{x} IS NULL OR {y} IS NULL", _NULL),
+                (f"{x} = {y}", "true"),
+                (f"{apart} OR {a}.kind IS NOT NULL AND {b}.kind IS NOT NULL", "false"),
+            ]
+        return case(*branches, otherwise=_NULL)
+
+    # whether two texts are the same shows without taking their escapes away
+    text = escaped if operator == "=" else characters
+    return let(_decoded(x, text), lambda a: let(_decoded(y, text), lambda b: compared(a, b)))
+
+
+def _compare_values(operator: str, a: str, b: str) -> str:
+    """Two values of one kind, as SQL of structs that `_decoded` gives."""
+
+    def floating(x: str, y: str) -> str:
+        # to Spark NaN equals itself and is the greatest number
+        return f"({x} {operator} {y} AND NOT isnan({y}))"
+
+    highest = f"greatest({a}.rank, {b}.rank)"
+    return case(
+        (f"{highest} = 3", floating(f"{a}.key.number", f"{b}.key.number")),
+        (f"{highest} = 2", floating(f"{a}.single", f"{b}.single")),
+        (f"{a}.zoned IS NOT NULL", _compare_dates(operator, a, b)),
+        otherwise=f"{a}.key {operator} {b}.key",
+    )
+
+
+def boolean(term: str) -> str:
+    """SQL: the value of a term that is an xsd:boolean; NULL for another."""
+    return case((any_of(term, TRUE), "true"), (any_of(term, FALSE), "false"), otherwise=_NULL)
+
+
+def _decoded(term: str, text: Callable[[str], str]) -> str:
+    """SQL of a term's value: STRUCT<kind, rank, single, zoned, key: STRUCT<number, text>>.
+
+    Values compare if they are of one kind, by their keys; the kind is NULL if the value is not known. Numbers have a
+    rank and a value as FLOAT besides, dates and times may be zoned.
+
+    Args:
+        term: SQL, used more than once.
+        text: gives SQL for a string's term, of the text that is to be its key.
+    """
+    number, is_date, form = Scalar(term), datetimes.is_date(term), digits(term)
+    point, is_number, is_text = datetimes.point(term), numbers.is_number(number), is_string(term)
+    # what is no number has no kind, so for its key and value the type will do
+    seems_number, seems_exact = (numbers.has_type(term, *types) for types in (NUMERIC, NUMERIC[:2]))
+    true, false = any_of(term, TRUE), any_of(term, FALSE)
+    kind = case(
+        (is_text, f"""concat('"', {suffix(term)})"""),
+        (is_number, "'number'"),
+        (f"{true} OR {false}", "'boolean'"),
+        (is_date, point.type),
+    )
+    key = _key(
+        case((seems_number, numbers.double(form, numbers.is_float(term))), (is_date, point.seconds), otherwise="0D"),
+        case(
+            (is_text, text(term)),
+            (seems_exact, numbers.order_key(form)),
+            (true, "'1'"),
+            (is_date, point.fraction),
+            otherwise="''",
+        ),
+    )
+    single = case((seems_number, numbers.single(form, numbers.has_type(term, Type.FLOAT))))
+    return (
+        f"named_struct('kind', {kind}, 'rank', {numbers.rank(number)}, 'single', {single}, "
+        f"'zoned', {case((is_date, point.zoned))}, 'key', {key})"
+    )
+
+
+# --- truth ----------------------------------------------------------------------------------------------------------
+
+
+def truth(value: Scalar) -> str:
+    """SQL: the effective boolean value; NULL where there is none.
+
+    A literal of a boolean or numeric type whose lexical form that type has not is false (section 17.2.2).
+    """
+    match value.type:
+        case Type.BOOLEAN:
+            return value.sql
+        case Type.STRING:
+            return f"({value.sql} <> '')"
+        case Type.INTEGER | Type.DECIMAL:
+            return f"({value.sql} <> 0)"
+        case Type.FLOAT | Type.DOUBLE:
+            return let(value.sql, lambda d: f"({d} <> 0 AND NOT isnan({d}))")
+    typed = ("boolean", *numbers.TYPES)
+    return let(
+        value.sql,
+        lambda t: case(
+            (any_of(t, TRUE), "true"),
+            (is_string(t), f"""NOT startswith({t}, '""')"""),
+            (numbers.is_number(Scalar(t)), f"NOT {numbers.is_zero(digits(t))}"),
+            (any_of(xsd_type(t), (f"{name}>" for name in typed)), "false"),
+            otherwise=_NULL,
+        ),
+    )
+
+
+# --- order ----------------------------------------------------------------------------------------------------------
+
+
+def order(value: Scalar) -> str:
+    """SQL by which ORDER BY sorts: ascending with NULL first, or descending with NULL last.
+
+    Unbound, blank nodes by their labels, IRIs, and literals: numbers by value, strings by code point and then by
+    language, booleans, dates and times by their points in time (read as UTC if they have no zone), other literals by
+    their terms; then triple terms.
+    """
+    if value.type is not Type.TERM:
+        return value.sql
+
+    def key(t: str, v: str) -> str:
+        kind = case(
+            (is_blank(t), "0"),
+            (is_iri(t), "1"),
+            (f"{v}.kind = 'number'", "2"),
+            (is_string(t), "3"),
+            (f"{v}.kind = 'boolean'", "4"),
+            (f"{v}.kind IS NOT NULL", "5"),
+            (is_literal(t), "6"),
+            otherwise="7",
+        )
+        text = case(
+            (is_string(t), f"concat({v}.key.text, chr(0), {v}.kind)"),
+            (f"{v}.kind IS NOT NULL", f"{v}.key.text"),
+            otherwise=t,
+        )
+        number = case((f"{v}.kind IS NOT NULL", f"{v}.key.number"), otherwise="0D")
+        return f"named_struct('kind', {kind}, 'number', {number}, 'text', {text})"
+
+    return let(
+        value.sql,
+        lambda t: case((f"{t} IS NOT NULL", let(_decoded(t, characters), lambda v: key(t, v)))),
+    )

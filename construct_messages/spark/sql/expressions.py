@@ -1,0 +1,198 @@
+"""Expressions as SQL: the one compiler of the algebra's expressions, and all that `relations` asks of them.
+
+SPARQL 1.1 Query, sections 17.2 and 17.4.1, with three-valued logic: NULL is an error. Here are the forms that do not
+simply take the values of their arguments; operators, casts, functions and aggregates have rooms of their own. EXISTS
+is for `relations`, which puts a variable in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from construct_messages.errors import UnsupportedQuery
+from construct_messages.query.algebra.nodes import Aggregation, Call, Constant, Exists, Expression, Var, column
+from construct_messages.spark.sql import aggregates, arithmetic, casts, comparisons, functions, numbers, value_keys
+from construct_messages.spark.sql.values import Scalar, Type, as_term, case, compiled_if_short, let
+from construct_messages.terms import XSD
+
+
+def term(expression: Expression) -> str:
+    """SQL of the expression's value: a canonical term as STRING, NULL for an error.
+
+    Raises:
+        UnsupportedQuery: a function that is not known here.
+
+    >>> term(Var("x"))
+    'v_x'
+    """
+    return as_term(compiled(expression))
+
+
+def condition(expression: Expression) -> str:
+    """SQL of the expression's effective boolean value (section 17.2.2): BOOLEAN, NULL for an error.
+
+    Raises:
+        UnsupportedQuery: as `term`.
+
+    >>> from construct_messages.terms import Term
+    >>> condition(Call("=", (Var("x"), Constant(Term("<urn:a>")))))
+    "(v_x = '<urn:a>')"
+    """
+    return comparisons.truth(compiled(expression))
+
+
+def order(expression: Expression) -> tuple[str, ...]:
+    """SQL by which ORDER BY sorts (section 15.1): all ascending with NULL first, or all descending with NULL last.
+
+    See `comparisons.order` for where terms stand that SPARQL gives no order.
+
+    Raises:
+        UnsupportedQuery: as `term`.
+    """
+    return (comparisons.order(compiled(expression)),)
+
+
+def aggregate(aggregation: Aggregation) -> str:
+    """SQL of an aggregate over a group of solutions (section 18.5.1): a term, NULL for an error.
+
+    `COUNT(DISTINCT *)` is not here: which columns make a solution, `relations` knows.
+
+    Raises:
+        UnsupportedQuery: as `term`.
+        ValueOutOfRange: in the job, a sum that its type cannot hold.
+    """
+    if aggregation.argument is None:
+        return as_term(aggregates.count_all())
+    value = compiled(aggregation.argument)
+    return as_term(
+        aggregates.aggregate(aggregation.name, value, distinct=aggregation.distinct, separator=aggregation.separator)
+    )
+
+
+def compiled(expression: Expression) -> Scalar:
+    """The expression as a value of the type that is known of it.
+
+    Raises:
+        UnsupportedQuery: as `term`.
+    """
+    match expression:
+        case Var():
+            return Scalar(column(expression))
+        case Constant(constant):
+            return numbers.constant(constant)
+        case Exists():
+            raise UnsupportedQuery("EXISTS cannot stand here", fragment="EXISTS")
+        case Call("BOUND", (argument,)):
+            return Scalar(f"({as_term(compiled(argument))} IS NOT NULL)", Type.BOOLEAN)
+        case Call(name, arguments):
+            value = _call(expression, name, [compiled(argument) for argument in arguments])
+            # operands of AND stay apart, for Spark sends each of them where it can be asked first, and joins by keys
+            return value if name in ("&&", "SAMEKEY") else replace(value, sql=compiled_if_short(value.sql))
+
+
+def _call(node: Call, name: str, values: Sequence[Scalar]) -> Scalar:
+    if name in _FORMS:
+        _check_dates(name, values)
+        return _FORMS[name](*values)
+    if name in casts.NAMES:
+        return casts.cast(name, *values)
+    if name in functions.NAMES:
+        return functions.call(node, values)
+    raise UnsupportedQuery(f"function {name} is not known here", fragment=name)
+
+
+def _check_dates(operator: str, values: Sequence[Scalar]) -> None:
+    """Refuses what SPARQL 1.1 makes an error for each solution, while many engines know it as an extension."""
+    durations = any(_has_datatype(value, _DURATIONS) for value in values)
+    if operator in _ORDERS and durations:
+        raise UnsupportedQuery("durations have no order here", fragment=operator, hint=_DATES_HINT)
+    if operator in _ARITHMETIC and (durations or any(_has_datatype(value, _DATES) for value in values)):
+        raise UnsupportedQuery("dates and durations have no arithmetic here", fragment=operator, hint=_DATES_HINT)
+
+
+def _has_datatype(value: Scalar, names: tuple[str, ...]) -> bool:
+    return value.term is not None and value.term.endswith(names)
+
+
+def _not(value: Scalar) -> Scalar:
+    return Scalar(f"(NOT {comparisons.truth(value)})", Type.BOOLEAN)
+
+
+def _logical(operator: str) -> Callable[[Scalar, Scalar], Scalar]:
+    # SQL's AND and OR are SPARQL's: an error gives way to a value that decides
+    return lambda left, right: Scalar(
+        f"({comparisons.truth(left)} {operator} {comparisons.truth(right)})", Type.BOOLEAN
+    )
+
+
+def _unequal(left: Scalar, right: Scalar) -> Scalar:
+    return Scalar(f"(NOT {comparisons.equal(left, right).sql})", Type.BOOLEAN)
+
+
+def _in(needle: Scalar, *values: Scalar) -> Scalar:
+    if not values:
+        return Scalar("false", Type.BOOLEAN)
+    if needle.type is Type.TERM:
+
+        def among(x: str) -> str:
+            return f"({' OR '.join(comparisons.equal(Scalar(x), value).sql for value in values)})"
+
+        return Scalar(let(needle.sql, among), Type.BOOLEAN)
+    return Scalar(f"({' OR '.join(comparisons.equal(needle, value).sql for value in values)})", Type.BOOLEAN)
+
+
+def _alternatives(values: Sequence[Scalar]) -> tuple[Type, list[str]]:
+    """Values as SQL of one type: theirs if they share it, else terms."""
+    types = {value.type for value in values}
+    # a constant may be written otherwise than its value
+    if len(types) == 1 and not any(value.term for value in values):
+        return types.pop(), [value.sql for value in values]
+    return Type.TERM, [as_term(value) for value in values]
+
+
+def _if(test: Scalar, yes: Scalar, no: Scalar) -> Scalar:
+    type, (then, otherwise) = _alternatives((yes, no))
+    choice = let(comparisons.truth(test), lambda t: case((t, then), (f"NOT {t}", otherwise)))
+    return Scalar(choice, type)
+
+
+def _coalesce(*values: Scalar) -> Scalar:
+    if not values:
+        return Scalar("CAST(NULL AS STRING)")
+    type, choices = _alternatives(values)
+    return Scalar(f"coalesce({', '.join(choices)})", type)
+
+
+def _arithmetic(operator: str) -> Callable[[Scalar, Scalar], Scalar]:
+    return lambda left, right: arithmetic.arithmetic(operator, left, right)
+
+
+_ORDERS: Final = ("<", "<=", ">", ">=")
+_ARITHMETIC: Final = ("+", "-", "*", "/", "u+", "u-")
+_DURATIONS: Final = tuple(f"^^<{XSD}{name}>" for name in ("duration", "dayTimeDuration", "yearMonthDuration"))
+_DATES: Final = tuple(f"^^<{XSD}{name}>" for name in ("date", "time", "dateTime", "dateTimeStamp"))
+_DATES_HINT: Final = "compare dates with each other, or their YEAR(), MONTH() and DAY()"
+
+_FORMS: Final[Mapping[str, Callable[..., Scalar]]] = {
+    "&&": _logical("AND"),
+    "||": _logical("OR"),
+    "!": _not,
+    "=": comparisons.equal,
+    "!=": _unequal,
+    "<": comparisons.less,
+    "<=": lambda left, right: comparisons.less(left, right, or_equal=True),
+    ">": lambda left, right: comparisons.less(right, left),
+    ">=": lambda left, right: comparisons.less(right, left, or_equal=True),
+    "SAMEKEY": value_keys.same_key,
+    "IN": _in,
+    "IF": _if,
+    "COALESCE": _coalesce,
+    "u+": arithmetic.positive,
+    "u-": arithmetic.negative,
+    "+": _arithmetic("+"),
+    "-": _arithmetic("-"),
+    "*": _arithmetic("*"),
+    "/": _arithmetic("/"),
+}

@@ -1,0 +1,285 @@
+"""SQL over numbers: which terms are numbers, what they are worth, and how they compare.
+
+SPARQL 1.1 Query, section 17.1; XPath and XQuery Functions 3.1, section 4. A term is a number only if its lexical form
+is in the lexical space of its datatype, whatever Spark's casts would take. Comparison is exact at any length; a native
+value is `ValueOutOfRange` if its type cannot hold it. Arithmetic is the business of `arithmetic`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from construct_messages.errors import ValueOutOfRange
+from construct_messages.spark.sql.values import (
+    Scalar,
+    Type,
+    all_of,
+    as_text,
+    case,
+    digits,
+    fail,
+    has_form,
+    let,
+    literal,
+    one_of,
+)
+from construct_messages.terms import XSD, Term, literal_parts
+from construct_messages.terms import is_literal as is_a_literal
+
+NUMERIC: Final = (Type.INTEGER, Type.DECIMAL, Type.FLOAT, Type.DOUBLE)
+"""The types of numbers; each is promoted to those behind it."""
+
+_WHOLE: Final = "[+-]?[0-9]+"
+_DECIMAL: Final = "[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)"
+_FLOATING: Final = f"({_DECIMAL}([eE][+-]?[0-9]+)?|[+-]?INF|NaN)"
+# the constants that every native type holds
+_NATIVE: Final = {
+    "integer": (Type.INTEGER, "[+-]?[0-9]{1,38}"),
+    "decimal": (Type.DECIMAL, "[+-]?[0-9]{1,19}([.][0-9]{0,18})?"),
+    "float": (Type.FLOAT, "[+-]?[0-9]+([.][0-9]*)?([eE][+-]?[0-9]+)?"),
+    "double": (Type.DOUBLE, "[+-]?[0-9]+([.][0-9]*)?([eE][+-]?[0-9]+)?"),
+}
+_BOOLEANS: Final = {"true": "true", "1": "true", "false": "false", "0": "false"}
+
+
+def _up_to(greatest: int) -> str:
+    """A pattern of the digits of a natural number that is not greater, leading zeros aside.
+
+    >>> _up_to(127)
+    '0*([0-9]{1,2}|[0-0][0-9]{2}|1[0-1][0-9]{1}|12[0-6][0-9]{0}|127)'
+    """
+    digits = str(greatest)
+    first_different = [
+        f"{digits[:place]}[0-{int(digit) - 1}][0-9]{{{len(digits) - place - 1}}}"
+        for place, digit in enumerate(digits)
+        if digit != "0"
+    ]
+    return f"0*({'|'.join([f'[0-9]{{1,{len(digits) - 1}}}', *first_different, digits])})"
+
+
+# the lexical spaces of the types derived from xsd:integer
+_INTEGERS: Final = {
+    "integer": _WHOLE,
+    "nonNegativeInteger": "([+]?[0-9]+|-0+)",
+    "positiveInteger": "[+]?0*[1-9][0-9]*",
+    "nonPositiveInteger": "(-[0-9]+|[+]?0+)",
+    "negativeInteger": "-0*[1-9][0-9]*",
+} | {
+    name: pattern
+    for bits, (signed, unsigned) in {
+        8: ("byte", "unsignedByte"),
+        16: ("short", "unsignedShort"),
+        32: ("int", "unsignedInt"),
+        64: ("long", "unsignedLong"),
+    }.items()
+    for name, pattern in (
+        (signed, f"([+]?{_up_to(2 ** (bits - 1) - 1)}|-{_up_to(2 ** (bits - 1))})"),
+        (unsigned, f"([+]?{_up_to(2**bits - 1)}|-0+)"),
+    )
+}
+TYPES: Final = (*_INTEGERS, "decimal", "float", "double")
+"""The local names of the types of numbers."""
+
+
+# --- reading a term -------------------------------------------------------------------------------------------------
+
+
+def constant(term: Term) -> Scalar:
+    """A constant of the query: of a native type if it is a string, boolean or number that has one.
+
+    >>> from construct_messages.terms import number
+    >>> constant(number("01")).sql
+    "CAST('01' AS DECIMAL(38,0))"
+    """
+    if is_a_literal(term):
+        text, datatype, language, _ = literal_parts(term)
+        name = (datatype or f"{XSD}string").removeprefix(XSD)
+        if datatype is None and language is None:
+            return Scalar(literal(text), Type.STRING, term)
+        if name == "boolean" and text in _BOOLEANS:
+            return Scalar(_BOOLEANS[text], Type.BOOLEAN, term)
+        if name in _NATIVE and re.fullmatch(_NATIVE[name][1], text):
+            type = _NATIVE[name][0]
+            return Scalar(f"CAST('{text}' AS {type.value})", type, term)
+    return Scalar(literal(term), Type.TERM, term)
+
+
+_FORMS: Final = {
+    Type.INTEGER: _INTEGERS,
+    Type.DECIMAL: {"decimal": _DECIMAL},
+    Type.FLOAT: {"float": _FLOATING},
+    Type.DOUBLE: {"double": _FLOATING},
+}
+
+
+def _is(term: str, *types: Type) -> str:
+    return has_form(term, {name: form for type in types for name, form in _FORMS[type].items()})
+
+
+def has_type(term: str, *types: Type) -> str:
+    """SQL: whether a literal has one of some types, in whatever form; quicker than whether it is such a number."""
+    names = "|".join(name for type in types for name in _FORMS[type])
+    return f"({term} RLIKE '#({names})>$')"
+
+
+def is_integer(term: str) -> str:
+    """SQL: whether it is an integer of xsd:integer or a type derived from it, within that type's range."""
+    return _is(term, Type.INTEGER)
+
+
+def is_decimal(term: str) -> str:
+    """SQL: whether it is an xsd:decimal."""
+    return _is(term, Type.DECIMAL)
+
+
+def is_exact(term: str) -> str:
+    """SQL: whether it is an integer or a decimal."""
+    return _is(term, Type.INTEGER, Type.DECIMAL)
+
+
+def is_float(term: str) -> str:
+    """SQL: whether it is an xsd:float."""
+    return _is(term, Type.FLOAT)
+
+
+def is_double(term: str) -> str:
+    """SQL: whether it is an xsd:double."""
+    return _is(term, Type.DOUBLE)
+
+
+_TESTS: Final = {Type.INTEGER: is_integer, Type.DECIMAL: is_decimal, Type.FLOAT: is_float, Type.DOUBLE: is_double}
+
+
+def rank(value: Scalar) -> str:
+    """SQL: the place of a number's type in `NUMERIC`; NULL unless it is a number."""
+    if value.type is Type.TERM:
+        return let(value.sql, lambda t: case(*((_TESTS[type](t), str(rank)) for rank, type in enumerate(NUMERIC))))
+    if value.type in NUMERIC:
+        return case((f"{value.sql} IS NOT NULL", str(NUMERIC.index(value.type))))
+    return "CAST(NULL AS INT)"
+
+
+def is_number(value: Scalar) -> str:
+    """SQL: whether it is a number; NULL or false if not."""
+    if value.type is Type.TERM:
+        return _is(value.sql, *NUMERIC)
+    return f"({value.sql} IS NOT NULL)" if value.type in NUMERIC else "false"
+
+
+def double(form: str, is_float: str) -> str:
+    """SQL: the DOUBLE for SQL of a number's lexical form; that of an xsd:float is the value of the float."""
+    exact = f"try_cast({form} AS DOUBLE)"
+    return exact if is_float == "false" else f"if({is_float}, CAST(try_cast({form} AS FLOAT) AS DOUBLE), {exact})"
+
+
+def single(form: str, is_float: str) -> str:
+    """SQL: the FLOAT for SQL of a number's lexical form.
+
+    Of another type than xsd:float it is that of its DOUBLE: so numbers that are equal by any rule, as decimals, as
+    doubles or as floats, have one FLOAT.
+    """
+    by_double = f"CAST(try_cast({form} AS DOUBLE) AS FLOAT)"
+    return by_double if is_float == "false" else case((is_float, f"try_cast({form} AS FLOAT)"), otherwise=by_double)
+
+
+def is_zero(form: str) -> str:
+    """SQL: whether SQL of a number's lexical form is that of zero, or of NaN."""
+    double = f"try_cast({form} AS DOUBLE)"
+    return case((f"{form} RLIKE '[eEN]'", f"{double} = 0 OR isnan({double})"), otherwise=f"NOT {form} RLIKE '[1-9]'")
+
+
+def in_range(attempt: str, text: str, type: Type) -> str:
+    """SQL: an attempt that is NULL only if a number does not fit a type; then the job fails, naming it by `text`."""
+    message = f" does not fit {type.value}"
+    return f"coalesce({attempt}, {fail(ValueOutOfRange, f'concat({text}, {literal(message)})')})"
+
+
+def as_type(scalar: Scalar, type: Type) -> str:
+    """SQL: a number as one of the types that it may be promoted to; NULL for NULL, no matter what for other terms.
+
+    Raises (in the job):
+        ValueOutOfRange: what INTEGER or DECIMAL cannot hold.
+    """
+    if scalar.type is type:
+        return scalar.sql
+    if scalar.type is Type.TERM and type is Type.DOUBLE:
+        return let(scalar.sql, lambda t: double(digits(t), is_float(t)))
+
+    def checked(number: str) -> str:
+        attempt = f"try_cast({number} AS {type.value})"
+        if type in (Type.FLOAT, Type.DOUBLE):
+            return attempt
+        if type is Type.DECIMAL and scalar.type is Type.TERM:  # the cast would round
+            attempt = case((f"NOT {number} RLIKE '[.][0-9]{{18}}[0-9]*[1-9]'", attempt))
+        return case((f"{number} IS NOT NULL", in_range(attempt, number, type)))
+
+    return let(digits(scalar.sql) if scalar.type is Type.TERM else scalar.sql, checked)
+
+
+# --- comparison -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Operand:
+    """SQL of what is to be compared: tests of its type, and the lexical form that it has if it is a number."""
+
+    is_number: str
+    is_exact: str
+    is_float: str
+    is_double: str
+    form: str
+
+    @classmethod
+    def of(cls, value: Scalar) -> Operand:
+        """A value whose SQL is a column, or whose type is known: that SQL is used more than once."""
+        if value.type is Type.TERM:
+            t = value.sql
+            return cls(is_number(value), is_exact(t), is_float(t), is_double(t), digits(t))
+        exact, float, double = (
+            "true" if value.type in types else "false"
+            for types in ((Type.INTEGER, Type.DECIMAL), (Type.FLOAT,), (Type.DOUBLE,))
+        )
+        known = "true" if value.term is not None else is_number(value)
+        return cls(known, exact, float, double, as_text(value))
+
+
+def compare(operator: str, left: Operand, right: Operand, otherwise: str = "NULL") -> str:
+    """SQL: whether `=`, `<` or `<=` holds between two numbers.
+
+    Args:
+        operator: one of these.
+        left, right: what to compare.
+        otherwise: SQL of the result if one of them is no number.
+    """
+    doubles = (double(side.form, side.is_float) for side in (left, right))
+    floats = (single(side.form, side.is_float) for side in (left, right))
+    is_double = one_of(all_of(left.is_double, right.is_number), all_of(right.is_double, left.is_number))
+    is_float = one_of(all_of(left.is_float, right.is_number), all_of(right.is_float, left.is_number))
+    return case(
+        (all_of(left.is_exact, right.is_exact), _compare_exact(operator, left.form, right.form)),
+        (is_double, _compare_floating(operator, *doubles)),
+        (is_float, _compare_floating(operator, *floats)),
+        otherwise=otherwise,
+    )
+
+
+def _compare_exact(operator: str, left: str, right: str) -> str:
+    """Decided by the DOUBLE values, which rounding keeps in order, unless they are equal."""
+    x, y = f"try_cast({left} AS DOUBLE)", f"try_cast({right} AS DOUBLE)"
+    tie = f"{x} = {y} AND {order_key(left)} {operator} {order_key(right)}"
+    return f"({left} = {right} OR {tie})" if operator == "=" else f"({x} < {y} OR {tie})"
+
+
+def _compare_floating(operator: str, x: str, y: str) -> str:
+    # to Spark NaN equals itself and is the greatest number
+    return f"({x} {operator} {y} AND NOT isnan({y}))"
+
+
+def order_key(form: str) -> str:
+    """SQL of text that orders integers and decimals, by SQL of their lexical forms, whose DOUBLE values are equal."""
+    plain = f"regexp_replace({form}, '^[+-]?0*([0-9]*)([.]([0-9]*?)0*)?$', '$1.$3')"
+    positive = f"concat(lpad(instr({plain}, '.'), 9, '0'), {plain})"
+    negative = f"concat(translate({positive}, '0123456789', '9876543210'), '~')"
+    return case((f"{form} RLIKE '^-.*[1-9]'", negative), otherwise=positive)

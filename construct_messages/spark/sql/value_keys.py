@@ -1,0 +1,79 @@
+"""SQL of value keys: text that two terms share wherever SPARQL's `=` holds between them.
+
+SPARQL 1.1 Query, section 17.3. Comparing values decides an equality, but Spark can join by nothing but the equality of
+two columns; a key is such a column, and `=` then has only the pairs to decide that it brings together. Keys are coarser
+than `=`: numbers share one if they are the same xsd:float, whatever their types. A key never ends a job. How values
+compare is for `comparisons`; the choice is told in docs/decisions/033.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from construct_messages.spark.sql import datetimes, numbers
+from construct_messages.spark.sql.comparisons import FALSE, NATIVE, TRUE
+from construct_messages.spark.sql.values import (
+    Scalar,
+    Type,
+    any_of,
+    as_term,
+    case,
+    digits,
+    is_literal,
+    let,
+    literal,
+    may_fail,
+)
+from construct_messages.terms import XSD
+
+_NAN: Final = tuple(f'"NaN"^^<{XSD}{name}>' for name in ("float", "double"))
+
+
+def same_key(left: Scalar, right: Scalar) -> Scalar:
+    """Whether two values have one key: true wherever `=` is.
+
+    It is always true where computing a value may end the job: that must not happen for a solution that never meets
+    another. Values that Spark compares as SPARQL does are their own keys.
+
+    >>> same_key(Scalar("v_x", Type.STRING), Scalar("v_y", Type.STRING)).sql
+    '(v_x = v_y)'
+    """
+    native = left.type is right.type and left.type in NATIVE
+    keys = (left.sql, right.sql) if native else (key(left), key(right))
+    return Scalar("true" if any(map(may_fail, keys)) else f"({keys[0]} = {keys[1]})", Type.BOOLEAN)
+
+
+def key(value: Scalar) -> str:
+    """SQL of a value's key; NULL for NULL, and for NaN, which equals nothing.
+
+    What is no number, boolean, date or time equals only the same term: a term is its own key. So is one whose lexical
+    form its datatype has not.
+    """
+
+    def of_term(t: str) -> str:
+        return case(
+            (f"NOT ({is_literal(t)} AND endswith({t}, '>'))", t),
+            (any_of(t, _NAN), "NULL"),
+            (numbers.has_type(t, *numbers.NUMERIC), f"coalesce({_number(t)}, {t})"),
+            (any_of(t, TRUE), "'true'"),
+            (any_of(t, FALSE), "'false'"),
+            # dates are rare, and their SQL is long: no code is compiled for it
+            (datetimes.has_type(t), let(t, _date, interpreted=True)),
+            otherwise=t,
+        )
+
+    return let(as_term(value), of_term)
+
+
+def _number(t: str) -> str:
+    single = numbers.single(digits(t), numbers.has_type(t, Type.FLOAT))
+    # zero has one key with either sign
+    return f"concat('n', CAST({single} + CAST(0 AS FLOAT) AS STRING))"
+
+
+def _date(t: str) -> str:
+    point = datetimes.point(t, beyond="NULL")
+    # those beyond the years of timestamps meet, so that comparing them says that it cannot be told
+    seconds = f"coalesce(CAST({point.seconds} AS STRING), {literal('beyond')})"
+    by_point = f"concat_ws(' ', {point.type}, CAST({point.zoned} AS STRING), {seconds}, {point.fraction})"
+    return case((datetimes.is_date(t), by_point), otherwise=t)

@@ -1,0 +1,43 @@
+"""The bytes that batches of solutions add to a log, and their bound."""
+
+from __future__ import annotations
+
+import pytest
+
+from construct_messages.assembly import Assembly, Options, Writing
+from construct_messages.errors import LimitExceeded
+from construct_messages.logs import encoder_for
+from construct_messages.message import Message
+from construct_messages.solutions import Solutions
+from construct_messages.template import Constant, Pattern, Template, Variable
+from construct_messages.terms import iri, literal
+from tests.support.log_kinds import KINDS, Kind
+
+PREFIXES = {"ex": "http://example.org/"}
+TEMPLATE = Template(("s", "o"), (Pattern(Variable(0), Constant(iri("http://example.org/p")), Variable(1)),))
+# the names of the first are long, and those of the largest stand in it: an encoder with tables writes them once
+SOLUTIONS = [
+    (iri(f"http://example.org/{'x' * 90}"), literal("1")),
+    (iri(f"http://example.org/{'x' * 90}"), literal("o" * 150)),
+    (iri("http://example.org/b"), literal("2")),
+]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize("options", [Options(), Options(skip_empty=True)], ids=["by batch", "by message"])
+def test_the_bound_of_a_message_is_of_what_stands_in_the_log(kind: Kind, options: Options) -> None:
+    encoder = encoder_for(kind.format, kind.syntax, PREFIXES, graphs=False)
+    encoder.start()
+    encoded = [
+        encoder.encode(Message(TEMPLATE.instantiate(solution, number))) for number, solution in enumerate(SOLUTIONS)
+    ]
+    largest = max(map(len, encoded))
+
+    def feed(bound: int) -> bytes:
+        bounded = Options(skip_empty=options.skip_empty, message_bytes=bound)
+        writing = Writing(Assembly(TEMPLATE, bounded, False), TEMPLATE, *kind, PREFIXES)
+        return b"".join(writing.feed(Solutions.of(batch)) for batch in (SOLUTIONS[:1], SOLUTIONS[1:]))
+
+    assert feed(largest).endswith(b"".join(encoded))
+    with pytest.raises(LimitExceeded, match=f"a message of {largest} bytes, where {largest - 1} are allowed"):
+        feed(largest - 1)

@@ -1,0 +1,350 @@
+"""`construct-messages spark`: what the commands write, report and refuse, and the page that shows them.
+
+Under spark-submit, on a cluster and over Spark Connect: tests/spark/test_cluster.py.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from construct_messages import read_log
+from tests.support.commands import COMMAND, ENVIRONMENT, Done
+from tests.test_docs import BLOCKS, ROOT, SPARK, Block
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Here = Callable[..., Done]
+
+DUMP = """\
+<http://example.org/a> <http://example.org/p> "1"^^<http://www.w3.org/2001/XMLSchema#integer> .
+<http://example.org/a> <http://example.org/p> "1"^^<http://www.w3.org/2001/XMLSchema#integer> .
+<http://example.org/b> <http://example.org/p> "é" .
+<http://example.org/a> <http://example.org/q> <http://example.org/b> .
+"""
+QUERY = "CONSTRUCT { ?s <urn:p> ?o ; <urn:b> [] } WHERE { ?s <http://example.org/p> ?o } ORDER BY ?s"
+LOG = """\
+# @message
+<http://example.org/a> <urn:p> "1"^^<http://www.w3.org/2001/XMLSchema#integer> .
+# @message
+<http://example.org/b> <urn:p> "é" .
+"""
+PLAIN = QUERY.replace(" ; <urn:b> []", "")
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a dump in it, where the tests run."""
+    monkeypatch.chdir(tmp_path)
+    Path("dump.nt").write_text(DUMP, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def spark_here(spark: SparkSession, here: Here, place: Path) -> Here:
+    """The commands in the session of the tests; `@` in an argument is the folder, which Spark does not run in."""
+    assert spark.getActiveSession() is not None
+    return lambda *arguments: here("spark", *(argument.replace("@", f"{place}/") for argument in arguments))
+
+
+SUMMARY = r"{} \(session [0-9.]+ s, {}\)\n"
+
+
+def test_load_run_and_convert(spark_here: Here) -> None:
+    done = spark_here("load", "@dump.nt", "--output", "@table")
+    assert (done.status, done.log) == (0, "")
+    assert re.fullmatch(SUMMARY.format("3 quads", "load [0-9.]+ s"), done.errors)
+
+    done = spark_here("run", "--query", PLAIN, "--quads", "@table", "--output", "@log.nq.gz")
+    assert (done.status, done.log) == (0, "")
+    assert re.fullmatch(SUMMARY.format("2 messages, 2 quads", "plan [0-9.]+ s, log [0-9.]+ s"), done.errors)
+    assert "".join(f"# @message\n{quad}\n" for (quad,) in read_log("log.nq.gz")) == LOG
+
+    done = spark_here("convert", "@log.nq.gz", "--output", "@converted", "--format", "nt", "--messages", "1.2-messages")
+    assert (done.status, done.log) == (0, "")
+    assert re.fullmatch(SUMMARY.format("2 messages, 2 quads", "log [0-9.]+ s"), done.errors)
+    converted = [quad for part in sorted(Path("converted").glob("[!._]*")) for (quad,) in read_log(part, "nt")]
+    assert converted == [quad for (quad,) in read_log("log.nq.gz")]
+
+
+def test_a_query_of_dumps_into_a_folder(spark_here: Here) -> None:
+    arguments = ("run", "--query", QUERY, "--quads", "@dump.nt", "--output", "@logs", "--quiet")
+    assert spark_here(*arguments, "--compression", "gzip") == Done(0, "", "")
+    assert Path("logs/_SUCCESS").exists()
+    parts = sorted(Path("logs").glob("part-*"))
+    assert {part.suffix for part in parts} == {".gz"}
+    assert [len(message) for part in parts for message in read_log(part)] == [2, 2]
+
+    done = spark_here(*arguments)
+    assert done.status == 2
+    assert done.errors == (
+        f"error: file:{Path.cwd()}/logs exists already\nhint: choose another path, or ask for it to be overwritten\n"
+    )
+    assert spark_here(*arguments, "--mode", "append").status == 0
+    assert [len(message) for part in sorted(Path("logs").glob("part-*")) for message in read_log(part)] == [2] * 4
+
+
+def test_explain(spark_here: Here) -> None:
+    arguments = ("run", "--query", QUERY, "--quads", "@dump.nt", "--output", "@log.nq", "--explain")
+    done = spark_here(*arguments, "--order", "as-written", "--join", "joins")
+    assert (done.status, done.errors) == (0, "")
+    assert done.log.startswith("estimates: ")
+    assert not Path("log.nq").exists()
+
+
+def test_quarantine(spark_here: Here) -> None:
+    Path("dump.nt").write_text(DUMP + "<urn:s> <urn:p> .\n", encoding="utf-8")
+    done = spark_here("load", "@dump.nt", "--output", "@table")
+    assert done.status == 3
+    assert done.errors.startswith("error: file:")
+    assert "dump.nt: " in done.errors
+    assert "<urn:s> <urn:p> ." in done.errors
+    assert not Path("table/_construct_messages.json").exists()
+
+    quarantined = ("--on-error", "quarantine", "--quarantine", "@bad")
+    done = spark_here("load", "@dump.nt", "--output", "@other", *quarantined)
+    assert done.status == 0
+    assert done.errors.startswith("3 quads, 1 lines in quarantine (")
+
+
+# arguments, status, what is reported
+REFUSED = {
+    "no query": (("run", "--quads", "@dump.nt", "--output", "@log.nq"), 2, "give one query"),
+    "SELECT": (("run", "--query", "SELECT * { }", "--quads", "@dump.nt", "--output", "@log.nq"), 2, "got SELECT"),
+    "a part that is not evaluated": (
+        ("run", "--query", "CONSTRUCT { } { SERVICE <urn:s> { } }", "--quads", "@dump.nt", "--output", "@log.nq"),
+        2,
+        "SERVICE",
+    ),
+    "no such dump": (("run", "--query", QUERY, "--quads", "@none.nt", "--output", "@log.nq"), 2, "does not exist"),
+    "no such table": (("run", "--query", QUERY, "--quads", "@none", "--output", "@log.nq"), 2, "does not exist"),
+    "an unknown format": (
+        ("run", "--query", QUERY, "--quads", "@dump.nt", "--output", "@logs", "--format", "docx"),
+        2,
+        "unknown format",
+    ),
+    "a mode for a file": (
+        ("run", "--query", QUERY, "--quads", "@dump.nt", "--output", "@log.nq", "--mode", "append"),
+        2,
+        "are for folders",
+    ),
+    "a number out of range": (
+        (
+            "run",
+            *("--query", f"CONSTRUCT {{ ?s <urn:p> ?x }} {{ ?s ?p ?o BIND({'9' * 38} + {'9' * 38} AS ?x) }}"),
+            *("--quads", "@dump.nt", "--output", "@log.nq"),
+        ),
+        4,
+        "",
+    ),
+    "no such log": (("convert", "@none.nq", "--output", "@log.nt"), 2, "there are no files"),
+    "what N-Triples cannot carry": (("convert", "@graphs.nq", "--output", "@log.nt"), 2, "no named graphs"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "status", "words"), REFUSED.values(), ids=REFUSED)
+def test_refused(spark_here: Here, arguments: tuple[str, ...], status: int, words: str) -> None:
+    Path("graphs.nq").write_text("# @message\n<urn:s> <urn:p> <urn:o> <urn:g> .\n", encoding="utf-8")
+    before = set(Path.cwd().iterdir())
+    done = spark_here(*arguments)
+    assert (done.status, done.log) == (status, "")
+    assert re.match(f"error: .*{words}", done.errors)
+    assert "Traceback" not in done.errors
+    assert set(Path.cwd().iterdir()) == before
+
+
+def test_settings_belong_to_a_session_of_its_own(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments = ("spark", "load", "@dump.nt", "--output", "@table")
+    done = here(*arguments, "--remote", "sc://127.0.0.1:1", "--master", "local[1]")
+    assert (done.status, "--master and --conf" in done.errors) == (2, True)
+    done = here(*arguments, "--py-files", "construct_messages.whl")
+    assert (done.status, "hint: copy a wheel to a name that ends in .zip" in done.errors) == (2, True)
+    done = here(*arguments, "--py-files", "construct_messages.zip")
+    assert (done.status, "construct_messages.zip: there is no such file" in done.errors) == (2, True)
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+    done = here(*arguments, "--py-files", "construct_messages.zip")
+    assert (done.status, "give it to spark-submit" in done.errors) == (2, True)
+    done = here(*arguments, "--conf", "spark.sql.shuffle.partitions=2")
+    assert (done.status, "give them to spark-submit" in done.errors) == (2, True)
+
+
+# --- other processes --------------------------------------------------------------------------------------------------
+
+
+def test_dumps_by_folder_and_pattern(spark_here: Here, place: Path) -> None:
+    """Issue 13, 29: `--quads` takes what its help names, and no file that is not RDF."""
+    (place / "dump [1]{a}").mkdir()
+    dump = Path("dump.nt").rename("dump [1]{a}/a[1].nt")
+    arguments = ("run", "--query", PLAIN, "--output", "@log.nq", "--quiet", "--quads")
+    for quads in ("@dump [1]{a}", "@dump [1]{a}/", f"@{dump}", "@dump*/*"):
+        assert spark_here(*arguments, quads) == Done(0, "", "")
+        assert "".join(f"# @message\n{quad}\n" for (quad,) in read_log("log.nq")) == LOG
+    (dump.parent / "README.txt").write_text("<urn:s> <urn:p> <urn:o> .", encoding="utf-8")
+    done = spark_here(*arguments, "@dump [1]{a}")
+    assert (done.status, "README.txt: the extension '.txt' is no RDF format" in done.errors) == (2, True)
+
+
+def test_values_out_of_range_may_be_errors_of_the_query(spark_here: Here) -> None:
+    arguments = ("run", "--query", f"CONSTRUCT {{ ?s <urn:p> ?n }} {{ ?s ?p 1 BIND({'9' * 38} + 1 AS ?n) }}")
+    arguments += ("--quads", "@dump.nt", "--output", "@log.nq", "--quiet")
+    assert spark_here(*arguments).status == 4
+    assert spark_here(*arguments, "--out-of-range", "unbound") == Done(0, "", "")
+    assert [len(message) for message in read_log("log.nq")] == [0]
+
+
+def run(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    kept = {name: value for name, value in os.environ.items() if name not in environment}
+    return subprocess.run(command, env=kept | environment, capture_output=True, text=True, check=False, timeout=240)
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize("command", ["load", "run", "convert"])
+def test_without_java(command: str) -> None:
+    given = {
+        "load": ("dump.nt",),
+        "run": ("--query", QUERY, "--quads", "dump.nt"),
+        "convert": ("dump.nt",),
+    }[command]
+    program = (sys.executable, "-m", "construct_messages", "spark", command, *given, "--output", "out.nq")
+    done = run(*program, PATH="", JAVA_HOME="", PYTHONPATH=str(ROOT))
+    assert (done.returncode, done.stdout) == (2, "")
+    error, hint = done.stderr.splitlines()
+    assert error == "error: Spark needs Java, and there is none on PATH"
+    assert "openjdk-17-jre-headless" in hint
+
+
+@pytest.mark.usefixtures("place")
+def test_a_typo_costs_no_session() -> None:
+    """Issue 13, 29: a query is parsed before Java is asked for."""
+    arguments = ("--query", "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p }", "--quads", "dump.nt", "--output", "out.nq")
+    done = run(*COMMAND, "spark", "run", *arguments, PATH="", JAVA_HOME="", PYTHONPATH=str(ROOT))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: line 1, column 39: ")
+
+
+SETTINGS = (
+    *("spark.driver.memory=1g", "spark.sql.shuffle.partitions=2"),
+    "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # for jobs that soon end
+)
+LOCAL = ("--master", "local[2]", *(part for setting in SETTINGS for part in ("--conf", setting)))
+
+
+@pytest.mark.usefixtures("place", "spark")  # the session of the tests, so that Java is here
+def test_a_session_of_its_own() -> None:
+    arguments = ("spark", "run", "--query", PLAIN, "--quads", "dump.nt", "--output", "log.nq")
+    done = run(sys.executable, "-m", "construct_messages", *arguments, *LOCAL, PYTHONPATH=str(ROOT))
+    assert (done.returncode, done.stdout) == (0, "")
+    assert re.fullmatch(SUMMARY.format("2 messages, 2 quads", "plan [0-9.]+ s, log [0-9.]+ s"), done.stderr)
+    assert Path("log.nq").read_text(encoding="utf-8") == LOG
+    done = run(sys.executable, "-m", "construct_messages", *arguments, *LOCAL, "--quiet", PYTHONPATH=str(ROOT))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), "issue 13, 29: what Java says as it starts"
+
+
+# --- stopping ---------------------------------------------------------------------------------------------------------
+
+# a dump of which the query has 1,500³ solutions: no job over it ends while a test waits
+ENDLESS = "CONSTRUCT { ?a <urn:p> ?b, ?c } WHERE { ?a <urn:q> ?o . ?b <urn:q> ?o . ?c <urn:q> ?o }"
+
+
+@pytest.mark.usefixtures("spark")  # so that Java is here
+@pytest.mark.parametrize(
+    ("by", "status", "output"),
+    [
+        pytest.param(signal.SIGTERM, 143, "log.nq", id="13.25-SIGTERM-file"),
+        pytest.param(signal.SIGINT, 130, "log.nq", id="13.25-SIGINT-file"),
+        pytest.param(signal.SIGTERM, 143, "log.trig", id="13.25-SIGTERM-file-by-encoders"),
+        pytest.param(signal.SIGHUP, 129, "logs", id="13.25-SIGHUP-folder"),
+    ],
+)
+def test_a_signal_cancels_the_jobs(place: Path, by: signal.Signals, status: int, output: str) -> None:
+    """Issue 13, 25: a stopped job ends at once, says nothing, and leaves nothing of a log."""
+    Path("dump.nt").write_text("".join(f"<urn:s{n}> <urn:q> <urn:o> .\n" for n in range(1500)), encoding="utf-8")
+    before = {path.name for path in place.iterdir()}
+    arguments = ("spark", "run", "--query", ENDLESS, "--quads", "dump.nt", "--output", output, *LOCAL)
+    with ended(subprocess.Popen([*COMMAND, *arguments], cwd=place, env=ENVIRONMENT, stderr=subprocess.PIPE)) as process:
+        deadline = time.monotonic() + 300
+        while not sum(path.stat().st_size for path in written_to(place, before)):
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        process.send_signal(by)
+        assert process.stderr is not None
+        assert (process.wait(120), process.stderr.read().decode()) == (status, "")
+    left = [path for path in place.rglob("*") if path.name not in before]
+    assert [path.name for path in left if path.is_file() or path.name.startswith(".")] == []
+
+
+@pytest.mark.usefixtures("place", "spark")
+@pytest.mark.skipif(not Path("/proc").exists(), reason="the children of a process are looked up in /proc")
+def test_a_signal_while_the_session_starts() -> None:
+    """Issue 13, 25: no Java is left that nobody speaks to."""
+    arguments = ("spark", "run", "--query", PLAIN, "--quads", "dump.nt", "--output", "log.nq", *LOCAL)
+    with ended(subprocess.Popen([*COMMAND, *arguments], env=ENVIRONMENT, stderr=subprocess.PIPE)) as process:
+        deadline = time.monotonic() + 300
+        while not (java := [child for child in children(process.pid) if "SparkSubmit" in command_of(child)]):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        process.send_signal(signal.SIGTERM)
+        assert process.stderr is not None
+        assert (process.wait(120), process.stderr.read().decode()) == (143, "")
+    while "SparkSubmit" in command_of(java[0]):
+        assert time.monotonic() < deadline + 60
+        time.sleep(0.1)
+    assert not Path("log.nq").exists()
+
+
+@contextmanager
+def ended(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that does not outlive its test, whatever becomes of that."""
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def children(process: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+
+
+def command_of(process: int) -> str:
+    """The command line of a process; of one that has gone, nothing."""
+    try:
+        return Path(f"/proc/{process}/cmdline").read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return ""
+
+
+def written_to(place: Path, before: set[str]) -> list[Path]:
+    """The files that a job writes its parts to."""
+    new = [path for path in place.iterdir() if path.name not in before]
+    return [path for folder in new for path in folder.rglob("*") if path.is_file() and path.name != "opening"]
+
+
+# --- the page ---------------------------------------------------------------------------------------------------------
+
+PAGE = [block for block in BLOCKS if block.page == SPARK and block.language == "console"]
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("block", PAGE, ids=lambda block: f"{block.page}:{block.line}")
+def test_the_page(here: Here, place: Path, block: Block) -> None:
+    (place / "queries").symlink_to(ROOT / "queries")
+    prompt, *sessions = re.split(r"^\$ construct-messages ", block.text, flags=re.MULTILINE)
+    assert prompt == ""
+    for session in sessions:
+        command, _, output = session.partition("\n")
+        # Spark runs where its session was made
+        done = here(*re.sub(r"\bcompanies\.(?=nt|quads|nq)", f"{place}/companies.", command).split())
+        assert (done.status, done.errors, done.log.replace(f"{place}/", "")) == (0, "", output)

@@ -1,0 +1,235 @@
+"""`sources/oxigraph.py`: every solution, as soon as it exists, and an end that can be trusted."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing
+
+import pyoxigraph as ox
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from construct_messages import terms
+from construct_messages.errors import QueryError, SourceError, SourceTimeout, UsageError
+from construct_messages.query.select import Select
+from construct_messages.sources import Request
+from construct_messages.sources.oxigraph import OxigraphSource
+from construct_messages.terms import Term
+from tests.support.strategies import TERMS
+
+EX = "http://example.org/"
+
+
+def request(variables: str, group: str, **options: object) -> Request:
+    names = tuple(variables.split())
+    head = f"SELECT {' '.join(f'?{name}' for name in names)} "
+    return Request(Select("", head, names, "WHERE ", group), **options)  # type: ignore[arg-type]
+
+
+def numbers(count: int) -> ox.Store:
+    store = ox.Store()
+    store.bulk_extend(ox.Quad(ox.NamedNode(f"{EX}s{n}"), ox.NamedNode(f"{EX}p"), ox.Literal(n)) for n in range(count))
+    return store
+
+
+def collect(store: ox.Store, asked: Request, asynchronous: bool) -> list[tuple[Term, ...]]:
+    source = OxigraphSource(store)
+    if not asynchronous:
+        return [solution for batch in source.solutions(asked) for solution in batch]
+
+    async def run() -> list[tuple[Term, ...]]:
+        return [solution async for batch in source.asolutions(asked) for solution in batch]
+
+    return asyncio.run(run())
+
+
+both = pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
+
+
+@both
+@pytest.mark.parametrize("count", [0, 1, 63, 64, 65, 128, 5000])
+def test_all_solutions_in_order(count: int, asynchronous: bool) -> None:
+    asked = request("s n missing", "{ ?s ?p ?n } ORDER BY ?n")
+    found = collect(numbers(count), asked, asynchronous)
+    assert found == [(f"<{EX}s{n}>", f'"{n}"^^<{terms.XSD}integer>', "") for n in range(count)]
+
+
+@given(st.lists(st.tuples(TERMS, TERMS), min_size=1, max_size=100))
+def test_every_term_comes_as_pyoxigraph_shows_it(rows: list[tuple[Term, Term]]) -> None:
+    """Through the first document and, past 64 solutions, through the bulk one: the same terms."""
+    store = ox.Store()
+    p = ox.NamedNode(f"{EX}p")
+    for number, pair in enumerate(rows * (80 // len(rows) + 1)):
+        for position, term in enumerate(pair):
+            store.add(
+                ox.Quad(ox.NamedNode(f"{EX}{number}"), p, terms.to_pyoxigraph(term), ox.NamedNode(f"{EX}{position}"))
+            )
+    asked = request("a b", f"{{ GRAPH <{EX}0> {{ ?s ?p ?a }} GRAPH <{EX}1> {{ ?s ?p ?b }} }} ORDER BY STR(?s)")
+    expected = [
+        tuple(terms.from_pyoxigraph(solution[name], asked.labels.of_data) for name in "ab")
+        for solution in store.query(str(asked.select))
+    ]
+    assert collect(store, asked, asynchronous=False) == expected
+
+
+@both
+def test_blank_nodes_keep_their_identity_between_the_documents(asynchronous: bool) -> None:
+    store, shared = ox.Store(), ox.BlankNode()
+    store.extend(ox.Quad(ox.NamedNode(f"{EX}{n}"), ox.NamedNode(f"{EX}p"), shared) for n in range(300))
+    asked = request("o", "{ ?s ?p ?o }")
+    labels = {solution[0] for solution in collect(store, asked, asynchronous)}
+    assert labels == {f"_:{asked.labels.of_data}{shared.value}"}
+
+
+# ten solutions at once, then a cross product that takes seconds and gives nothing
+SLOW = (
+    "{ { VALUES ?x { 1 2 3 4 5 6 7 8 9 10 } } UNION "
+    "{ ?x ?p1 ?o1 . ?a ?p2 ?b . ?c ?p3 ?d FILTER(CONCAT(STR(?o1), STR(?b), STR(?d)) = '') } }"
+)
+
+
+@both
+def test_a_query_that_stalls_has_delivered_what_it_found(asynchronous: bool) -> None:
+    source, asked, got = OxigraphSource(numbers(200)), request("x", SLOW, timeout=0.5), 0
+    if asynchronous:
+
+        async def run() -> None:
+            nonlocal got
+            async for batch in source.asolutions(asked):
+                got += len(batch)
+
+        with pytest.raises(SourceTimeout, match="time allowed"):
+            asyncio.run(run())
+    else:
+        with pytest.raises(SourceTimeout, match="time allowed"):  # noqa: PT012 - counts what came before
+            for batch in source.solutions(asked):
+                got += len(batch)
+    assert got == 10
+
+
+def evaluations() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "construct-messages evaluation"]
+
+
+def wait_until(condition: object, seconds: float = 5) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():  # type: ignore[operator]
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.01)
+
+
+@pytest.fixture(autouse=True)
+def _no_descriptor_is_left() -> Iterator[None]:
+    gc.collect()
+    before = len(os.listdir("/dev/fd"))
+    yield
+    gc.collect()
+    # an evaluation that finds nothing for long lets go only when it finds something, or ends
+    wait_until(lambda: len(os.listdir("/dev/fd")) <= before, seconds=60)
+
+
+CROSS = "{ ?s ?p ?o . ?s2 ?p2 ?o2 }"
+
+
+def test_closing_stops_the_evaluation() -> None:
+    before = len(evaluations())
+    with closing(OxigraphSource(numbers(3000)).solutions(request("s s2", CROSS))) as batches:
+        next(batches)
+        assert len(evaluations()) > before
+    wait_until(lambda: len(evaluations()) <= before)
+
+
+def test_a_dropped_generator_stops_the_evaluation() -> None:
+    before = len(evaluations())
+    batches = OxigraphSource(numbers(3000)).solutions(request("s s2", CROSS))
+    next(batches)
+    del batches
+    wait_until(lambda: len(evaluations()) <= before)
+
+
+def test_cancelling_a_task_stops_the_evaluation() -> None:
+    before = len(evaluations())
+
+    async def run() -> None:
+        async for _ in OxigraphSource(numbers(3000)).asolutions(request("s s2", CROSS)):
+            await asyncio.sleep(0)
+
+    async def cancel() -> None:
+        task = asyncio.create_task(run())
+        await asyncio.sleep(0.2)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cancel())
+    wait_until(lambda: len(evaluations()) <= before)
+
+
+def test_a_slow_consumer_holds_the_evaluation_back() -> None:
+    with closing(OxigraphSource(numbers(3000)).solutions(request("s s2", CROSS))) as batches:
+        next(batches)
+        time.sleep(0.3)
+        waiting = evaluations()[-1]
+        clock = time.pthread_getcpuclockid(waiting.ident or 0)
+        started = time.clock_gettime(clock)
+        time.sleep(0.3)
+        assert time.clock_gettime(clock) - started < 0.05
+
+
+@both
+@pytest.mark.parametrize(
+    ("group", "words"),
+    [
+        ("{ ?s ?p", "refuses the query: unexpected token"),
+        ("{ ?s foo:p ?o }", "line 1, column .*: the embedded engine refuses the query: prefix foo: is not declared"),
+        ("{ ?s ?p ?o BIND(1 AS ?s) }", "refuses the query"),
+    ],
+)
+def test_a_refused_query(group: str, words: str, asynchronous: bool) -> None:
+    with pytest.raises(QueryError, match=words):
+        collect(numbers(1), request("s", group), asynchronous)
+
+
+@both
+@pytest.mark.parametrize("before", [0, 10, 1000])
+def test_an_evaluation_that_fails_never_ends_cleanly(before: int, asynchronous: bool) -> None:
+    """Nothing listens at the SERVICE's port; solutions before it are delivered, the end is an error."""
+    failing = "{ { ?s ?p ?o } UNION { SERVICE <http://127.0.0.1:9/> { ?s ?p ?o } } }"
+    with pytest.raises(SourceError, match="evaluation failed"):
+        collect(numbers(before), request("s", failing), asynchronous)
+
+
+@both
+def test_datasets(asynchronous: bool) -> None:
+    store = ox.Store()
+    p = ox.NamedNode(f"{EX}p")
+    for graph in ("g", "h"):
+        store.add(ox.Quad(ox.NamedNode(EX + graph), p, ox.Literal(graph), ox.NamedNode(EX + graph)))
+    store.add(ox.Quad(ox.NamedNode(f"{EX}default"), p, ox.Literal("default")))
+
+    def found(group: str, **options: object) -> set[str]:
+        return {terms.literal_parts(o)[0] for (o,) in collect(store, request("o", group, **options), asynchronous)}
+
+    plain, named = "{ ?s ?p ?o }", "{ GRAPH ?g { ?s ?p ?o } }"
+    assert found(plain) == {"default"}
+    assert found(plain, default_graphs=("union",)) == {"default", "g", "h"}
+    assert found(plain, default_graphs=(f"{EX}g",)) == {"g"}
+    assert found(plain, default_graphs=(f"{EX}g", f"{EX}h")) == {"g", "h"}
+    assert found(named) == {"g", "h"}
+    assert found(named, named_graphs=(f"{EX}g",)) == {"g"}
+    assert found(plain, named_graphs=(f"{EX}g",)) == set()
+    assert found(named, default_graphs=(f"{EX}g",)) == set()
+
+
+@pytest.mark.parametrize(
+    ("graphs", "words"), [(("union", f"{EX}g"), "union is all graphs"), (("relative",), "must be absolute IRIs")]
+)
+def test_bad_datasets(graphs: tuple[str, ...], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        collect(ox.Store(), request("o", "{ ?s ?p ?o }", default_graphs=graphs), asynchronous=False)

@@ -1,0 +1,269 @@
+"""Spark where this package is not installed: on a cluster's executors and behind Spark Connect, by the page's commands.
+
+The workers' environment has every library but this package, which they can have only by its wheel; the client's has the
+package from that wheel, and no Java. Whatever is started ends with the test that started it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyoxigraph as ox
+import pytest
+
+from construct_messages import construct_messages, read_log
+from construct_messages.errors import SparkUnavailable
+from construct_messages.spark import session
+from tests.conftest import absent
+from tests.support.commands import Done
+from tests.test_docs import BLOCKS, ROOT, SPARK
+
+QUERIES = ROOT / "queries"
+DATA = QUERIES / "data" / "companies.ttl"
+COMPANIES, COUNTRIES = QUERIES / "companies.rq", QUERIES / "countries-by-graph.rq"
+SECONDS = 300
+BASH = shutil.which("bash") or "bash"
+# small and soon ready: what is tested is what comes to where, and not how fast
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+SETTINGS = {
+    "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": QUICK,
+    "spark.executor.extraJavaOptions": QUICK,
+    "spark.log.level": "WARN",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.ui.enabled": "false",
+}
+CONF = [part for name, value in SETTINGS.items() for part in ("--conf", f"{name}={value}")]
+
+
+class Cluster(NamedTuple):
+    """What the tests run in; nothing of it sees the checkout."""
+
+    place: Path
+    """Where they run: the page's files, Spark's folder, and what is written."""
+    client: Path
+    """The folder of programs of an environment that has the package."""
+    workers: Path
+    """The Python of one that has not."""
+
+    @property
+    def home(self) -> Path:
+        return self.place / "spark"
+
+    def run(self, *command: str | Path, java: bool = True) -> Done:
+        """A program in a process of its own; what it has started ends with it."""
+        process = subprocess.Popen(
+            command,
+            cwd=self.place,
+            env=self.environment(java),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            log, errors = process.communicate(timeout=SECONDS)
+        finally:
+            end(process)
+        return Done(process.returncode, log, errors)
+
+    def environment(self, java: bool = True) -> dict[str, str]:
+        """Variables of a process: the client's programs and Spark's before others; without Java, none but those."""
+        paths = [self.client, *([self.home / "bin", *os.environ["PATH"].split(os.pathsep)] if java else [])]
+        spark = {"SPARK_HOME": self.home, "PYSPARK_PYTHON": self.workers} if java else {}
+        kept = {name: os.environ[name] for name in ("HOME", "JAVA_HOME", "TMPDIR") if name in os.environ and java}
+        own = {"PATH": os.pathsep.join(map(str, paths)), "SPARK_LOG_DIR": str(self.place / "log")}
+        return kept | own | {name: str(value) for name, value in spark.items()}
+
+
+def end(process: subprocess.Popen[Any]) -> None:
+    """Kills a process and those of its group; Python workers have groups of their own, but end with their Java."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait(SECONDS)
+
+
+def page(word: str) -> str:
+    """The one block of commands on the page that has a word."""
+    (text,) = (block.text for block in BLOCKS if (block.page, block.language) == (SPARK, "sh") and word in block.text)
+    return text
+
+
+def environment(place: Path) -> Path:
+    """A virtual environment that has the libraries of this one, but not this package; its site-packages."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", place], check=True, timeout=SECONDS)
+    (site,) = place.glob("lib/python*/site-packages")
+    for folder in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}:
+        for library in Path(folder).iterdir():
+            # a .pth may name the checkout, where the package is installed editable
+            if library.suffix != ".pth" and not re.match("_?construct_messages", library.name):
+                (site / library.name).symlink_to(library)
+    return site
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Cluster:
+    try:
+        session.require()
+    except SparkUnavailable as unavailable:
+        absent(str(unavailable))
+    import pyspark  # what is missing has been told
+
+    place = tmp_path_factory.mktemp("cluster")
+    (place / "dump.ttl").write_bytes(DATA.read_bytes())
+    # Spark keeps its cluster's files in its own folder, which is the installed one's but for that
+    (place / "spark").mkdir()
+    for part in Path(pyspark.__file__).parent.iterdir():
+        (place / "spark" / part.name).symlink_to(part)
+
+    # the wheel of the checkout, without the network
+    build = page("pip wheel").replace("pip", f"{shlex.quote(sys.executable)} -m pip --no-input", 1)
+    build = build.replace("construct-messages", f"--no-index --no-build-isolation {shlex.quote(str(ROOT))}", 1)
+    made = Cluster(place, place / "client" / "bin", place / "workers" / "bin" / "python")
+    done = made.run(BASH, "-euc", build)
+    assert done.status == 0, done.errors
+
+    environment(place / "workers")
+    site = environment(place / "client")
+    with zipfile.ZipFile(place / "construct_messages.zip") as wheel:
+        wheel.extractall(site)
+    return made
+
+
+@pytest.fixture(scope="module")
+def connect(cluster: Cluster) -> Iterator[str]:
+    """The URL of a Connect server."""
+    port = ("spark.connect.grpc.binding.address=127.0.0.1", "spark.connect.grpc.binding.port=0")
+    start = cluster.home / "sbin" / "start-connect-server.sh"
+    settings = [*CONF, *(part for setting in port for part in ("--conf", setting)), "--conf", "spark.log.level=INFO"]
+    with (cluster.place / "server.txt").open("wb") as log:
+        process = subprocess.Popen(
+            [start, "--wait", "--master", "local[1]", *settings],
+            cwd=cluster.place,
+            env=cluster.environment(),
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        yield f"sc://{_told(process, Path(log.name), r'Spark Connect server started at: (127.0.0.1:[0-9]+)')}"
+    finally:
+        end(process)
+
+
+def _told(process: subprocess.Popen[bytes], log: Path, pattern: str) -> str:
+    """What a process tells in its log of itself."""
+    deadline = time.monotonic() + SECONDS
+    while not (told := re.search(pattern, text := log.read_text(errors="replace"))):
+        assert process.poll() is None, text
+        assert time.monotonic() < deadline, text
+        time.sleep(0.1)
+    return told[1]
+
+
+def test_workers_have_no_package(cluster: Cluster) -> None:
+    done = cluster.run(cluster.workers, "-c", "import pyarrow, pyoxigraph, pyspark; import construct_messages")
+    assert done.errors.endswith("ModuleNotFoundError: No module named 'construct_messages'\n")
+
+
+def local(command: str, cluster: Cluster, query: Path, output: str) -> str:
+    """A command of the page, with the test's files."""
+    for name, path in {
+        "query.rq": query,
+        "s3a://bucket/messages": cluster.place / output,
+        "s3a://bucket": cluster.place,
+    }.items():
+        assert name in command
+        command = command.replace(name, str(path))
+    return re.sub(r"^construct-messages ", "python -m construct_messages ", command)
+
+
+def check(folder: Path, query: Path, here: Callable[..., Done]) -> str:
+    """The logs in a folder are valid, and their messages the embedded path's; what the summary should say."""
+    parts = sorted(folder.glob("[!._]*"))
+    assert here("validate", *map(str, parts)).status == 0
+    expected = [sorted(map(str, message)) for message in construct_messages(query.read_text(), DATA)]
+    assert [sorted(map(str, message)) for part in parts for message in read_log(part)] == expected
+    return f"{len(expected)} messages, {sum(map(len, expected))} quads (session "
+
+
+# In front of the page's program: where a worker has the package from, told by a job of the same session.
+PLACES = """\
+import os
+
+import pyarrow
+from pyspark.sql import SparkSession
+
+def places(batches):
+    import construct_messages
+    for _ in batches:
+        yield pyarrow.RecordBatch.from_pydict({"place": [os.path.abspath(construct_messages.__file__)]})
+
+spark = SparkSession.builder.getOrCreate()
+print(*(place for (place,) in spark.range(0, 1, 1, 1).mapInArrow(places, "place string").collect()))
+"""
+
+
+def test_submitted_to_executors(cluster: Cluster, here: Callable[..., Done]) -> None:
+    program, submit = page("spark-submit").split("\n", 1)
+    assert cluster.run(BASH, "-euc", program) == Done(0, "", "")
+    (cluster.place / "messages.py").write_text(PLACES + (cluster.place / "messages.py").read_text())
+
+    submit = submit.replace("yarn", shlex.join(["local-cluster[1,1,1024]", *CONF]))
+    done = cluster.run(BASH, "-euc", local(submit, cluster, COMPANIES, "submitted"))
+    assert done.status == 0, done.errors
+    place, summary = done.log.splitlines()  # to a program Spark gives one output for both
+    assert summary.startswith(check(cluster.place / "submitted", COMPANIES, here))
+    folder, file = place.split("/construct_messages.zip/")
+    assert re.fullmatch(rf"{re.escape(str(cluster.home))}/work/app-[^/]+/0", folder)
+    assert file == "construct_messages/__init__.py"
+
+
+def test_a_session_with_shipped_files(cluster: Cluster, here: Callable[..., Done]) -> None:
+    command = local(page("--master spark://"), cluster, COUNTRIES, "own")
+    done = cluster.run(BASH, "-euc", command.replace("spark://host:7077", shlex.join(["local[1]", *CONF])))
+    assert (done.status, done.log) == (0, ""), done.errors
+    assert check(cluster.place / "own", COUNTRIES, here) in done.errors
+
+
+def test_connect(cluster: Cluster, connect: str, here: Callable[..., Done]) -> None:
+    command = local(page("sc://"), cluster, COUNTRIES, "connected").replace("sc://host:15002", connect)
+    done = cluster.run(BASH, "-euc", command, java=False)
+    assert (done.status, done.log) == (0, ""), done.errors
+    assert done.errors.startswith(check(cluster.place / "connected", COUNTRIES, here))
+
+
+def test_connect_without_shipped_files(cluster: Cluster, connect: str, here: Callable[..., Done]) -> None:
+    command = local(page("sc://"), cluster, COMPANIES, "unshipped").replace("sc://host:15002", connect)
+    command = re.sub(r"--py-files \S+", "", command)
+    done = cluster.run(BASH, "-euc", command, java=False)
+    assert done == (
+        2,
+        "",
+        "error: Spark's Python workers have no module construct_messages\n"
+        "hint: ship this package to them by --py-files, as a .zip, and install what it needs where they run\n",
+    )
+    assert not (cluster.place / "unshipped").exists()
+
+    # what a query of lines makes into lines needs no workers
+    (cluster.place / "dump.nt").write_text("".join(f"{quad.triple} .\n" for quad in ox.parse(path=DATA)))
+    command = command.replace("dump.ttl", "dump.nt").replace("trig", "nq")
+    done = cluster.run(BASH, "-euc", command, java=False)
+    assert (done.status, done.log) == (0, ""), done.errors
+    assert done.errors.startswith(check(cluster.place / "unshipped", COMPANIES, here))

@@ -1,0 +1,99 @@
+"""Dirty data on Spark: malformed IRIs and language tags of dumps and logs are refused, or passed and counted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from construct_messages import ConstructMessagesError, Message, Quad, QuadsError, read_log, write_log
+from construct_messages.formats import N_QUADS, TURTLE, find_syntax
+from construct_messages.terms import Term, is_iri
+
+pytest.importorskip("pyspark")
+
+from construct_messages.spark.logs import register
+from construct_messages.spark.logs.writer import write_file
+from construct_messages.spark.quads.loading import count_malformed, load_quads
+from construct_messages.spark.session import translated
+from construct_messages.spark.sql import iris
+from construct_messages.spark.sql.values import Scalar, Type
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DIRTY = """\
+<http://e/100%> <http://e/p> "x"@zh-classical .
+<http://e/s> <http://e/p> <http://e/[b]> .
+<http://e/s> <http://e/p> <<( <http://e/s> <http://e/%zz> "y"@a )>> .
+<http://e/s> <http://e/p> "<http://e/100%>" .
+"""
+RDFM = find_syntax("rdfm")
+
+
+@pytest.mark.parametrize("extension", ["nt", "nq", "ttl", "nt.xz"])
+def test_dumps(spark: SparkSession, tmp_path: Path, extension: str) -> None:
+    """Issue 13, 9: as for logs and files."""
+    import lzma
+
+    path = tmp_path / f"dump.{extension}"
+    path.write_bytes(lzma.compress(DIRTY.encode()) if extension.endswith(".xz") else DIRTY.encode())
+    with pytest.raises(QuadsError), translated():
+        load_quads(spark, path).collect()
+    quads = load_quads(spark, path, lenient=True)
+    found = {f"{row.subject} {row.predicate} {row.object} ." for row in quads.collect()}
+    assert found == set(DIRTY.splitlines())
+    assert count_malformed(quads) == 5
+
+
+def test_what_is_worse_goes_into_quarantine(spark: SparkSession, tmp_path: Path) -> None:
+    path, quarantine = tmp_path / "dump.nt", str(tmp_path / "quarantine")
+    worse = ["<http://e/a b> <http://e/p> <http://e/o> .", "<a> <http://e/p> <http://e/o> .", '"x" <http://e/p> "y" .']
+    path.write_text(DIRTY + "\n".join(worse))
+    quads = load_quads(spark, path, on_error="quarantine", quarantine=quarantine, lenient=True)
+    assert quads.count() == 4
+    assert {row.text for row in spark.read.parquet(quarantine).collect()} == set(worse)
+
+
+def test_logs(spark: SparkSession, tmp_path: Path) -> None:
+    """Issue 13, 9: read and written leniently where that is asked for at both ends."""
+    s, p = Term("<http://e/s>"), Term("<http://e/p>")
+    messages = [Message([Quad(Term("<http://e/100%>"), p, Term('"x"@a'))]), Message(), Message([Quad(s, p, s)])]
+    for name in ("log.nq", "log.ttl"):  # one is cut into blocks, the other is read as a whole
+        write_log(messages, tmp_path / name, lenient=True)
+        register(spark)
+        with pytest.raises(ConstructMessagesError), translated():
+            spark.read.format("rdfm").load(str(tmp_path / name)).collect()
+        frame = spark.read.format("rdfm").option("lenient", True).load(str(tmp_path / name))
+        target = tmp_path / f"{name}.out.ttl"
+        with pytest.raises(ConstructMessagesError):
+            write_file(frame, target, TURTLE, RDFM, graphs=False)
+        assert not target.exists()
+        write_file(frame, target, TURTLE, RDFM, graphs=False, lenient=True)
+        assert list(read_log(target, lenient=True)) == messages
+        write_file(frame, tmp_path / f"{name}.out.nq", N_QUADS, RDFM)
+        assert list(read_log(tmp_path / f"{name}.out.nq", lenient=True)) == messages
+
+
+TEXTS = [
+    *(
+        "http://e/100%",
+        "http://e/%zz",
+        "http://e/[",
+        "http://e/##",
+        "http://e:80x/",
+        "http://e/\ue000",
+        "http://e/\x7f",
+    ),
+    *("http://e/\ufffe", "http://e/?\ue000", "http://[::1]/", "http://[::g]/", "http://e/é", "http://e/\x85", "urn:a"),
+    *("http://e/\ufdd0", "http://u@h:80/", "http://u@v@h/", "http://e/a b", "mailto:a@b", "a:", "//e/", "", "x"),
+]
+
+
+def test_iris_that_queries_make(spark: SparkSession) -> None:
+    """Issue 13, 9: the function IRI makes none that is no IRI."""
+    frame = spark.createDataFrame([(text,) for text in TEXTS], "text string")
+    made = iris.iri(Scalar("text", Type.STRING)).sql
+    for text, term in frame.selectExpr("text", f"{made} AS term").collect():
+        assert (text, term) == (text, f"<{text}>" if is_iri(text) else None)

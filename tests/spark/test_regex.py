@@ -1,0 +1,332 @@
+"""XPath's regular expressions in Java: what they become, what is refused, and what they match."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from construct_messages.errors import UnsupportedQuery
+from construct_messages.spark.sql.regex import IllegalPattern, replacement, translate
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TRANSLATED = {
+    ("", ""): "",
+    ("abc", ""): "abc",
+    ("^a$", ""): r"^a\z",
+    ("^a$", "m"): r"(?:^|(?<=\n)(?!\z))a(?:(?=\n)|(?<!\n)\z)",
+    ("a.", ""): r"a[^\x{a}\x{d}]",
+    ("a.", "s"): r"a[\x{0}-\x{10ffff}]",
+    ("a.*", "q"): r"a\.\*",
+    ("é!", "qi"): r"[Éé]\!",
+    ("k", "i"): "[Kk\u212a]",
+    ("[k-l]", "i"): "[k-lKL\u212a]",
+    (r"\p{Lu}", "i"): r"[\p{Lu}]",
+    (r"\d+\.\w*?", ""): r"[\p{Nd}]+\.[[^\p{P}\p{Z}\p{C}]]*?",
+    (r"[^\W\s-]", ""): r"[^\p{P}\p{Z}\p{C}\x{9}\x{a}\x{d} \-]",
+    (r"[a-z-[aeiou]]", ""): "[[a-z]&&[^[aeiou]]]",
+    (r"[^a-[b-[c]]]", ""): "[[^a]&&[^[[b]&&[^[c]]]]]",
+    ("[&&~#-]", ""): r"[\&\&\~\#\-]",
+    (r"\p{IsBasicLatin}\P{IsGreek}", ""): r"[\p{InBasicLatin}][\P{InGreek}]",
+    ("(?:a|b)?(c)", ""): "(?:a|b)?(c)",
+    ("a{2}b{2,}c{2,3}d{2,}?", ""): "a{2}b{2}b*c{2,3}d{2}d*?",
+    (r"(a)\1", ""): r"(a)(?:\1)",
+    (r"(a)\12", ""): r"(a)(?:\1)2",
+    ("a b [ c]\t\\ n", "x"): r"ab[ c]\x{a}",
+    ("😀", ""): "😀",
+    ("\x00\n", ""): r"\x{0}\x{a}",
+}
+
+ILLEGAL = [
+    "(",
+    ")",
+    "a)",
+    "(a",
+    "*",
+    "a|*",
+    "(+)",
+    "^a|?",
+    "[a",
+    "[z-a]",
+    "[a-\\d]",
+    "[a-[b]c]",
+    "a{",
+    "a{x}",
+    "a{2,1}",
+]
+ILLEGAL += ["{2}", "\\", "[\\", r"\1", r"(\1)", r"(a)\2", r"[a-z-[x]", "a{,3}"]
+
+# a pattern, and what of it is refused
+REFUSED = {
+    r"\bfox\b": r"\b",
+    r"\Qa\E": r"\Q",
+    r"\x41": r"\x",
+    r"\u0041": r"\u",
+    r"\0": r"\0",
+    r"a\/b": r"\/",
+    r"\pL": r"\pL",
+    r"\p{Greek}": r"\p{Greek}",
+    r"\p{IsGreekish}": r"\p{IsGreekish}",
+    "(?i)a": "(?i",
+    "(?=a)": "(?=",
+    "(?<n>a)": "(?<",
+    "a++": "++",
+    "a*?+": "*?+",
+    "a{2}{3}": "{2}{",
+    "[]a]": "[]",
+    "[^]a]": "[^]",
+    "[[:alpha:]]": "[ in a character class",
+    "[a&&[b]]": "[ in a character class",
+    r"[\w-.]": "a - in the middle of a character class",
+    "a]": "]",
+    "a}": "}",
+    "a{2147483648}": "{2147483648}",
+    r"(a)?\1": r"\1",
+    r"(?:(a)|b)\1": r"\1",
+    "(" * 200 + ")" * 200: "(",
+    "." * 5000: "REGEX",
+}
+
+REPLACEMENTS = {
+    ("a", "$0"): "$0",
+    ("(a)", "$1b"): "$1b",
+    ("(a)", "$12"): r"$1\2",
+    ("(a)", "$2"): "",
+    ("(a)", "$01"): "$1",
+    ("a", r"\$1\\"): r"\$\1\\",
+    ("a", "3é"): r"\3é",
+    ("a", "line\nline"): "line\nline",
+}
+
+
+@pytest.mark.parametrize(("pattern", "flags"), TRANSLATED, ids=repr)
+def test_translated(pattern: str, flags: str) -> None:
+    assert translate(pattern, flags).java == TRANSLATED[pattern, flags]
+
+
+@pytest.mark.parametrize("pattern", ILLEGAL)
+def test_illegal(pattern: str) -> None:
+    with pytest.raises(IllegalPattern, match=re.escape(repr(pattern))):
+        translate(pattern)
+
+
+@pytest.mark.parametrize("flags", ["k", "I", "i ", "g"])
+def test_illegal_flags(flags: str) -> None:
+    with pytest.raises(IllegalPattern, match="is no flag"):
+        translate("a", flags)
+
+
+@pytest.mark.parametrize("pattern", REFUSED, ids=lambda pattern: pattern[:20])
+def test_refused(pattern: str) -> None:
+    with pytest.raises(UnsupportedQuery) as refused:
+        translate(pattern)
+    assert refused.value.fragment == REFUSED[pattern]
+
+
+def test_a_back_reference_in_any_case_is_refused() -> None:
+    with pytest.raises(UnsupportedQuery, match="flag i"):
+        translate(r"(a)\1", "i")
+
+
+@pytest.mark.parametrize(("pattern", "text"), REPLACEMENTS, ids=repr)
+def test_replacement(pattern: str, text: str) -> None:
+    assert replacement(text, translate(pattern)) == REPLACEMENTS[pattern, text]
+
+
+@pytest.mark.parametrize("text", ["$", "a$b", "\\", r"\1", r"\n"])
+def test_illegal_replacement(text: str) -> None:
+    with pytest.raises(IllegalPattern, match="of the replacement"):
+        replacement(text, translate("a"))
+
+
+def test_a_quoted_replacement() -> None:
+    assert replacement(r"$1\n", translate("a", "q")) == r"\$1\\n"
+
+
+# --- in Java --------------------------------------------------------------------------------------------------------
+
+MATCHES = [
+    # pattern, flags, texts that match, texts that do not
+    ("^a$", "", ["a"], ["a\n", "\na", "ba", ""]),
+    ("^a$", "m", ["a", "a\n", "b\na\nb", "\na"], ["ba", "a\r"]),
+    ("^$", "m", ["", "\n", "a\n\nb"], ["a", "a\n"]),
+    ("^", "m", ["", "a\n"], []),
+    ("a.b", "", ["a b", "a\tb", "a😀b", "a\u2028b", "a\u0085b"], ["a\nb", "a\rb", "ab"]),
+    ("a.b", "s", ["a\nb", "a\rb", "a😀b"], ["ab", "a\r\nb"]),
+    ("É", "i", ["é", "É"], ["e"]),
+    ("straße", "i", ["STRAẞE", "Straße"], ["STRASSE"]),
+    ("σ", "i", ["ς", "Σ"], []),
+    ("i", "i", ["I", "ı"], ["İ"]),
+    ("[a-z]", "i", ["K", "\u212a", "ſ"], ["é", "1"]),
+    ("[^q]", "i", ["x"], ["Q", "q"]),
+    ("[A-Z-[IO]]", "i", ["a", "A"], ["i", "I", "o", "O"]),
+    (r"\p{Lu}", "i", ["A"], ["a"]),
+    (r"^[\i-[:]][\c-[:]]*$", "", ["a-b.c", "_1", "é·"], ["1a", "a:b", "-", ""]),
+    (r"^\I\C$", "", ["1 ", "-!"], ["a ", "1a"]),
+    (r"^\w$", "", ["a", "é", "1", "😀", "+", "٣"], ["_", "-", " ", "\u00a0"]),
+    (r"^\W$", "", ["_", "-", " "], ["a", "😀"]),
+    (r"^\d$", "", ["1", "٣"], ["²", "½", "a"]),
+    (r"^\s$", "", [" ", "\t", "\n", "\r"], ["\u00a0", "\x0b", "\f", "\u2003"]),
+    (r"^\p{IsBasicLatin}+$", "", ["abc~"], ["é", ""]),
+    (r"^\p{IsGreek}\P{IsCyrillic}$", "", ["αβ", "Ωx"], ["αж", "xα"]),
+    (r"^[^\p{L}-[a]]$", "", ["1", "-"], ["a", "b"]),
+    ("a b", "x", ["ab"], ["a b"]),
+    ("a[ ]b", "x", ["a b"], ["ab"]),
+    (r"hello\ sworld", "x", ["hello world"], ["hellosworld"]),
+    ("[.*", "q", ["x[.*y"], ["[xx"]),
+    ("(a)(b)(c)(d)(e)(f)(g)(h)(i)(j)\\10", "", ["abcdefghijj"], ["abcdefghija0"]),
+    ("^(a|b)\\1$", "", ["aa", "bb"], ["ab"]),
+    ("^(?:ab){2,3}?$", "", ["abab", "ababab"], ["ab", "abababab"]),
+    ("^a{3,}$", "", ["aaa", "aaaa"], ["aa"]),
+    ("^(|a)$", "", ["", "a"], ["b"]),
+    ("^*a$*b", "", ["ab"], ["ac"]),
+    (r"^\\\|\.\-\^\?\*\+\{\}\(\)\[\]\$\n\r\t$", "", ["\\|.-^?*+{}()[]$\n\r\t"], []),
+    ("^[\\^\\-a-]$", "", ["^", "-", "a"], ["\\"]),
+]
+
+
+def java_matches(spark: SparkSession, cases: list[tuple[str, str]]) -> list[bool]:
+    """Whether each text matches, for pairs of a Java pattern and a text; one job."""
+    solutions = [(index, java, text) for index, (java, text) in enumerate(cases)]
+    frame = spark.createDataFrame(solutions, "index INT, java STRING, text STRING")
+    return [match for _, match in sorted(frame.selectExpr("index", "text RLIKE java AS match").collect())]
+
+
+def test_matches(spark: SparkSession) -> None:
+    cases = [
+        (pattern, flags, text, expected)
+        for pattern, flags, matching, others in MATCHES
+        for expected, texts in ((True, matching), (False, others))
+        for text in texts
+    ]
+    found = java_matches(spark, [(translate(pattern, flags).java, text) for pattern, flags, text, _ in cases])
+    assert [case for case, match in zip(cases, found, strict=True) if case[-1] != match] == []
+
+
+# characters of one category in the first version of Unicode that Python knows and in its own: Java's cannot differ
+SETTLED = [
+    char
+    for char in map(chr, (*range(0xD800), *range(0xE000, 0x30000)))
+    if unicodedata.category(char) == unicodedata.ucd_3_2_0.category(char) != "Cn"
+]
+CLASSES = {
+    r"[^\w]": lambda char: unicodedata.category(char)[0] in "PZC",
+    r"\W": lambda char: unicodedata.category(char)[0] in "PZC",
+    r"\D": lambda char: unicodedata.category(char) != "Nd",
+    r"[^\S]": lambda char: char in " \t\n\r",
+    r"[\P{Lu}-[\d]]": lambda char: unicodedata.category(char) not in ("Lu", "Nd"),
+    r"[^\P{L}\p{Ll}]": lambda char: unicodedata.category(char)[0] == "L" and unicodedata.category(char) != "Ll",
+    r"[a-z\d-[^\p{Nd}f-z-[g]]]": lambda char: unicodedata.category(char) == "Nd" or char in "fghijklmnopqrstuvwxyz",
+    ".": lambda char: char not in "\n\r",
+}
+
+
+def test_character_classes(spark: SparkSession) -> None:
+    """Each class removes from all characters those that it has."""
+    text = "".join(SETTLED)
+    frame = spark.createDataFrame([(translate(pattern).java,) for pattern in CLASSES], "java STRING")
+    rest = frame.selectExpr("java", f"regexp_replace(CAST(X'{text.encode().hex()}' AS STRING), java, '') AS rest")
+    found = {kept.java: kept.rest for kept in rest.collect()}
+    for pattern, holds in CLASSES.items():
+        assert found[translate(pattern).java] == "".join(char for char in SETTLED if not holds(char)), pattern
+
+
+def test_blocks_are_known_to_java(spark: SparkSession) -> None:
+    from construct_messages.spark.sql.regex import _BLOCKS
+
+    cases = [(translate(rf"^\p{{Is{name}}}?\z".replace(r"\z", "$")).java, "") for name in sorted(_BLOCKS)]
+    assert all(java_matches(spark, cases))
+
+
+# Patterns of which Python, over these characters, means the same as XPath: pairs of both.
+CHARS = "ab1é\n 😀-"
+ATOMS = st.sampled_from(
+    [(char, re.escape(char)) for char in "ab1é 😀"]
+    + [(r"\n", "\n"), (r"\-", "-"), (".", "."), (r"\d", "[1]"), (r"\s", r"[\n ]"), (r"\S", r"[^\n ]")]
+    + [(r"\w", "[ab1é😀]"), (r"\W", r"[\n -]"), (r"\p{L}", "[abé]"), ("[a-b]", "[ab]"), ("[^a-b]", "[^ab]")]
+    + [("[a-é-[b]]", "[aé]"), ("[^1-[a\\s]]", r"[bé😀-]"), ("[\\D1-]", "[^x]")]
+    + [("^", r"\A"), ("$", r"\Z")]
+)
+QUANTIFIERS = st.sampled_from(["", "", "", "?", "*", "+", "??", "*?", "+?", "{2}", "{1,2}", "{2,}", "{2,}?", "{0,1}?"])
+
+
+def sequence(parts: list[tuple[tuple[str, str], str]]) -> tuple[str, str]:
+    xpath = "".join(atom[0] + quantifier for atom, quantifier in parts)
+    # Python repeats no anchor
+    return xpath, "".join(f"(?:{atom[1]}){quantifier}" for atom, quantifier in parts)
+
+
+def alternatives(branches: list[tuple[str, str]], opening: str) -> tuple[str, str]:
+    return (
+        f"{opening}{'|'.join(branch[0] for branch in branches)})",
+        f"(?:{'|'.join(branch[1] for branch in branches)})",
+    )
+
+
+SEQUENCES = st.recursive(
+    st.lists(st.tuples(ATOMS, QUANTIFIERS), max_size=4).map(sequence),
+    lambda inner: st.lists(
+        st.tuples(
+            ATOMS | st.builds(alternatives, st.lists(inner, min_size=1, max_size=3), st.sampled_from(["(", "(?:"])),
+            QUANTIFIERS,
+        ),
+        max_size=3,
+    ).map(sequence),
+    max_leaves=4,
+)
+TEXTS = st.text(CHARS, max_size=6)
+CASES = st.lists(st.tuples(SEQUENCES, st.lists(TEXTS, min_size=1, max_size=5)), min_size=100, max_size=200)
+
+
+@settings(max_examples=5)
+@given(cases=CASES)
+def test_matches_as_python(spark: SparkSession, cases: list[tuple[tuple[str, str], list[str]]]) -> None:
+    pairs = [(xpath, python, text) for (xpath, python), texts in cases for text in texts]
+    found = java_matches(spark, [(translate(xpath).java, text) for xpath, _, text in pairs])
+    assert [
+        pair for pair, match in zip(pairs, found, strict=True) if match != (re.search(pair[1], pair[2]) is not None)
+    ] == []
+
+
+# patterns that Java recurses for, at each character of a text of the one character
+RECURSIVE = [
+    ("^(a|bc)*$", "a"),
+    ("^((a|bc)*(e|f)*)*$", "a"),
+    ("^(a?b?c?)+$", "a"),
+    ("^(a|b)*?$", "a"),
+    ("^(?:(?:(?:a|b)|c)|d)+$", "a"),
+    ("^(a){2,}$", "a"),
+    ("^(a)(\\1|x)*$", "a"),
+    ("^((((((((((a|b)c?)d?)e?)f?)g?)h?)i?)j?)k?)*$", "a"),
+    ("^(?:(?:a|b){1,3}|b)+$", "a"),
+    ("^((a|b)?(a|b)?(a|b)?)*$", "a"),
+    ("^(.|\n)*?$", "é"),
+    ("^[^x]{0,100000}$", "a😀"),
+]
+
+
+def test_java_has_the_stack_for_what_is_allowed(spark: SparkSession) -> None:
+    cases = []
+    for pattern, chars in RECURSIVE:
+        regex = translate(pattern)
+        assert regex.limit is not None, pattern
+        assert 100 <= regex.limit <= 2000, pattern
+        cases.append((regex.java, (chars * regex.limit)[: regex.limit]))
+    assert all(java_matches(spark, cases))
+
+
+@pytest.mark.parametrize("pattern", ["a*", "[a-z]+?b", r"^\d{2,}", r"(\d{1,3}\.){3}", "(a|b)?", ".*foo.*", r"\w{3}"])
+def test_patterns_for_texts_of_any_length(pattern: str) -> None:
+    assert translate(pattern).limit is None
+
+
+def test_long_texts(spark: SparkSession) -> None:
+    """Repetition of a character takes no stack, however long the text, also where characters differ in length."""
+    patterns = ["^[a😀]*$", "^[^x]{2,}$", "^.+?$", r"^[\s\S]*$", "^(?:.*)(?:.*)$", "^a.*😀$"]
+    assert all(java_matches(spark, [(translate(pattern).java, "a😀" * 100_000) for pattern in patterns]))

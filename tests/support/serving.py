@@ -1,0 +1,69 @@
+"""Starts the server in this process, on a free port of loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import re
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from construct_messages.server.config import Config, Endpoint
+from construct_messages.server.http.app import make_app, runner_of
+from construct_messages.server.http.metrics import Metrics
+from construct_messages.server.http.request_log import Journal
+
+
+async def eventually(holds: Callable[[], object], seconds: float = 10) -> None:
+    """Waits until something holds that is under way."""
+    async with asyncio.timeout(seconds):
+        while not holds():  # noqa: ASYNC110 - what is waited for sets no event
+            await asyncio.sleep(0.01)
+
+
+def unlabelled(log: bytes) -> bytes:
+    """A log with one prefix for all labels of blank nodes, which each answer makes anew and of the same length."""
+    return re.sub(rb"[b-z][0-9b-z]{11}(?=_[a-z])", b"x" * 12, log)
+
+
+@dataclass
+class Served:
+    """A server that runs."""
+
+    url: str
+    """Of the server, without a path."""
+    journal: io.StringIO
+    metrics: Metrics
+
+    @property
+    def sparql(self) -> str:
+        """The URL of the endpoint without a name."""
+        return f"{self.url}/sparql"
+
+
+@asynccontextmanager
+async def serving(
+    *source: str | Path,
+    endpoints: Mapping[str, Endpoint] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> AsyncIterator[Served]:
+    """A server over one source, or over `endpoints`; `options` are those of the one endpoint."""
+    if endpoints is None:
+        endpoints = {"": Endpoint(source=tuple(str(part) for part in source), **options)}
+    config = Config(endpoints=dict(endpoints), bind="127.0.0.1:0", **{"log_level": "debug", **(settings or {})})
+    lines, metrics = io.StringIO(), Metrics()
+    app = make_app(config, journal=Journal(config, lines), metrics=metrics)
+    runner = runner_of(app, shutdown_seconds=0.2)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        yield Served(site.name, lines, metrics)
+    finally:
+        await runner.cleanup()
