@@ -144,7 +144,7 @@ def encoder_for(
 
         return TurtleEncoder(format, syntax, prefixes)
     if format == RDF_XML:
-        from construct_messages.logs.rdfxml.lines import RdfXmlEncoder
+        from construct_messages.logs.rdfxml.encoder import RdfXmlEncoder
 
         return RdfXmlEncoder(prefixes)
     if format == JELLY:
@@ -152,11 +152,11 @@ def encoder_for(
 
         return JellyEncoder(jelly, graphs=graphs, triple_terms=triple_terms, prefixes=prefixes)
     if format == NDJSON_LD:
-        from construct_messages.logs.jsonld.lines import JsonLdEncoder
+        from construct_messages.logs.jsonld.encoder import JsonLdEncoder
 
         return JsonLdEncoder(prefixes)
     assert format == YAML_LD
-    from construct_messages.logs.yamlld.documents import YamlLdEncoder
+    from construct_messages.logs.yamlld.encoder import YamlLdEncoder
 
     return YamlLdEncoder(prefixes)
 
@@ -222,7 +222,7 @@ def decoder_for(
 
         return TurtleDecoder(format, syntax, base=base, message_bytes=message_bytes, labels=labels, lenience=lenience)
     if format == RDF_XML:
-        from construct_messages.logs.rdfxml.lines import RdfXmlDecoder
+        from construct_messages.logs.rdfxml.decoder import RdfXmlDecoder
 
         return RdfXmlDecoder(base=base, message_bytes=message_bytes, labels=labels, lenience=lenience)
     if format == JELLY:
@@ -236,12 +236,12 @@ def decoder_for(
             lenience=lenience,
         )
     if format == NDJSON_LD:
-        from construct_messages.logs.jsonld.lines import JsonLdDecoder
+        from construct_messages.logs.jsonld.decoder import JsonLdDecoder
 
         return JsonLdDecoder(
             base=base, contexts=contexts, message_bytes=message_bytes, labels=labels, lenience=lenience
         )
     assert format == YAML_LD
-    from construct_messages.logs.yamlld.documents import YamlLdDecoder
+    from construct_messages.logs.yamlld.decoder import YamlLdDecoder
 
     return YamlLdDecoder(base=base, contexts=contexts, message_bytes=message_bytes, labels=labels, lenience=lenience)

@@ -20,8 +20,8 @@ from construct_messages.errors import LimitExceeded, LogError, UnsupportedByForm
 from construct_messages.formats import NDJSON_LD, YAML_LD
 from construct_messages.logs import decoder_for
 from construct_messages.logs.from_pyoxigraph import to_message
+from construct_messages.logs.jsonld.encoder import JsonLdEncoder
 from construct_messages.logs.jsonld.json_text import DEPTH
-from construct_messages.logs.jsonld.lines import JsonLdEncoder
 from construct_messages.message import Message, Quad
 from construct_messages.terms import RDF, XSD, Term, iri, literal, parse_term, triple
 from tests.conftest import absent

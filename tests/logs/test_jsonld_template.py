@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from benchmarks import jsonld
 from construct_messages.errors import UnsupportedByFormat
-from construct_messages.logs.jsonld.lines import JsonLdEncoder
+from construct_messages.logs.jsonld.encoder import JsonLdEncoder
 from construct_messages.logs.jsonld.nodes import RDF_TYPE
 from construct_messages.message import Message
 from construct_messages.solutions import Solutions

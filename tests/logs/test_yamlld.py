@@ -15,7 +15,7 @@ from construct_messages.errors import LimitExceeded, LogError
 from construct_messages.formats import NDJSON_LD, YAML_LD
 from construct_messages.logs.jsonld.json_text import DEPTH
 from construct_messages.logs.jsonld.nodes import MessageDocuments
-from construct_messages.logs.yamlld.documents import YamlLdEncoder
+from construct_messages.logs.yamlld.encoder import YamlLdEncoder
 from construct_messages.logs.yamlld.yaml_text import YamlReader
 from construct_messages.message import Message, Quad
 from construct_messages.terms import Term, iri, literal

@@ -2,7 +2,7 @@
 
 The parser makes all of a document's quads at once, and a node's `@id` stands in each of them: a long one with many
 values takes memory that grows with the square of what it takes in the log. Documents are in expanded form, or have a
-context of prefixes only; what they mean is `jsonld_documents.py`'s.
+context of prefixes only; what they mean is `documents.py`'s.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""YAML-LD logs: one JSON-LD document in YAML for each message, each between `---` and `...`.
+"""The YAML-LD decoder: one JSON-LD document in YAML for each message, each between `---` and `...` or the next `---`.
 
-RDF Messages names YAML documents separated by `---`; a `...` behind each says that it is whole without a next one.
 A marker is a line that begins with it, in literals too (YAML 1.2.2, section 9.1.2), so documents are found by line. The
-rule of the active context is that of NDJSON-LD. Here are the lines; what YAML is as a value is `yaml_text.py`'s, what a
-document means `jsonld_documents.py`'s, what a message looks like `jsonld_nodes.py`'s.
+rule of the active context is that of NDJSON-LD. What YAML is as a value is in `yaml_text.py`, what a document means in
+`jsonld/documents.py`.
 """
 
 from __future__ import annotations
@@ -13,20 +12,14 @@ from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-import yaml
-
 from construct_messages.errors import LimitExceeded, LogError, Position
 from construct_messages.formats import YAML_LD, Syntax
 from construct_messages.labels import Labels
-from construct_messages.logs.capabilities import Carrier
 from construct_messages.logs.from_pyoxigraph import most_characters
 from construct_messages.logs.jsonld.documents import Documents
-from construct_messages.logs.jsonld.nodes import MessageDocuments
 from construct_messages.logs.line_buffer import too_long
-from construct_messages.logs.plain_encoder import ByMessage
 from construct_messages.logs.yamlld.yaml_text import YamlReader
 from construct_messages.message import Message
-from construct_messages.template import Template
 from construct_messages.terms import Lenience
 
 assert YAML_LD.own is not None
@@ -34,89 +27,6 @@ _SYNTAX: Final[Syntax] = YAML_LD.own
 _MARKER: Final = re.compile(rb"(---|\.\.\.)(?:[ \t\r\n]|$)")
 _MOST_DIRECTIVES: Final = 1 << 8  # each is compared with all before
 _NOTHING: Final = re.compile(rb"[ \t\r\n]*(?:#.*)?", re.DOTALL)
-
-
-class YamlLdEncoder:
-    """Writes messages as YAML-LD, in block style, every string in double quotes.
-
-    Args:
-        prefixes: namespace IRIs by prefix, for the context that the log begins with; see `context_of`.
-
-    >>> from construct_messages.message import Quad
-    >>> from construct_messages.terms import iri, literal
-    >>> encoder = YamlLdEncoder({"ex": "http://example.org/"})
-    >>> message = Message([Quad(iri("http://example.org/s"), iri("http://example.org/p"), literal("a", language="en"))])
-    >>> log = encoder.start() + encoder.encode(message) + encoder.encode(Message()) + encoder.finish()
-    >>> print(log.decode(), end="")
-    ---
-    "@context":
-      "ex": "http://example.org/"
-    ...
-    ---
-    "@id": "ex:s"
-    "ex:p":
-      "@value": "a"
-      "@language": "en"
-    ...
-    --- {}
-    ...
-    """
-
-    def __init__(self, prefixes: Mapping[str, str] | None = None) -> None:
-        self._carrier = Carrier(YAML_LD, _SYNTAX)
-        self._documents = MessageDocuments(prefixes)
-
-    def start(self) -> bytes:
-        """What stands before the first message: the context, where there is one."""
-        context = self._documents.context
-        return _write({"@context": context}) if context else b""
-
-    def encode(self, message: Message) -> bytes:
-        """One message, between its markers.
-
-        Raises:
-            UnsupportedByFormat: a triple term, or a term that readers of JSON-LD would drop.
-        """
-        self._carrier.check(message)
-        return _write(self._documents.write(message))
-
-    def finish(self) -> bytes:
-        """What stands after the last message: nothing."""
-        return b""
-
-    def for_template(self, template: Template) -> ByMessage:
-        """The encoder for batches of a template's solutions."""
-        return ByMessage(self.encode, template)
-
-
-class _Dumper(yaml.CSafeDumper):
-    """In quotes, a string depends on the schema of no reader."""
-
-    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002 - PyYAML's signature
-        """No value is written as an alias of another."""
-        return True
-
-    def represent_string(self, text: str) -> yaml.ScalarNode:
-        """A string."""
-        return self.represent_scalar("tag:yaml.org,2002:str", text, style='"')
-
-
-_Dumper.add_representer(str, _Dumper.represent_string)
-
-
-def _write(document: Mapping[str, Any]) -> bytes:
-    written: bytes = yaml.dump(
-        document,
-        Dumper=_Dumper,
-        default_flow_style=False,
-        explicit_start=True,
-        explicit_end=True,
-        sort_keys=False,
-        allow_unicode=True,
-        encoding="utf-8",
-        width=1 << 30,
-    )
-    return written
 
 
 class YamlLdDecoder:

@@ -1,8 +1,6 @@
-"""NDJSON-LD logs: one JSON-LD document a line, a line whose only key is `@context` for the active context.
+"""The NDJSON-LD decoder: one JSON-LD document a line, a line whose only key is `@context` for the active context.
 
-RDF Messages for NDJSON-LD (https://w3c-cg.github.io/rsp/messages/). Here are the lines; what a document means is
-`jsonld_documents.py`'s, what a message looks like `jsonld_nodes.py`'s, and the encoder for templates is in
-`jsonld_template.py`.
+RDF Messages for NDJSON-LD (https://w3c-cg.github.io/rsp/messages/). What a document means is in `documents.py`.
 """
 
 from __future__ import annotations
@@ -10,69 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-import msgspec
-
 from construct_messages.errors import LogError, Position
 from construct_messages.formats import NDJSON_LD, Syntax
 from construct_messages.labels import Labels
-from construct_messages.logs.capabilities import Carrier
 from construct_messages.logs.from_pyoxigraph import most_characters
 from construct_messages.logs.jsonld.documents import Documents
 from construct_messages.logs.jsonld.json_text import JsonReader
-from construct_messages.logs.jsonld.nodes import MessageDocuments
-from construct_messages.logs.jsonld.template import JsonLdTemplate
 from construct_messages.logs.line_buffer import WholeLines
 from construct_messages.message import Message
-from construct_messages.template import Template
 from construct_messages.terms import Lenience
 
 assert NDJSON_LD.own is not None
 _SYNTAX: Final[Syntax] = NDJSON_LD.own
 _ONE_A_LINE: Final = "write each message as one JSON-LD document on one line, as `jq --compact-output .` does"
-
-
-class JsonLdEncoder:
-    """Writes messages as NDJSON-LD: a line each, which any reader of JSON-LD 1.1 reads by itself.
-
-    Args:
-        prefixes: namespace IRIs by prefix, for the context that the log begins with; see `context_of`.
-
-    >>> from construct_messages.message import Quad
-    >>> from construct_messages.terms import iri, literal
-    >>> encoder = JsonLdEncoder({"ex": "http://example.org/"})
-    >>> message = Message([Quad(iri("http://example.org/s"), iri("http://example.org/p"), literal("a", language="en"))])
-    >>> log = encoder.start() + encoder.encode(message) + encoder.encode(Message()) + encoder.finish()
-    >>> print(log.decode(), end="")
-    {"@context":{"ex":"http://example.org/"}}
-    {"@id":"ex:s","ex:p":{"@value":"a","@language":"en"}}
-    {}
-    """
-
-    def __init__(self, prefixes: Mapping[str, str] | None = None) -> None:
-        self._carrier = Carrier(NDJSON_LD, _SYNTAX)
-        self._documents = MessageDocuments(prefixes)
-
-    def start(self) -> bytes:
-        """What stands before the first message: the context, where there is one."""
-        context = self._documents.context
-        return msgspec.json.encode({"@context": context}) + b"\n" if context else b""
-
-    def encode(self, message: Message) -> bytes:
-        """One message and the end of its line.
-
-        Raises:
-            UnsupportedByFormat: a triple term, or a term that readers of JSON-LD would drop.
-        """
-        self._carrier.check(message)
-        return msgspec.json.encode(self._documents.write(message)) + b"\n"
-
-    def finish(self) -> bytes:
-        """What stands after the last message: nothing."""
-        return b""
-
-    def for_template(self, template: Template) -> JsonLdTemplate:
-        """The encoder specialised for a template: a batch of solutions in, bytes out."""
-        return JsonLdTemplate(self.encode, self._carrier, self._documents, template)
 
 
 class JsonLdDecoder:

@@ -1,0 +1,198 @@
+"""The RDF/XML encoder: one XML document a line, so that a line end is the delimiter.
+
+RDF Messages, section 3 for the lines; RDF 1.1 XML Syntax (https://www.w3.org/TR/rdf-syntax-grammar/) for a message.
+What no RDF of this version has is for `capabilities.py` to refuse; what XML cannot write is refused here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final
+from xml.parsers import expat
+from xml.sax.saxutils import escape
+
+from construct_messages.errors import UnsupportedByFormat
+from construct_messages.formats import RDF_XML, Syntax
+from construct_messages.logs.capabilities import Carrier
+from construct_messages.logs.plain_encoder import ByMessage
+from construct_messages.message import Message
+from construct_messages.template import Template
+from construct_messages.terms import RDF, Term, is_blank, is_literal, literal_parts
+
+assert RDF_XML.own is not None
+_SYNTAX: Final[Syntax] = RDF_XML.own
+
+_NO_CHARACTER: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML 1.0 cannot hold, not even as a character reference (section 2.2)."""
+
+# RDF 1.1 XML Syntax, section 6.1.4, and rdf:li, which every reader replaces by rdf:_1, rdf:_2 …
+_NO_PROPERTIES: Final = frozenset(
+    f"{RDF}{name}"
+    for name in (
+        *("RDF", "ID", "about", "parseType", "resource", "nodeID", "datatype", "Description"),
+        *("aboutEach", "aboutEachPrefix", "bagID", "li"),
+    )
+)
+# Namespaces in XML 1.0, section 3: these two have one prefix each, which no element name may have
+_RESERVED: Final = {"xml": "http://www.w3.org/XML/1998/namespace", "xmlns": "http://www.w3.org/2000/xmlns/"}
+_HINT: Final = "write N-Triples or Turtle, or Jelly"
+# predicates and characters to remember
+_MOST_NAMES: Final = 1 << 12
+
+
+class RdfXmlEncoder:
+    """Writes messages as RDF/XML, one a line: an `rdf:Description` a subject, in order of first appearance.
+
+    Args:
+        prefixes: namespace IRIs by prefix; a message declares those it uses. One that XML has no name for is left out.
+
+    >>> from construct_messages.message import Quad
+    >>> from construct_messages.terms import iri, literal
+    >>> encoder = RdfXmlEncoder({"ex": "http://example.org/"})
+    >>> message = Message([Quad(Term("_:d1"), iri("http://example.org/p"), literal("a\\nb", language="en"))])
+    >>> print((encoder.start() + encoder.encode(message) + encoder.finish()).decode(), end="")
+    <rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:ex="http://example.org/">\
+<rdf:Description rdf:nodeID="b0"><ex:p xml:lang="en">a&#10;b</ex:p></rdf:Description></rdf:RDF>
+    """
+
+    def __init__(self, prefixes: Mapping[str, str] | None = None) -> None:
+        self._carrier = Carrier(RDF_XML, _SYNTAX)
+        self._messages = 0
+        self._names = _Names(prefixes or {})
+
+    def start(self) -> bytes:
+        """What stands before the first message: nothing."""
+        return b""
+
+    def encode(self, message: Message) -> bytes:
+        """One message and the end of its line.
+
+        Raises:
+            UnsupportedByFormat: a named graph, a triple term, a base direction, a predicate that is the name of no
+                element, or a character that XML cannot hold.
+        """
+        self._messages += 1
+        self._carrier.check(message)
+        try:
+            return self._document(message).encode()
+        except UnsupportedByFormat as error:
+            raise UnsupportedByFormat(f"message {self._messages}: {error.message}", hint=error.hint) from None
+
+    def finish(self) -> bytes:
+        """What stands after the last message: nothing."""
+        return b""
+
+    def for_template(self, template: Template) -> ByMessage:
+        """The encoder for batches of a template's solutions."""
+        return ByMessage(self.encode, template)
+
+    def _document(self, message: Message) -> str:
+        subjects: dict[Term, list[tuple[Term, Term]]] = {}
+        for subject, predicate, object, _ in message:
+            subjects.setdefault(subject, []).append((predicate, object))
+        labels: dict[Term, str] = {}
+        declared = {RDF: "rdf"}
+        nodes = []
+        for subject, statements in subjects.items():
+            nodes.append(f"<rdf:Description {_node('about', subject, labels)}>")
+            nodes += [
+                _property(self._names.element(predicate, declared), object, labels) for predicate, object in statements
+            ]
+            nodes.append("</rdf:Description>")
+        namespaces = "".join(
+            f' xmlns{":" if prefix else ""}{prefix}="{_escape(namespace)}"' for namespace, prefix in declared.items()
+        )
+        return f"<rdf:RDF{namespaces}>{''.join(nodes)}</rdf:RDF>\n" if nodes else f"<rdf:RDF{namespaces}/>\n"
+
+
+class _Names:
+    """The names of the elements that stand for predicates."""
+
+    def __init__(self, prefixes: Mapping[str, str]) -> None:
+        self._prefixes = {RDF: "rdf"}
+        for prefix, namespace in prefixes.items():
+            if prefix not in ("rdf", *_RESERVED) and namespace not in _RESERVED.values() and _is_name(prefix or "_"):
+                self._prefixes.setdefault(namespace, prefix)
+        # of two namespaces that both begin an IRI, the longer one shortens it more
+        self._namespaces = sorted(self._prefixes, key=len, reverse=True)
+        self._made_up = "ns"
+        while any(prefix.startswith(self._made_up) for prefix in prefixes):
+            self._made_up += "_"
+        self._split = lru_cache(_MOST_NAMES)(self._split_anew)
+
+    def element(self, predicate: Term, declared: dict[str, str]) -> str:
+        """The qualified name; its prefix is added to the message's, which are by namespace."""
+        namespace, local = self._split(predicate)
+        prefix = declared.get(namespace)
+        if prefix is None:
+            prefix = declared[namespace] = self._prefixes.get(namespace, f"{self._made_up}{len(declared)}")
+        return f"{prefix}:{local}" if prefix else local
+
+    def _split_anew(self, predicate: Term) -> tuple[str, str]:
+        value = predicate[1:-1]
+        if value in _NO_PROPERTIES:
+            raise UnsupportedByFormat(f"RDF/XML takes no {predicate} for a predicate", hint=_HINT)
+        for namespace in self._namespaces:
+            if value.startswith(namespace) and _is_name(value[len(namespace) :]):
+                return namespace, value[len(namespace) :]
+        start = end = len(value)
+        while start and _in_name(value[start - 1]):
+            start -= 1
+        # an IRI has a colon, which no local name has: some of it always remains for the namespace
+        while start < end and not (_begins_name(value[start]) and value[:start] not in _RESERVED.values()):
+            start += 1
+        if start == end:
+            raise UnsupportedByFormat(f"no name of an XML element can stand for the predicate {predicate}", hint=_HINT)
+        return value[:start], value[start:]
+
+
+def _is_name(text: str) -> bool:
+    return text != "" and _begins_name(text[0]) and all(map(_in_name, text))
+
+
+def _begins_name(char: str) -> bool:
+    return char.isalpha() or char == "_" if char.isascii() else _is_well_formed(f"<{char}/>")
+
+
+def _in_name(char: str) -> bool:
+    return char.isalnum() or char in "_-." if char.isascii() else _is_well_formed(f"<_{char}/>")
+
+
+@lru_cache(_MOST_NAMES)
+def _is_well_formed(document: str) -> bool:
+    # expat knows the names of XML's fourth edition only, and what it refuses, many cannot read
+    try:
+        expat.ParserCreate("utf-8").Parse(document.encode(), True)
+    except expat.ExpatError:
+        return False
+    return True
+
+
+def _property(name: str, object: Term, labels: dict[Term, str]) -> str:
+    if not is_literal(object):
+        return f"<{name} {_node('resource', object, labels)}/>"
+    value, datatype, language, _ = literal_parts(object)
+    attribute = ""
+    if language:
+        attribute = f' xml:lang="{language}"'
+    elif datatype:
+        attribute = f' rdf:datatype="{_escape(datatype)}"'
+    return f"<{name}{attribute}>{_escape(value)}</{name}>"
+
+
+def _node(attribute: str, term: Term, labels: dict[Term, str]) -> str:
+    if is_blank(term):
+        # a label need not be a name in XML; it is of this document alone, so any other does as well
+        return f'rdf:nodeID="{labels.setdefault(term, f"b{len(labels)}")}"'
+    return f'rdf:{attribute}="{_escape(term[1:-1])}"'
+
+
+def _escape(text: str) -> str:
+    if bad := _NO_CHARACTER.search(text):
+        raise UnsupportedByFormat(
+            f"XML cannot hold the character U+{ord(bad.group()):04X} in {text[:80]!r}", hint=_HINT
+        )
+    # a line end would end the message, and parsers would take a carriage return for one
+    return escape(text, {'"': "&quot;", "\n": "&#10;", "\r": "&#13;"})
