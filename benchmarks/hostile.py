@@ -26,7 +26,7 @@ from urllib.parse import urlencode, urlsplit
 
 from benchmarks.measure import Figure, report
 from benchmarks.serving import listening
-from tests.support.fault_server import FaultServer, response
+from tests.support.http.fault_server import FaultServer, response
 
 QUERY: Final = "CONSTRUCT { ?s <urn:p> ?o } WHERE { ?s ?p ?o }"
 RDFM: Final = "application/n-quads; messages=rdfm"

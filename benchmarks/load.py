@@ -24,7 +24,7 @@ from rich.table import Table
 from benchmarks import data
 from benchmarks.serving import Server, server
 from construct_messages import construct_messages
-from tests.support.load import RDFM, Drip, dripping, leave
+from tests.support.http.load import RDFM, Drip, dripping, leave
 
 _QUERIES = 20
 _SOLUTIONS = 500  # of one answer, at most

@@ -1,7 +1,7 @@
 """Feeds mutated logs to every decoder: `python -m benchmarks.log_fuzz`, or `make fuzz-logs`.
 
 A process for each format, with a bound on its memory; what kills or hangs it is a finding as well. Each finding is
-printed with its input, once for its kind. See tests/support/log_fuzzer.py for what is checked of each input.
+printed with its input, once for its kind. See tests/support/logs/fuzzer.py for what is checked of each input.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from construct_messages.formats import FORMATS
-from tests.support.log_fuzzer import Finding, check, inputs
+from tests.support.logs.fuzzer import Finding, check, inputs
 
 _MEMORY = 2 << 30  # bytes of address space, of which the libraries take a part
 _SILENCE = 120.0  # seconds after which a process hangs

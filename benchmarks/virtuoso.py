@@ -22,8 +22,8 @@ from rich.console import Console
 from benchmarks import data
 from benchmarks.measure import Figure, check_log, report
 from construct_messages import construct_messages
-from tests.support.engines import virtuoso
-from tests.support.serving import serving
+from tests.support.engines.servers import virtuoso
+from tests.support.http.serving import serving
 
 CAP = 10_000
 GOAL = "≤ 0.5 s"

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, ExitStack
 from functools import partial
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
 
 from tests.support.commands import Done
-from tests.support.engines import ENGINES, Missing
+from tests.support.engines.servers import ENGINES, Missing
 from tests.support.lanes import is_long
-from tests.support.spark_frames import OTHER, QUICK, new_session
+from tests.support.places import absent
+from tests.support.spark.sessions import OTHER, QUICK, new_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,8 +28,6 @@ settings.register_profile("project", deadline=None, print_blob=True)
 settings.register_profile("long", deadline=None, print_blob=True, max_examples=2000)
 settings.register_profile("thousands", deadline=None, print_blob=True, max_examples=16_000)  # of which a part on Spark
 settings.load_profile("project")
-
-_SUITES = Path(os.environ.get("CONSTRUCT_MESSAGES_SUITES") or Path(__file__).parents[2] / "shared")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -69,21 +67,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.write_line(
             "`make check` runs more: Spark, other engines and programs, faults at every byte, large inputs"
         )
-
-
-def absent(message: str) -> NoReturn:
-    """Skips a test for want of what it needs; fails it where everything is to be there."""
-    if os.environ.get("CI") == "true":
-        pytest.fail(message)
-    pytest.skip(message)
-
-
-def shared_path(name: str) -> Path:
-    """A file or folder of the test suites, which lie beside the project; skips the test where they are absent."""
-    path = _SUITES / name
-    if not path.exists():
-        absent(f"{name} is absent: set CONSTRUCT_MESSAGES_SUITES to the folder that holds it")
-    return path
 
 
 @pytest.fixture
@@ -139,7 +122,7 @@ def rdflib_server(serve_with: Callable[[str, Path], str]) -> Serve:
 @pytest.fixture(scope="session")
 def proxy() -> Iterator[Callable[..., str]]:
     """Puts the server before a source, once in a session for the same settings, and gives its endpoint's URL."""
-    from tests.support.serving import serving  # tests of lower floors need not load the server
+    from tests.support.http.serving import serving  # tests of lower floors need not load the server
 
     loop, stack = asyncio.new_event_loop(), AsyncExitStack()
     thread = Thread(target=loop.run_forever)

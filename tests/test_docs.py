@@ -16,8 +16,8 @@ from construct_messages.cli import build_parser
 from construct_messages.formats import FORMATS, SYNTAXES, Format
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.sources.http.profiles import PROFILES
+from tests.support.places import ROOT
 
-ROOT = Path(__file__).parents[1]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
 # Blocks that other tests run, or that are no code: what a query gives, the syntax of a command, settings.

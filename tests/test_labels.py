@@ -22,7 +22,7 @@ from construct_messages.formats import N_QUADS, NDJSON_LD, RDFM
 from construct_messages.labels import Labels
 from construct_messages.spaces import fold
 from construct_messages.terms import Term, blank, iri, to_pyoxigraph, to_rdflib
-from tests.support.log_kinds import KINDS, Kind, blanks, write
+from tests.support.logs.kinds import KINDS, Kind, blanks, write
 
 P, Q, S = iri("urn:p"), iri("urn:q"), iri("urn:s")
 GENID = "https://example.org/.well-known/genid/"

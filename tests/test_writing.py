@@ -27,6 +27,7 @@ from construct_messages import (
 from construct_messages.formats import FORMATS
 from construct_messages.terms import iri, literal
 from tests.logs.test_archive import archive
+from tests.support.places import ROOT
 
 SUBJECT, PREDICATE, GRAPH = (iri(f"http://example.org/{name}") for name in "spg")
 MESSAGES = [Message([Quad(SUBJECT, PREDICATE, literal(str(number)))]) for number in range(100)]
@@ -124,7 +125,7 @@ def test_jelly_says_whether_there_are_named_graphs(write: Write) -> None:
 def test_a_query(write: Write) -> None:
     """The messages of a query are a stream as any other; `QueryMessages.write` is quicker."""
     query = "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o } LIMIT 7"
-    data = str(Path(__file__).parents[1] / "queries" / "data" / "companies.ttl")
+    data = str(ROOT / "queries" / "data" / "companies.ttl")
     one, other = io.BytesIO(), io.BytesIO()
     assert write(construct_messages(query, data), one) == construct_messages(query, data).write(other) == 7
     assert one.getvalue() == other.getvalue()

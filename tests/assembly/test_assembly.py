@@ -11,7 +11,7 @@ from construct_messages.message import Message
 from construct_messages.solutions import Solutions
 from construct_messages.template import Constant, Pattern, Template, Variable
 from construct_messages.terms import iri, literal
-from tests.support.log_kinds import KINDS, Kind
+from tests.support.logs.kinds import KINDS, Kind
 
 PREFIXES = {"ex": "http://example.org/"}
 TEMPLATE = Template(("s", "o"), (Pattern(Variable(0), Constant(iri("http://example.org/p")), Variable(1)),))

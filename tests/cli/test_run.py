@@ -19,7 +19,8 @@ from urllib.parse import parse_qs, urlsplit
 import pyoxigraph as ox
 import pytest
 
-from tests.support.commands import COMMAND, ENVIRONMENT, ROOT, Done, interrupt, on_terminal, run
+from tests.support.commands import COMMAND, ENVIRONMENT, Done, interrupt, on_terminal, run
+from tests.support.places import ROOT
 
 DATA = str(ROOT / "queries" / "data" / "companies.ttl")
 COMPANIES = str(ROOT / "queries" / "companies.rq")
@@ -422,7 +423,7 @@ def test_quiet() -> None:
 
 def test_limit_0_of_an_endpoint_that_takes_it_for_none(here: Callable[..., Done]) -> None:
     """Issue 13, what users missed: a log is no longer than the query's own LIMIT."""
-    from tests.support.fault_server import FaultServer, response
+    from tests.support.http.fault_server import FaultServer, response
 
     solution = b'{"s":{"type":"uri","value":"urn:a"},"o":{"type":"uri","value":"urn:b"}}'
     body = b'{"head":{"vars":["s","o"]},"results":{"bindings":[' + b",".join([solution] * 5) + b"]}}"

@@ -15,9 +15,9 @@ import pytest
 import yaml
 
 from construct_messages.cli import main
+from tests.support.places import ROOT
 from tests.test_docs import BLOCKS
 
-ROOT = Path(__file__).parents[2]
 DATA = str(ROOT / "queries" / "data" / "companies.ttl")
 URL = "https://example.org/sparql"
 

@@ -8,7 +8,7 @@ from construct_messages.errors import LogError
 from construct_messages.formats import FORMATS, JELLY, Format, find_format, find_syntax
 from construct_messages.message import Message, Quad
 from construct_messages.terms import Term, iri, literal
-from tests.support.log_kinds import KINDS, Kind, isomorphic, read, single_bytes, write
+from tests.support.logs.kinds import KINDS, Kind, isomorphic, read, single_bytes, write
 
 A, B = ("<urn:a> <urn:p> <urn:o> .", "<urn:b> <urn:p> <urn:o> .")
 LABEL = 'VERSION "1.2-messages"'

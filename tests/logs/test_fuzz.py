@@ -23,10 +23,10 @@ from construct_messages.files.compression import COMPRESSIONS
 from construct_messages.formats import FORMATS, N_QUADS, NDJSON_LD, RDFM, TRIG, TURTLE, YAML_LD, Format
 from construct_messages.message import Message, Quad
 from construct_messages.terms import iri, literal
-from tests.support import hostile_logs as hostile
-from tests.support.log_fuzzer import check, inputs
-from tests.support.log_kinds import KINDS, Kind, read, reading, write
-from tests.support.log_seeds import seeds
+from tests.support.logs import hostile
+from tests.support.logs.fuzzer import check, inputs
+from tests.support.logs.kinds import KINDS, Kind, read, reading, write
+from tests.support.logs.seeds import seeds
 
 MIB = 1 << 20
 each_format = pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.extension)

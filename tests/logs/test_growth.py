@@ -9,9 +9,9 @@ from typing import Final
 import pytest
 
 from construct_messages import LimitExceeded, read_log
-from tests.support.counted_work import work_of
-from tests.support.growing_logs import GROWING
-from tests.support.hostile_logs import ALIKE, PREDICATE, field, jelly
+from tests.support.logs.counted_work import work_of
+from tests.support.logs.growing import GROWING
+from tests.support.logs.hostile import ALIKE, PREDICATE, field, jelly
 
 _TIMES: Final = 2.3
 _NUMBER: Final = 200

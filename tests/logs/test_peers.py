@@ -61,10 +61,10 @@ from construct_messages.terms import (
     triple,
     triple_parts,
 )
-from tests.conftest import absent, shared_path
-from tests.support import rdfjs_jelly
-from tests.support.log_kinds import Kind, isomorphic, read, write
-from tests.support.log_seeds import DIRECTIONS, GRAPHS, PLAIN, TRIPLE_TERMS
+from tests.support.logs import rdfjs_jelly
+from tests.support.logs.kinds import Kind, isomorphic, read, write
+from tests.support.logs.seeds import DIRECTIONS, GRAPHS, PLAIN, TRIPLE_TERMS
+from tests.support.places import ROOT, absent, shared_path
 
 LABELLED: Final = find_syntax("1.2-messages")
 PREFIXES: Final = {
@@ -157,7 +157,7 @@ def node_process() -> subprocess.Popen[str]:
             "npm's n3 and jsonld are absent: set CONSTRUCT_MESSAGES_NODE to the folder that holds their node_modules"
         )
     return subprocess.Popen(
-        ["node", str(Path(__file__).with_name("log_peers.cjs"))],
+        ["node", str(ROOT / "tests" / "support" / "logs" / "peers.cjs")],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         encoding="utf-8",

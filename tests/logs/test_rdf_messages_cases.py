@@ -15,8 +15,8 @@ from construct_messages.errors import LogError
 from construct_messages.formats import LOGS, find_format, find_syntax
 from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.message import Message
-from tests.conftest import shared_path
-from tests.support.log_kinds import Kind, Reading, blanks, isomorphic, read, single_bytes, write
+from tests.support.logs.kinds import Kind, Reading, blanks, isomorphic, read, single_bytes, write
+from tests.support.places import shared_path
 
 _ALL: Final = ("turtle", "trig", "n-triples", "n-quads")
 _TURTLES: Final = ("turtle", "trig")

@@ -19,7 +19,7 @@ from construct_messages.message import Message
 from construct_messages.solutions import Solutions
 from construct_messages.template import Template
 from construct_messages.terms import Term, from_pyoxigraph
-from tests.support.log_kinds import KINDS, Kind, blanks, cut, isomorphic, read, single_bytes, write
+from tests.support.logs.kinds import KINDS, Kind, blanks, cut, isomorphic, read, single_bytes, write
 from tests.support.strategies import SOLUTIONS, messages, templates
 
 PREFIXES = st.dictionaries(

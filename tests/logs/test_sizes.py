@@ -10,7 +10,7 @@ from construct_messages.message import Message, Quad
 from construct_messages.solutions import Solutions
 from construct_messages.template import Blank, Constant, Pattern, Template, Variable
 from construct_messages.terms import Term, iri, literal
-from tests.support.log_kinds import KINDS, Kind
+from tests.support.logs.kinds import KINDS, Kind
 
 PREFIXES = {"ex": "http://example.org/", "": "http://example.org/MESSAGE/"}
 S, P = iri("http://example.org/MESSAGE/s"), iri("http://example.org/p")

@@ -12,7 +12,7 @@ from construct_messages.logs import encoder_for
 from construct_messages.logs.sniff import SNIFF_BYTES, is_archive, sniff
 from construct_messages.message import Message, Quad
 from construct_messages.terms import iri, literal
-from tests.conftest import shared_path
+from tests.support.places import shared_path
 
 LINE = b"<http://example.org/s> <http://example.org/p> <http://example.org/o> .\n"
 IN_GRAPH = LINE.replace(b" .", b" <http://example.org/g> .")

@@ -23,7 +23,7 @@ from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.query.select import Select
 from construct_messages.query.tokens import closing, tokenize
 from construct_messages.terms import iri
-from tests.conftest import shared_path
+from tests.support.places import shared_path
 
 BASE: Final = "http://example.org/"
 MUTANTS: Final = int(os.environ.get("MUTANTS", "2000"))

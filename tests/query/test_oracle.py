@@ -23,9 +23,9 @@ from construct_messages.terms import (
     number,
     triple,
 )
-from tests.conftest import shared_path
-from tests.support import queries_table
-from tests.support.query_oracle import KINDS, disagreement, value
+from tests.support.places import shared_path
+from tests.support.queries import page as queries_page
+from tests.support.queries.oracle import KINDS, disagreement, value
 
 W3C = "http://www.w3.org/tests/"
 
@@ -36,10 +36,10 @@ W3C = "http://www.w3.org/tests/"
 def test_w3c_syntax() -> None:
     shared_path("suites/w3c/construct-tests.tsv")
     count = 0
-    for row, found in queries_table.w3c():
+    for row, found in queries_page.w3c():
         count += 1
         if row["type"].startswith("Negative"):
-            assert queries_table.verdict(found) != "accepted" or found.name in queries_table.EXTENSIONS
+            assert queries_page.verdict(found) != "accepted" or found.name in queries_page.EXTENSIONS
         else:
             assert found.passes, found
     assert count == 56
@@ -47,7 +47,7 @@ def test_w3c_syntax() -> None:
 
 def test_w3c_evaluation() -> None:
     folder = shared_path("suites/w3c")
-    evaluations = [row for row in queries_table.rows(folder / "construct-tests.tsv") if row["result"]]
+    evaluations = [row for row in queries_page.rows(folder / "construct-tests.tsv") if row["result"]]
     assert len(evaluations) == 19
     for row in evaluations:
         store = ox.Store()
@@ -79,15 +79,15 @@ def graph(statements: Iterable[ox.Quad]) -> Message:
 
 def test_queries_found_in_the_wild() -> None:
     shared_path("queries/INDEX.tsv")
-    found = list(queries_table.wild())
+    found = list(queries_page.wild())
     assert len(found) == 348
     assert [case for case in found if case.is_wrong] == []
 
 
 def test_the_page_is_up_to_date() -> None:
     shared_path("queries/INDEX.tsv")
-    written = queries_table.PAGE.read_text(encoding="utf-8")
-    assert written == queries_table.page(), "run python -m tests.support.queries_table"
+    written = queries_page.PAGE.read_text(encoding="utf-8")
+    assert written == queries_page.page(), "run python -m tests.support.queries.page"
 
 
 # --- random templates -------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.query.scope import group_keys, in_scope
 from construct_messages.query.tokens import tokenize
 from construct_messages.sources.http.profiles import PROFILES
-from tests.conftest import shared_path
+from tests.support.places import shared_path
 
 V = st.sampled_from([f"?{name}" for name in "abcdefgh"])
 

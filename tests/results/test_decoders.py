@@ -20,8 +20,8 @@ from construct_messages.results.json import JsonDecoder
 from construct_messages.results.tsv import TsvDecoder
 from construct_messages.results.xml import XmlDecoder
 from construct_messages.terms import UNBOUND, Term, iri, map_blanks, number, parse_term, unescape
-from tests.support import results_documents as documents
-from tests.support.results_kinds import KINDS, Results
+from tests.support.results import documents
+from tests.support.results.kinds import KINDS, Results
 from tests.support.strategies import TERMS
 
 FORMATS = {

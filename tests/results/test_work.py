@@ -23,9 +23,9 @@ import construct_messages.results
 import construct_messages.terms
 from construct_messages.errors import SourceError
 from construct_messages.sources.http import response
-from tests.support.fault_server import JSON, TSV, XML
-from tests.support.results_documents import json_document, tsv_document, xml_document
-from tests.support.results_kinds import KINDS, Results
+from tests.support.http.fault_server import JSON, TSV, XML
+from tests.support.results.documents import json_document, tsv_document, xml_document
+from tests.support.results.kinds import KINDS, Results
 
 AT_MOST: Final = 2.3
 """How much more may be counted for twice as much."""

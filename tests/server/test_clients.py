@@ -33,8 +33,8 @@ from SPARQLWrapper import (
     SPARQLWrapper,
 )
 
-from tests.conftest import absent
-from tests.support.engines import Missing, node_program
+from tests.support.engines.servers import Missing, node_program
+from tests.support.places import absent
 
 DATA = """
 @prefix ex: <http://example.org/> .

@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 from typing import Final
 from urllib.parse import urlencode
 
@@ -22,10 +21,9 @@ import pytest
 import pytest_asyncio
 
 from construct_messages.server.config import Endpoint
-from tests.conftest import absent
-from tests.support.clients import JSON_BODY, TABLE, VARIABLES
-from tests.support.engines import Missing, free_port, program, running
-from tests.support.fault_server import (
+from tests.support.engines.servers import Missing, free_port, program, running
+from tests.support.http.clients import JSON_BODY, TABLE, VARIABLES
+from tests.support.http.fault_server import (
     HOLD,
     JSON,
     PAUSE,
@@ -40,7 +38,7 @@ from tests.support.fault_server import (
     Script,
     response,
 )
-from tests.support.faults_table import (
+from tests.support.http.faults import (
     CASES,
     COMPLETE,
     ENDPOINTS,
@@ -55,15 +53,15 @@ from tests.support.faults_table import (
     redirect,
     refused,
 )
-from tests.support.http_clients import SPARQL_CLIENTS, Broken, Client, is_installed
-from tests.support.pauses import no_pauses
-from tests.support.results_documents import json_document, tsv_document, xml_document
-from tests.support.serving import Served, eventually, serving
+from tests.support.http.pauses import no_pauses
+from tests.support.http.programs import SPARQL_CLIENTS, Broken, Client, is_installed
+from tests.support.http.serving import Served, eventually, serving
+from tests.support.places import ROOT, absent
+from tests.support.results.documents import json_document, tsv_document, xml_document
 
 # starting the server takes longer than what is tested here
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-ROOT: Final = Path(__file__).parents[2]
 HELD: Final = "-held"
 CLIENTS: Final = {name: client for name, client in SPARQL_CLIENTS.items() if is_installed(name)}
 

@@ -12,8 +12,8 @@ import pyoxigraph as ox
 import pytest
 
 from construct_messages import construct_messages
-from tests.support.load import RDFM, dripping, leave
-from tests.support.serving import Served, eventually, serving, unlabelled
+from tests.support.http.load import RDFM, dripping, leave
+from tests.support.http.serving import Served, eventually, serving, unlabelled
 
 HEADERS = {"Accept": RDFM, "Accept-Encoding": "identity"}
 CONSTRUCT = "CONSTRUCT { ?s <urn:q> ?o, [] } WHERE { ?s <urn:p> ?o }"

@@ -24,11 +24,11 @@ from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.server.config import Config, Endpoint, Limits
 from construct_messages.server.http import app
 from construct_messages.server.http.request_log import Journal
-from tests.support.fault_server import JSON, STALL, XML, FaultServer, response
-from tests.support.serving import Served, serving
+from tests.support.http.fault_server import JSON, STALL, XML, FaultServer, response
+from tests.support.http.serving import Served, serving
+from tests.support.places import ROOT
 
 IN_MODULE = pytest.mark.asyncio(loop_scope="module")
-ROOT = Path(__file__).parents[2]
 CONSTRUCT = "CONSTRUCT { ?s <urn:p> ?o } WHERE { ?s ?p ?o }"
 RDFM = "application/n-quads; messages=rdfm"
 EMPTY = b'{"head":{"vars":["s","o"]},"results":{"bindings":[]}}'

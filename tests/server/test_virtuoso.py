@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 
 from tests.conftest import Serve
-from tests.support.serving import Served, serving
+from tests.support.http.serving import Served, serving
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -13,7 +13,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 
 from construct_messages.errors import SourceError
 from construct_messages.sources.http.addresses import Addresses, CheckedResolver, is_public
-from tests.support.fault_server import FaultServer, response
+from tests.support.http.fault_server import FaultServer, response
 
 ADDRESSES = {
     "public": ("8.8.8.8", True),

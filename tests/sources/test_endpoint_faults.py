@@ -35,12 +35,12 @@ from construct_messages.solutions import Solutions
 from construct_messages.sources import UNION, Request
 from construct_messages.sources.http.endpoint import EndpointSource, WrapperSource, new_wrapper
 from construct_messages.terms import Term, iri, literal
-from tests.support.clients import BODIES, JSON_BODY, SELECT, TABLE, VARIABLES, read
 from tests.support.commands import Done
-from tests.support.fault_server import JSON, PAUSE, RESET, STALL, Asked, FaultServer, chunks, response
-from tests.support.faults_table import CASES, QUERY, Case, log_of
-from tests.support.pauses import no_retries
-from tests.support.results_documents import json_document, tsv_document, xml_document
+from tests.support.http.clients import BODIES, JSON_BODY, SELECT, TABLE, VARIABLES, read
+from tests.support.http.fault_server import JSON, PAUSE, RESET, STALL, Asked, FaultServer, chunks, response
+from tests.support.http.faults import CASES, QUERY, Case, log_of
+from tests.support.http.pauses import no_retries
+from tests.support.results.documents import json_document, tsv_document, xml_document
 
 
 @pytest.fixture(scope="module")

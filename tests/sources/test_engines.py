@@ -16,10 +16,10 @@ import pytest
 from construct_messages import ConstructMessagesError, NotConstruct, SourceError, construct_messages
 from construct_messages.errors import Position
 from construct_messages.terms import from_pyoxigraph
-from tests.conftest import absent
-from tests.support import engines_table, reference
-from tests.support.construct_cases import CASES, DATA, DECLARED, RDF_1_2, Case, Fails, Gives
-from tests.support.engines import ENGINES, Missing, NotStarted
+from tests.support.engines import page, reference
+from tests.support.engines.construct_cases import CASES, DATA, DECLARED, RDF_1_2, Case, Fails, Gives
+from tests.support.engines.servers import ENGINES, Missing, NotStarted
+from tests.support.places import absent
 
 TEXTS = {"1.1": DATA, "1.2": RDF_1_2}
 
@@ -210,4 +210,4 @@ def test_rdf_1_2_is_refused(engine: str, files: dict[str, Path], tmp_path: Path)
 
 
 def test_the_page_about_engines_is_up_to_date() -> None:
-    assert engines_table.PAGE.read_text(encoding="utf-8") == engines_table.page()
+    assert page.PAGE.read_text(encoding="utf-8") == page.page()

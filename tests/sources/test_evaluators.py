@@ -35,6 +35,7 @@ from construct_messages.sources.operations import Answer, Operation
 from construct_messages.sources.oxigraph import OxigraphSource
 from construct_messages.terms import Term
 from tests.sources.test_oxigraph import request
+from tests.support.places import ROOT
 from tests.test_construct import CASES, DATA, PREFIX
 
 EX = "http://example.org/"
@@ -379,7 +380,7 @@ async def main():
 
 asyncio.run(main())
 """
-    root = str(Path(__file__).parents[2])
+    root = str(ROOT)
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", script, str(directory)), stdout=subprocess.PIPE, cwd=root
     )

@@ -24,10 +24,10 @@ from construct_messages.sources.http.endpoint import EndpointSource
 from construct_messages.sources.http.retries import attempts
 from construct_messages.sources.http.timeouts import Timeouts
 from construct_messages.terms import Term
-from tests.support.clients import CLIENTS, JSON_BODY, SELECT, TABLE, VARIABLES, read
-from tests.support.fault_server import JSON, RESET, STALL, TSV, XML, Act, Asked, FaultServer, response
-from tests.support.pauses import no_pauses, own_pauses
-from tests.support.results_documents import json_document, tsv_document, xml_document
+from tests.support.http.clients import CLIENTS, JSON_BODY, SELECT, TABLE, VARIABLES, read
+from tests.support.http.fault_server import JSON, RESET, STALL, TSV, XML, Act, Asked, FaultServer, response
+from tests.support.http.pauses import no_pauses, own_pauses
+from tests.support.results.documents import json_document, tsv_document, xml_document
 
 WHOLE = response(JSON_BODY)
 HEAD, _, BODY = WHOLE.partition(b"\r\n\r\n")

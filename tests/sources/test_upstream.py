@@ -20,10 +20,10 @@ from construct_messages.sources.http.upstream import Upstream
 from construct_messages.sources.operations import Answer, Backend, Operation
 from construct_messages.terms import Term
 from tests.conftest import Serve
-from tests.support.clients import JSON_BODY, SELECT, TABLE, VARIABLES
-from tests.support.fault_server import JSON, PAUSE, RESET, STALL, TSV, XML, Asked, FaultServer, response
-from tests.support.pauses import no_pauses, own_pauses
-from tests.support.results_documents import json_document
+from tests.support.http.clients import JSON_BODY, SELECT, TABLE, VARIABLES
+from tests.support.http.fault_server import JSON, PAUSE, RESET, STALL, TSV, XML, Asked, FaultServer, response
+from tests.support.http.pauses import no_pauses, own_pauses
+from tests.support.results.documents import json_document
 
 TEXT = "SELECT ?é { ?é ?p 'a+b & c' }"
 ASK = Operation(TEXT, headers={"Accept": "text/csv"}, timeout=10)

@@ -12,7 +12,7 @@ import pyoxigraph as ox
 import pytest
 
 from construct_messages import IncompleteResult, construct_messages
-from tests.support import reference
+from tests.support.engines import reference
 
 CAP, SIZE = 10_000, 10_500
 CONSTRUCT = "CONSTRUCT { ?s <urn:is> ?n ; a <urn:Thing> }"

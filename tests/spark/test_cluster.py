@@ -27,8 +27,8 @@ import pytest
 from construct_messages import construct_messages, read_log
 from construct_messages.errors import SparkUnavailable
 from construct_messages.spark import session
-from tests.conftest import absent
 from tests.support.commands import Done
+from tests.support.places import absent
 from tests.test_docs import BLOCKS, ROOT, SPARK
 
 QUERIES = ROOT / "queries"

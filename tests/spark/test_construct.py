@@ -23,7 +23,7 @@ from construct_messages.errors import (
 )
 from construct_messages.spark import translated
 from construct_messages.terms import XSD, from_pyoxigraph
-from tests.support.log_kinds import blanks
+from tests.support.logs.kinds import blanks
 
 room = pytest.importorskip("construct_messages.spark.construct")
 QuadTable = pytest.importorskip("construct_messages.spark.quads.table").QuadTable

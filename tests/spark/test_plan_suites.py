@@ -21,10 +21,10 @@ from construct_messages.query.algebra.nodes import Plan, Var
 from construct_messages.query.algebra.plan import plan
 from construct_messages.query.rewrite import ConstructQuery, query_form
 from construct_messages.terms import UNBOUND, Term, from_pyoxigraph
-from tests.conftest import shared_path
-from tests.support.algebra_reference import leaves, solutions
-from tests.support.algebra_text import NOW
-from tests.support.w3c_queries import Answer, Case, agree, cases, expected
+from tests.support.places import shared_path
+from tests.support.queries.algebra_reference import leaves, solutions
+from tests.support.queries.algebra_text import NOW
+from tests.support.queries.w3c import Answer, Case, agree, cases, expected
 
 SUITES = "suites/w3c/sparql"
 

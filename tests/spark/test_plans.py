@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, is_dataclass
-from pathlib import Path as File
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -38,12 +37,12 @@ from construct_messages.query.optimizer.equalities import Links, links
 from construct_messages.query.optimizer.optimize import optimize
 from construct_messages.query.rewrite import ConstructQuery, query_form
 from construct_messages.terms import iri, literal
-from tests.conftest import shared_path
 from tests.sources.test_engines import SPARK
-from tests.support.construct_cases import CASES, DECLARED
-from tests.support.spark_frames import QUICK, UNBROADCAST, executed, new_session, optimized
-from tests.support.spark_w3c import NOW, REFUSED
-from tests.support.w3c_queries import Case, cases
+from tests.support.engines.construct_cases import CASES, DECLARED
+from tests.support.places import ROOT, shared_path
+from tests.support.queries.w3c import Case, cases
+from tests.support.spark.sessions import QUICK, UNBROADCAST, executed, new_session, optimized
+from tests.support.spark.w3c import NOW, REFUSED
 
 pytest.importorskip("pyspark")
 
@@ -241,7 +240,7 @@ def check_messages(session: SparkSession, table: QuadTable, text: str, **options
 
 
 def test_plans_of_own_queries(session: SparkSession, table: QuadTable) -> None:
-    queries = sorted((File(__file__).parents[2] / "queries").glob("*.rq"))
+    queries = sorted((ROOT / "queries").glob("*.rq"))
     assert queries
     for text in (QUERY, *(query.read_text(encoding="utf-8") for query in queries)):
         check_messages(session, table, text)

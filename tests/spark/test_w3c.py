@@ -7,9 +7,9 @@ from functools import cache
 import pytest
 
 from construct_messages.errors import UnsupportedQuery, ValueOutOfRange
-from tests.conftest import shared_path
-from tests.support.spark_w3c import PAGE, REFUSED, Runner, page
-from tests.support.w3c_queries import Answer, Case, agree, ask_oxigraph, cases, expected
+from tests.support.places import shared_path
+from tests.support.queries.w3c import Answer, Case, agree, ask_oxigraph, cases, expected
+from tests.support.spark.w3c import PAGE, REFUSED, Runner, page
 
 ROOT = "suites/w3c/sparql"
 

@@ -11,7 +11,8 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).parents[2]
+from tests.support.places import ROOT
+
 COMMAND = [sys.executable, "-m", "construct_messages"]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "CONSTRUCT_MESSAGES_SOURCE": "", "NO_COLOR": "1"}
 

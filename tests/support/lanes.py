@@ -11,7 +11,7 @@ from typing import Final
 
 _TESTS: Final = Path(__file__).parents[1]
 
-QUICK_SPARK: Final = frozenset(("spark/test_messages.py",))
+QUICK_SPARK: Final = frozenset(("spark/frames/test_messages.py",))
 
 LONG: Final = frozenset(
     (
@@ -27,17 +27,22 @@ LONG: Final = frozenset(
         ),
         # large and broken inputs
         *("terms/test_hostile_terms.py", "logs/test_fuzz.py", "logs/test_growth.py", "logs/test_round_trip.py"),
-        *("logs/test_turtle_scanner.py", "test_isomorphism.py", "query/test_mutations.py", "query/test_oracle.py"),
-        *("query/test_tokens.py", "query/test_work.py", "results/test_work.py", "server/test_http.py"),
+        *("logs/turtle/test_scanner.py", "test_isomorphism.py", "query/test_mutations.py", "query/test_oracle.py"),
+        *("query/test_tokens.py", "query/test_work.py", "results/test_work.py", "server/http/test_requests.py"),
         # processes that are started, stopped and killed
         *(
             "cli/test_edges.py",
             "cli/test_spark.py",
             "sources/test_loading.py",
             "server/test_load.py",
-            "server/test_supervisor.py",
+            "server/runtime/test_supervisor.py",
         ),
-        *("test_docs.py", "server/test_service_proxy.py", "sources/test_oxigraph.py", "sources/test_evaluators.py"),
+        *(
+            "test_docs.py",
+            "server/sparql/test_service_proxy.py",
+            "sources/test_oxigraph.py",
+            "sources/test_evaluators.py",
+        ),
     )
 )
 
@@ -47,4 +52,4 @@ def is_long(path: Path) -> bool:
     if not path.is_relative_to(_TESTS):
         return False
     name = path.relative_to(_TESTS).as_posix()
-    return name in LONG or (name.startswith("spark/test_") and name not in QUICK_SPARK)
+    return name in LONG or (name.startswith("spark/") and name not in QUICK_SPARK)

@@ -4,7 +4,7 @@ Most rows of a frame repeat their subject and add a constant predicate, often a 
 prepared: their bytes depend on nothing but which table ids the IRI before them makes unnecessary. They hold as long
 as the tables keep what they refer to; the tables tell how long that is, and frames beyond it go the plain way, by
 `Template.instantiate` and `JellyEncoder.encode`, as do solutions that drop a triple or give one twice. So frames are
-byte for byte what the plain encoder writes (tests/logs/test_jelly_template.py).
+byte for byte what the plain encoder writes (tests/logs/jelly/test_template.py).
 """
 
 from __future__ import annotations

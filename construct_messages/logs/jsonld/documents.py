@@ -146,7 +146,7 @@ def _passable(quad: ox.Quad) -> bool:
     return True
 
 
-# --- what needs no expansion: documents that pyoxigraph takes for what PyLD does (tests/logs/test_jsonld_documents.py)
+# --- what needs no expansion: documents that pyoxigraph takes for what PyLD does (tests/logs/jsonld/test_documents.py)
 
 
 def _is_node(node: Any) -> bool:

@@ -2,7 +2,7 @@
 
 Which keys and braces a message has depends on which of its terms are equal. A `_Layout` is for the solutions in which
 no triple is left out and no two terms are equal that the template does not make so itself; every other solution takes
-the plain path, and the two give the same bytes (tests/logs/test_jsonld_template.py). SPARQL's rules are read from
+the plain path, and the two give the same bytes (tests/logs/jsonld/test_template.py). SPARQL's rules are read from
 `template.FORBIDDEN`.
 """
 

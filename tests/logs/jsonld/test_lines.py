@@ -1,0 +1,479 @@
+"""NDJSON-LD logs: exact bytes, what is refused and where, and what other readers of JSON-LD make of the lines."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyoxigraph as ox
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+from pyld import jsonld
+
+from construct_messages.errors import LimitExceeded, LogError, UnsupportedByFormat
+from construct_messages.formats import NDJSON_LD, YAML_LD
+from construct_messages.logs import decoder_for
+from construct_messages.logs.from_pyoxigraph import to_message
+from construct_messages.logs.jsonld.encoder import JsonLdEncoder
+from construct_messages.logs.jsonld.json_text import DEPTH
+from construct_messages.message import Message, Quad
+from construct_messages.terms import RDF, XSD, Term, iri, literal, parse_term, triple
+from tests.support.logs.kinds import Kind, isomorphic, read, single_bytes, write
+from tests.support.places import absent
+from tests.support.strategies import messages
+
+assert NDJSON_LD.own is not None
+assert YAML_LD.own is not None
+LINES = Kind(NDJSON_LD, NDJSON_LD.own)
+YAML = Kind(YAML_LD, YAML_LD.own)
+
+EX = {"ex": "http://example.org/"}
+HEAD = '{"@context":{"ex":"http://example.org/"}}\n'
+
+
+def ex(local: str) -> Term:
+    return iri(f"http://example.org/{local}")
+
+
+S, P, Q, O, G = map(ex, "spqog")  # noqa: E741 - the usual letter for an object
+TYPE = iri(RDF + "type")
+B = Term("_:b")
+
+
+def message(*quads: tuple[Term, ...]) -> Message:
+    return Message(Quad(*quad) for quad in quads)
+
+
+EMPTY, ONE = Message(), message((S, P, O))
+
+# messages, prefixes, and the log: what the encoder writes, and the decoder reads
+LOGS: dict[str, tuple[list[Message], dict[str, str], str]] = {
+    "no message": ([], {}, ""),
+    "no message, prefixes": ([], EX, HEAD),
+    "empty ones": ([EMPTY, EMPTY], {}, "{}\n{}\n"),
+    "empty ones, prefixes": ([EMPTY, ONE, EMPTY], EX, HEAD + '{}\n{"@id":"ex:s","ex:p":{"@id":"ex:o"}}\n{}\n'),
+    "one": ([ONE], {}, '{"@id":"http://example.org/s","http://example.org/p":{"@id":"http://example.org/o"}}\n'),
+    "many values": (
+        [message((S, P, literal("a")), (S, P, O), (S, Q, literal("b", language="en")), (S, P, literal("c")))],
+        EX,
+        HEAD + '{"@id":"ex:s","ex:p":["a",{"@id":"ex:o"},"c"],"ex:q":{"@value":"b","@language":"en"}}\n',
+    ),
+    "types": (
+        [message((S, TYPE, O), (S, TYPE, B), (O, TYPE, literal("t")), (O, TYPE, Q))],
+        EX,
+        HEAD + '{"@included":[{"@id":"ex:s","@type":["ex:o","_:b"]},'
+        f'{{"@id":"ex:o","{RDF}type":"t","@type":"ex:q"}}]}}\n',
+    ),
+    "a named graph": (
+        [message((S, P, O, G), (O, P, B, G))],
+        EX,
+        HEAD + '{"@id":"ex:g","@graph":[{"@id":"ex:s","ex:p":{"@id":"ex:o"}},{"@id":"ex:o","ex:p":{"@id":"_:b"}}]}\n',
+    ),
+    "graphs": (
+        [message((S, P, O, B), (S, P, O), (G, P, O), (S, P, literal("x"), G), (B, Q, B, B))],
+        EX,
+        HEAD + '{"@included":[{"@id":"_:b","@graph":[{"@id":"ex:s","ex:p":{"@id":"ex:o"}},'
+        '{"@id":"_:b","ex:q":{"@id":"_:b"}}]},{"@id":"ex:s","ex:p":{"@id":"ex:o"}},'
+        '{"@id":"ex:g","ex:p":{"@id":"ex:o"}},{"@id":"ex:g","@graph":[{"@id":"ex:s","ex:p":"x"}]}]}\n',
+    ),
+    "literals": (
+        [
+            message(
+                (S, P, literal("01.50", datatype=XSD + "double")),
+                (S, P, literal("{ }", datatype=RDF + "JSON")),
+                (S, P, literal("x", datatype="http://example.org/d")),
+                (S, P, literal("x", language="ar", direction="rtl")),
+                (S, P, literal('{"@id": "a"}\n\u2028\x00\x7f')),
+            )
+        ],
+        EX,
+        HEAD + f'{{"@id":"ex:s","ex:p":[{{"@value":"01.50","@type":"{XSD}double"}},'
+        f'{{"@value":"{{ }}","@type":"{RDF}JSON"}},{{"@value":"x","@type":"ex:d"}},'
+        '{"@value":"x","@language":"ar","@direction":"rtl"},'
+        '"{\\"@id\\": \\"a\\"}\\n\u2028\\u0000\x7f"]}\n',
+    ),
+    "an IRI that begins like a prefix": (
+        [message((S, P, iri("ex:o"))), ONE],
+        EX,
+        HEAD + '{"@context":null,"@id":"http://example.org/s","http://example.org/p":{"@id":"ex:o"}}\n'
+        '{"@id":"ex:s","ex:p":{"@id":"ex:o"}}\n',
+    ),
+    "a datatype that begins like a prefix": (
+        [message((S, P, literal("x", datatype="ex:d")), (O, P, O))],
+        EX,
+        HEAD + '{"@context":null,"@included":[{"@id":"http://example.org/s",'
+        '"http://example.org/p":{"@value":"x","@type":"ex:d"}},'
+        '{"@id":"http://example.org/o","http://example.org/p":{"@id":"http://example.org/o"}}]}\n',
+    ),
+    "what would read as an authority": (
+        [message((iri("http://example.org///s"), iri("ex://p"), iri("http://example.org/")))],
+        EX,
+        HEAD + '{"@id":"http://example.org///s","ex://p":{"@id":"ex:"}}\n',
+    ),
+    "prefixes of all kinds": (
+        [message((iri("urn:a:b"), iri("http://example.org/ab"), iri("urn:c")))],
+        {
+            "a": "http://example.org/a",
+            "urn": "urn:a:",
+            "": "http://example.org/",
+            "u": "urn:a:",
+            "@x": "urn:x:",
+            "r": "/",
+        },
+        '{"@context":{"a":{"@id":"http://example.org/a","@prefix":true},"u":"urn:a:"}}\n'
+        '{"@id":"u:b","a:b":{"@id":"urn:c"}}\n',
+    ),
+}
+
+
+def log(written: Sequence[Message], prefixes: Mapping[str, str] | None = None) -> str:
+    encoder = JsonLdEncoder(prefixes)
+    return b"".join([encoder.start(), *map(encoder.encode, written), encoder.finish()]).decode()
+
+
+@pytest.mark.parametrize("case", LOGS)
+def test_writes(case: str) -> None:
+    written, prefixes, expected = LOGS[case]
+    assert log(written, prefixes) == expected
+
+
+@pytest.mark.parametrize("kind", [LINES, YAML], ids=str)
+@pytest.mark.parametrize("case", LOGS)
+def test_reads(case: str, kind: Kind) -> None:
+    written, prefixes, text = LOGS[case]
+    data = text.encode() if kind is LINES else write(written, kind, prefixes)
+    for chunks in ([data], single_bytes(data), [data.removesuffix(b"\n")], [b"\xef\xbb\xbf", data]):
+        came = read(chunks, kind)
+        assert came.error is None
+        assert isomorphic(came.messages, written)
+
+
+def test_the_context_names_the_prefixes() -> None:
+    decoder = decoder_for(NDJSON_LD)
+    list(decoder.feed((HEAD + '{"@context":{"a":{"@id":"urn:a","@prefix":true},"b":"urn:b","c":"ex:c#"}}\n').encode()))
+    assert decoder.prefixes == {"ex": "http://example.org/", "a": "urn:a", "c": "ex:c#"}
+    assert decoder.syntax is NDJSON_LD.own
+
+
+def parse(quads: str) -> Message:
+    return to_message(ox.parse(quads, format=ox.RdfFormat.N_QUADS))
+
+
+VOCABULARY = {"https://example.org/v": {"@vocab": "http://example.org/"}}
+
+# the log; quads of each message read before the error; line, column; what the error says
+ERRORS: dict[str, tuple[bytes, list[int], tuple[int, int], str]] = {
+    "a blank line": (b"{}\n\n{}\n", [0], (2, 1), "the line is blank"),
+    "a blank first line": (b"\n", [], (1, 1), "the line is blank"),
+    "a line of spaces": (b"{}\n \t\r", [0], (2, 1), "the line is blank"),
+    "an array": (b"[{}]\n", [], (1, 1), "no JSON object: [{}]"),
+    "a string": (b'{}\n"x"', [0], (2, 1), 'no JSON object: "x"'),
+    "cut off": (b'{"@id": "urn:a", "urn', [], (1, 18), "Unterminated string"),
+    "a comma too many": (b'{}\n{"@id": "urn:a",}\n', [0], (2, 17), "no JSON: "),
+    "two objects on a line": (b"{} {}\n", [], (1, 4), "Extra data"),
+    "not UTF-8": ('{}\n{"é": "'.encode() + b'\xff"}\n', [0], (2, 8), "0xFF is not UTF-8"),
+    "half a character": (b'{"@id": "\\ud83d"}\n', [], (1, 10), "\\ud83d is half a character"),
+    "the other half": (b'{"a": "\\\\\\ude00"}\n', [], (1, 10), "\\ude00 is half a character"),
+    "a control character": (b'{"a": "\x01"}\n', [], (1, 8), "Invalid control character"),
+    "a key twice": (b'{"@id": "urn:a", "urn:p": [{"a": 1, "b": 2, "a": 1}]}\n', [], (1, 1), 'key "a" stands twice'),
+    "no number": (b'{"urn:p": NaN}\n', [], (1, 1), "NaN is no JSON number"),
+    "a number too large": (b'{"urn:p": 1e400}\n', [], (1, 1), "past the range of xsd:double"),
+    "an integer too large": (b'{"urn:p": ' + b"9" * 5000 + b"}\n", [], (1, 1), "past the range of xsd:double"),
+    "too deep": (b'{"urn:p": ' + b"[" * DEPTH + b"]" * DEPTH + b"}\n", [], (1, 138), f"more than {DEPTH} levels"),
+    "too deep to end": (b'{"urn:p":' * 100_000 + b"\n", [], (1, 1153), f"more than {DEPTH} levels"),
+    "an unknown context": (
+        b'{}\n{"@context": "https://example.org/c"}\n{}\n',
+        [0],
+        (2, 1),
+        "context <https://example.org/c> is not known",
+    ),
+    "an unknown local context": (b'{"@context": "https://example.org/c", "a": "b"}\n', [], (1, 1), "is not known"),
+    "a relative context": (b'{"@context": "c"}\n', [], (1, 1), "is not known"),
+    "an unknown context within": (
+        b'{"@context": {"@import": "https://example.org/c"}, "a": "b"}\n',
+        [],
+        (1, 1),
+        "<https://example.org/c> is not known",
+    ),
+    "no context": (b'{"@context": 5}\n', [], (1, 1), "@context must be an object (invalid local context)"),
+    "terms in a circle": (b'{"@context": {"a": "b:x", "b": "a:x"}}\n', [], (1, 1), "cyclic"),
+    "terms in a long chain": (
+        json.dumps({"@context": {f"t{number}": f"t{number + 1}:x" for number in range(2000)}}).encode(),
+        [],
+        (1, 1),
+        "too long a chain",
+    ),
+    "no node": (b'{"@id": 5}\n', [], (1, 1), '"@id" value must be a string'),
+    "what is included is no node": (
+        b'{"@included": {"@id": "urn:a"}}\n',
+        [],
+        (1, 1),
+        "values of @included must expand to node objects",
+    ),
+    "nothing said of what is included": (
+        b'{"urn:p": {"@included": [{"@id": "urn:a"}]}}\n',
+        [],
+        (1, 1),
+        "values of @included must expand to node objects",
+    ),
+    "a relative datatype": (
+        b'{"urn:p": {"@value": "x", "@type": "t"}}\n',
+        [],
+        (1, 1),
+        "@type value 't' must be an IRI",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ERRORS)
+def test_errors(case: str) -> None:
+    data, before, position, words = ERRORS[case]
+    for chunks in ([data], single_bytes(data)) if len(data) < 10_000 else ([data],):
+        came = read(chunks, LINES, contexts=VOCABULARY)
+        assert [len(each) for each in came.messages] == before
+        assert isinstance(came.error, LogError)
+        assert came.error.number == len(before) + 1
+        assert came.error.position == position
+        assert words.lower() in came.error.message.lower()
+
+
+def test_nothing_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_network(*_: object) -> None:
+        raise AssertionError("a connection is opened")
+
+    monkeypatch.setattr("socket.socket.connect", no_network)
+    monkeypatch.setattr("socket.getaddrinfo", no_network)
+    for context in ("http://127.0.0.1:9/c", "https://example.org/c", "file:///etc/hostname", {"@import": "http://a/"}):
+        for document in ({"@context": context}, {"@context": [context], "a": "b"}, {"urn:a": {"@context": context}}):
+            error = read([json.dumps(document).encode()], LINES, base="http://example.org/").error
+            assert error is not None
+            assert "is not known, and none is fetched" in error.message
+
+
+def test_the_error_for_a_context_says_how_to_give_it() -> None:
+    error = read([b'{"@context": "https://example.org/c"}'], LINES).error
+    assert error is not None
+    assert error.hint == (
+        'give it: contexts={"https://example.org/c": …}, on the command line --context https://example.org/c=FILE'
+    )
+
+
+REFUSED = {
+    "a triple term": (triple(S, P, O), "NDJSON-LD has no triple terms"),
+    "no IRI": (Term("<urn:x%zz>"), "<urn:x%zz>, which is no IRI"),
+    "no IRI as a datatype": (Term('"x"^^<http://example.org/a#b#c>'), "which is no IRI"),
+    "no language tag": (Term('"x"@abcdefghijkl'), '"x"@abcdefghijkl, whose language tag is none'),
+    "a language that is missing": (Term(f'"x"^^<{RDF}langString>'), "and has none"),
+    "a direction that is missing": (Term(f'"x"^^<{RDF}dirLangString>'), "and has none"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refuses_what_readers_would_drop(case: str) -> None:
+    term, words = REFUSED[case]
+    with pytest.raises(UnsupportedByFormat) as error:
+        log([ONE, EMPTY, message((S, P, O), (S, P, term))])
+    assert error.value.message.startswith("message 3: ")
+    assert words in error.value.message
+
+
+# --- documents that others write ----------------------------------------------------------------------------------
+
+OTHERS = {
+    "numbers": (
+        '{"@id": "urn:s", "urn:p": [5, 5.0, -0.0, 1.5, 1e20, 12345678901234567890, 123456789012345678901, true]}',
+        [
+            *(f'"{value}"^^<{XSD}integer>' for value in ("5", "0", "12345678901234567890")),
+            *(f'"{value}"^^<{XSD}double>' for value in ("1.5E0", "1.0E20", "1.2345678901234568E20")),
+            f'"true"^^<{XSD}boolean>',
+        ],
+    ),
+    "JSON": (
+        '{"@id": "urn:s", "urn:p": {"@value": {"b": [1.0, 1e30], "a": null}, "@type": "@json"}}',
+        [f'"{{\\"a\\":null,\\"b\\":[1,1e+30]}}"^^<{RDF}JSON>'],
+    ),
+    "escapes": ('{"@id": "urn:s", "urn:p": "\\ud83d\\ude00\\\\ud800\\u0000"}', ['"\U0001f600\\\\ud800\\u0000"']),
+    "what is relative is dropped": (
+        '{"@id": "urn:s", "urn:p": ["x", {"@id": "a"}, {"@id": "//a/b"}], "q": 1}',
+        ['"x"'],
+    ),
+    "what is no language tag is dropped": (
+        '{"@id": "urn:s", "urn:p": ["x", {"@value": "y", "@language": "a b"}]}',
+        ['"x"'],
+    ),
+    "a direction without a language is dropped": (
+        '{"@id": "urn:s", "urn:p": {"@value": "x", "@direction": "rtl"}}',
+        ['"x"'],
+    ),
+    "a known context": ('{"@context": "https://example.org/v", "@id": "urn:s", "p": "x"}', ['"x"']),
+    "white space": ('\t{ "@id" :"urn:s", "urn:p":"x" }\r', ['"x"']),
+}
+
+
+@pytest.mark.parametrize("case", OTHERS)
+def test_reads_what_others_write(case: str) -> None:
+    text, objects = OTHERS[case]
+    came = read([text.encode()], LINES, contexts=VOCABULARY)
+    assert came.error is None
+    (found,) = came.messages
+    assert sorted(quad.object for quad in found) == sorted(objects)
+
+
+def test_base() -> None:
+    text = b'{"@id": "s", "urn:p": {"@id": "../o"}}\n{"@context": {"@base": "b/"}, "@id": "s", "urn:p": "x"}\n'
+    came = read([text], LINES, base="http://example.org/a/b")
+    assert came.messages == [
+        message((iri("http://example.org/a/s"), iri("urn:p"), iri("http://example.org/o"))),
+        message((iri("http://example.org/a/b/s"), iri("urn:p"), literal("x"))),
+    ]
+
+
+def test_a_local_context_does_not_stay() -> None:
+    text = '{"@context": {"p": "urn:q"}, "p": "x"}\n{"p": "x"}\n{"@context": null, "p": "x"}\n'
+    came = read([b'{"@context": {"p": "urn:p"}}\n', text.encode()], LINES)
+    assert [[quad.predicate for quad in each] for each in came.messages] == [["<urn:q>"], ["<urn:p>"], []]
+
+
+def test_blank_nodes_are_of_their_message() -> None:
+    came = read([b'{"@id": "_:x", "urn:p": [{"urn:q": 1}, {"@id": "_:x"}]}\n{"@id": "_:x", "urn:p": "o"}\n'], LINES)
+    assert [[str(quad) for quad in each] for each in came.messages] == [
+        ["_:x_m1b0 <urn:p> _:x_m1b1 .", f'_:x_m1b1 <urn:q> "1"^^<{XSD}integer> .', "_:x_m1b0 <urn:p> _:x_m1b0 ."],
+        ['_:x_m2b0 <urn:p> "o" .'],
+    ]
+
+
+@pytest.mark.parametrize("kind", [LINES, YAML], ids=str)
+@pytest.mark.parametrize("bound", [60, 100])
+def test_a_message_is_bounded(kind: Kind, bound: int) -> None:
+    data = write([EMPTY, ONE, message((S, P, literal("x" * bound)))], kind, EX)
+    for chunks in ([data], single_bytes(data)):
+        came = read(chunks, kind, message_bytes=bound)
+        assert len(came.messages) == 2
+        assert isinstance(came.error, LimitExceeded)
+        assert f"message 3 is longer than {bound} bytes" in came.error.message
+
+
+@pytest.mark.parametrize(("size", "read_"), [(4 << 20, True), (9 << 20, False)], ids=["4 MiB", "9 MiB"])
+def test_a_string_is_bounded_by_the_parser(size: int, read_: bool) -> None:
+    came = read([b'{"@id": "urn:s", "urn:p": "' + b"x" * size + b'"}'], LINES)
+    assert [len(each) for each in came.messages] == ([1] if read_ else [])
+    assert isinstance(came.error, type(None) if read_ else LimitExceeded)
+
+
+# --- peers --------------------------------------------------------------------------------------------------------
+
+NODE = Path(os.environ.get("CONSTRUCT_MESSAGES_NODE", "node_modules-are-nowhere"))
+TO_RDF = """
+const jsonld = require("jsonld");
+let text = "";
+process.stdin.on("data", chunk => text += chunk).on("end", async () => {
+  const out = [];
+  for (const document of JSON.parse(text)) out.push(await jsonld.toRDF(document, {format: "application/n-quads"}));
+  process.stdout.write(JSON.stringify(out));
+});
+"""
+
+
+def by_pyld(documents: list[Any]) -> list[str]:
+    return [jsonld.to_rdf(document, {"format": "application/n-quads"}) for document in documents]
+
+
+def by_pyoxigraph(documents: list[Any]) -> list[str]:
+    parsed = [ox.parse(json.dumps(document), format=ox.RdfFormat.JSON_LD) for document in documents]
+    return ["\n".join(f"{quad} ." for quad in quads) for quads in parsed]
+
+
+def by_jsonld_js(documents: list[Any]) -> list[str]:
+    if not (NODE / "node_modules" / "jsonld").exists():
+        absent("npm's jsonld is absent: set CONSTRUCT_MESSAGES_NODE to the folder that holds its node_modules")
+    run = subprocess.run(
+        ["node", "-e", TO_RDF], input=json.dumps(documents), cwd=NODE, capture_output=True, text=True, check=True
+    )
+    found: list[str] = json.loads(run.stdout)
+    return found
+
+
+PEERS = {"PyLD": by_pyld, "pyoxigraph": by_pyoxigraph, "jsonld.js": by_jsonld_js}
+
+DIRECTION = re.compile(r"--(?:ltr|rtl)$")
+# JSON-LD 1.1 drops directions; both rewrite the digits of doubles; neither takes an IRI that holds white space for one
+CHANGED = re.compile(rf"\^\^<{XSD}double>$")
+
+
+def as_of_1_1(each: Message) -> Message:
+    return Message(Quad(s, p, Term(DIRECTION.sub("", o)) if o.startswith('"') else o, g) for s, p, o, g in each)
+
+
+def documents_of(text: str) -> list[Any]:
+    """The documents that a log's lines are, by the rule of the specification."""
+    found, context = [], None
+    for line in text.split("\n")[:-1]:
+        document = json.loads(line)
+        if document.keys() == {"@context"}:
+            context = document["@context"]
+        else:
+            found.append(document if context is None else {"@context": context, "@graph": document})
+    return found
+
+
+READABLE = {case: written for case, (written, _, _) in LOGS.items() if case != "literals"} | {
+    "literals": [
+        message(
+            (S, P, literal("{ }", datatype=RDF + "JSON")),
+            (S, P, literal("01.50", datatype=XSD + "decimal")),
+            (S, P, literal("x", language="ar", direction="rtl")),
+            (S, P, literal('"\\\n\t\u2028\x00\x7f')),
+        )
+    ]
+}
+
+
+@pytest.mark.parametrize("peer", PEERS)
+def test_peers_read_each_line(peer: str) -> None:
+    documents, expected = [], []
+    for case, written in READABLE.items():
+        for prefixes in (LOGS[case][1], {}, {"ex": "http://example.org/", "a": "http://example.org/a"}):
+            documents += documents_of(log(written, prefixes))
+            expected += written
+    found = [parse(quads) for quads in PEERS[peer](documents)]
+    if peer != "pyoxigraph":
+        expected = [as_of_1_1(each) for each in expected]
+    assert isomorphic(found, expected)
+
+
+prefixes_ = st.dictionaries(
+    st.sampled_from(["", "ex", "a", "e.x", "é-1", "urn", "http", "true", "@type", "_", "prefix"]),
+    st.sampled_from(
+        ["http://example.org/", "http://example.org/a", "http://example.org/a#", "urn:x:", "urn:", "ex:", XSD]
+    ),
+)
+
+
+@settings(max_examples=60)
+@given(messages(triple_terms=False), prefixes_)
+def test_pyld_and_pyoxigraph_read_whatever_is_written(written: list[Message], prefixes: dict[str, str]) -> None:
+    try:
+        documents = documents_of(log(written, prefixes))
+    except UnsupportedByFormat:
+        event("refused")
+        return
+    assert isomorphic([parse(quads) for quads in by_pyoxigraph(documents)], written)
+    if not any(CHANGED.search(quad.object) or re.search(r"<[^>]*\s", str(quad)) for each in written for quad in each):
+        event("read by PyLD")
+        assert isomorphic([parse(quads) for quads in by_pyld(documents)], [as_of_1_1(each) for each in written])
+
+
+def test_doubles_keep_their_digits_here_and_in_pyoxigraph_only() -> None:
+    written = [message((S, P, literal("1.50", datatype=XSD + "double")))]
+    documents = documents_of(log(written))
+    assert read([log(written).encode()], LINES).messages == written
+    assert isomorphic([parse(quads) for quads in by_pyoxigraph(documents)], written)
+    canonical = [message((S, P, parse_term(f'"1.5E0"^^<{XSD}double>')))]
+    assert [parse(quads) for quads in by_pyld(documents)] == canonical
+    assert [parse(quads) for quads in by_jsonld_js(documents)] == canonical

@@ -1,0 +1,560 @@
+"""N-Triples and N-Quads logs: exact bytes, the messages and errors of a table read in any pieces, W3C's documents."""
+
+from __future__ import annotations
+
+import codecs
+import gc
+import tracemalloc
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from typing import Any, NamedTuple
+
+import pyoxigraph as ox
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from construct_messages.errors import LimitExceeded, LogError, UnsupportedByFormat
+from construct_messages.formats import N_QUADS, N_TRIPLES, RDFM, VARIANTS, Format, Syntax, find_syntax
+from construct_messages.logs.from_pyoxigraph import to_message
+from construct_messages.logs.lines import statements as lines_statements
+from construct_messages.logs.lines.decoder import LinesDecoder
+from construct_messages.logs.lines.statements import Lines, Statements
+from construct_messages.message import Message, Quad
+from construct_messages.terms import RDF, Term, parse_term
+from tests.support.logs.kinds import Kind, Reading, cut, isomorphic, read, write
+from tests.support.places import shared_path
+from tests.support.strategies import messages
+
+FORMATS = (N_TRIPLES, N_QUADS)
+
+
+def message(*lines: str) -> Message:
+    """A message of statements, each as its terms with a blank between them."""
+    return Message(Quad(*map(Term, line.split(" "))) for line in lines)
+
+
+def decode(
+    data: bytes, label: str | None = None, format: Format = N_QUADS, *, pieces: int | None = None, **options: int
+) -> Reading:
+    """Reads a log: whole, or in pieces of so many bytes."""
+    kind = Kind(format, RDFM if label is None else find_syntax(label))
+    size = pieces or max(len(data), 1)
+    return read(
+        (data[start : start + size] for start in range(0, len(data), size)),
+        kind,
+        announced=label is not None,
+        **options,
+    )
+
+
+# --- both ways ------------------------------------------------------------------------------------------------------
+
+A, B = "<urn:a> <urn:p> <urn:b>", "<urn:b> <urn:p> <urn:c>"
+EMPTY, ONE, TWO = Message(), message(A), message(A, B)
+GRAPH = message(f"{A} <urn:g>", A, f"{A} _:g")
+BLANKS = message("_:x <urn:p> _:y", "_:y <urn:p> _:x")
+TRIPLE = Message(
+    [Quad(Term("<urn:a>"), Term("<urn:p>"), parse_term("<<( _:x <urn:p> <<( <urn:a> <urn:p> 'b c' )>> )>>"))]
+)
+DIRECTION = message('<urn:a> <urn:p> "x"@ar--rtl')
+DELIMITERS = message(r'<urn:a> <urn:p> "\nMESSAGE\n#@message\nVERSION\"1.2\"\n"')
+
+LOGS = {
+    "no message": ([], N_TRIPLES, "rdfm", ""),
+    "no message, announced": ([], N_TRIPLES, "1.2-messages", 'VERSION "1.2-messages"\n'),
+    "one": ([ONE], N_TRIPLES, "rdfm", f"# @message\n{A} .\n"),
+    "one, announced": ([ONE], N_TRIPLES, "1.1-messages", f'VERSION "1.1-messages"\n{A} .\nMESSAGE\n'),
+    "an empty one": ([EMPTY], N_QUADS, "rdfm", "# @message\n"),
+    "an empty one, announced": ([EMPTY], N_QUADS, "1.2-messages", 'VERSION "1.2-messages"\nMESSAGE\n'),
+    "empty ones": (
+        [EMPTY, ONE, EMPTY, TWO, EMPTY],
+        N_QUADS,
+        "rdfm",
+        f"# @message\n# @message\n{A} .\n# @message\n# @message\n{A} .\n{B} .\n# @message\n",
+    ),
+    "empty ones, announced": (
+        [EMPTY, ONE, EMPTY, TWO, EMPTY],
+        N_QUADS,
+        "1.2-basic-messages",
+        f'VERSION "1.2-basic-messages"\nMESSAGE\n{A} .\nMESSAGE\nMESSAGE\n{A} .\n{B} .\nMESSAGE\nMESSAGE\n',
+    ),
+    "graphs": ([GRAPH, ONE], N_QUADS, "rdfm", f"# @message\n{A} <urn:g> .\n{A} .\n{A} _:g .\n# @message\n{A} .\n"),
+    "blank nodes": (
+        [BLANKS, BLANKS],
+        N_TRIPLES,
+        "rdfm",
+        "# @message\n_:x <urn:p> _:y .\n_:y <urn:p> _:x .\n" * 2,
+    ),
+    "blank nodes, announced": (
+        [BLANKS, BLANKS],
+        N_TRIPLES,
+        "1.2-messages",
+        'VERSION "1.2-messages"\n' + "_:x <urn:p> _:y .\n_:y <urn:p> _:x .\nMESSAGE\n" * 2,
+    ),
+    "triple terms": (
+        [TRIPLE],
+        N_QUADS,
+        "1.2-messages",
+        'VERSION "1.2-messages"\n<urn:a> <urn:p> <<( _:x <urn:p> <<( <urn:a> <urn:p> "b c" )>> )>> .\nMESSAGE\n',
+    ),
+    "base direction": ([DIRECTION], N_TRIPLES, "rdfm", '# @message\n<urn:a> <urn:p> "x"@ar--rtl .\n'),
+    "a literal that reads as delimiters": (
+        [DELIMITERS, ONE],
+        N_TRIPLES,
+        "1.1-messages",
+        'VERSION "1.1-messages"\n<urn:a> <urn:p> "\\nMESSAGE\\n#@message\\nVERSION\\"1.2\\"\\n" .\nMESSAGE\n'
+        f"{A} .\nMESSAGE\n",
+    ),
+    "a literal that reads as delimiters, old": (
+        [DELIMITERS, ONE],
+        N_TRIPLES,
+        "rdfm",
+        f'# @message\n<urn:a> <urn:p> "\\nMESSAGE\\n#@message\\nVERSION\\"1.2\\"\\n" .\n# @message\n{A} .\n',
+    ),
+}
+
+
+@pytest.mark.parametrize("case", LOGS)
+def test_bytes(case: str) -> None:
+    sent, format, label, expected = LOGS[case]
+    assert write(sent, Kind(format, find_syntax(label))).decode() == expected
+
+
+@pytest.mark.parametrize("pieces", [None, 1], ids=["whole", "bytes"])
+@pytest.mark.parametrize("announced", [True, False], ids=["media type", "log"])
+@pytest.mark.parametrize("case", LOGS)
+def test_messages(case: str, announced: bool, pieces: int | None) -> None:
+    sent, format, label, text = LOGS[case]
+    got = decode(text.encode(), label if announced else None, format, pieces=pieces)
+    assert got.error is None
+    assert isomorphic(got.messages, sent)
+    if label == "rdfm":
+        assert got.messages == sent, "labels are kept"
+
+
+# --- reading --------------------------------------------------------------------------------------------------------
+
+
+class Wrong(NamedTuple):
+    """An error: the number of its message, its line and column, a word of its message and one of its hint."""
+
+    number: int
+    line: int
+    column: int
+    word: str
+    hint: str = ""
+
+
+V, V1, VB = 'VERSION "1.2-messages"\n', 'VERSION "1.1-messages"\n', 'VERSION "1.2-basic-messages"\n'
+S, T, M, R = f"{A} .\n", f"{B} .\n", "MESSAGE\n", "# @message\n"
+ON, TW = message(A), message(B)
+TRIPLE_LINE = "<urn:a> <urn:p> <<( <urn:a> <urn:p> <urn:b> )>> .\n"
+
+READ: dict[str, tuple[str | bytes, str | None, list[Message], Wrong | None]] = {
+    # what a document is that says nothing
+    "nothing": ("", None, [], None),
+    "blank lines and a comment": ("\n \t\n# nothing\n", None, [], None),
+    "a plain document": (S + T, None, [TWO], None),
+    "a plain document without a last line end": (S + T[:-1], None, [TWO], None),
+    "a plain document's labels": ("_:x <urn:p> _:y .\n", None, [message("_:x <urn:p> _:y")], None),
+    "a statement twice": (S + S, None, [ONE], None),
+    "plain versions": ('VERSION "1.1"\n' + S + 'VERSION "1.2"\nVERSION "1.2-basic"\n', None, [ONE], None),
+    "a version of the future": ('VERSION "2.0"\n' + S, None, [ONE], None),
+    # announcements
+    "announced by the log": (V + S + M, None, [ON], None),
+    "announced by the media type": (S + M, "1.2-messages", [ON], None),
+    "announced by both": (V + S + M, "1.2-messages", [ON], None),
+    "announced late, by both": (S + M + V + T + M, "1.2-messages", [ON, TW], None),
+    "announced behind comments and a plain version": ('#\n\nVERSION "1.2"\n' + V + S + M, None, [ON], None),
+    "two logs in one": ((V + S + M) * 2, None, [ON, ON], None),
+    "an announcement within a message": (V + S + V + T + M, None, [TWO], None),
+    "an announcement in odd spacing": (' \tVERSION\t "1.2-messages" # yes\n' + S + M, None, [ON], None),
+    "an announcement without a blank": ('VERSION"1.2-messages"\n' + S + M, None, [ON], None),
+    "another announcement": (
+        *(V + S + M + V1 + S, None, [ON]),
+        Wrong(2, 4, 1, 'VERSION "1.1-messages" in a log of 1.2-messages', "logs of their own"),
+    ),
+    "another than the media type says": (V1 + S, "1.2-messages", [], Wrong(1, 1, 1, "1.1-messages", "logs of their")),
+    "announced in an rdfm log": (R + S + V, None, [], Wrong(1, 3, 1, "in a log of rdfm")),
+    "announced where the media type says rdfm": (V + S, "rdfm", [], Wrong(1, 1, 1, "in a log of rdfm")),
+    "announced behind a statement": (S + "  " + V, None, [], Wrong(1, 2, 3, "behind a statement", "begin the log")),
+    "an unknown announcement": (
+        *('VERSION "1.3-messages"\n', None, []),
+        Wrong(1, 1, 1, 'VERSION "1.3-messages" is not known', "1.2-messages, 1.2-basic-messages, 1.1-messages"),
+    ),
+    "an unquoted version": ("VERSION 1.2-messages\n", None, [], Wrong(1, 1, 1, "subject", "in double quotes")),
+    "a version in lower case": ('version "1.2-messages"\n', None, [], Wrong(1, 1, 1, "subject", "in upper case")),
+    # MESSAGE
+    "no delimiter": (V + S, None, [ON], None),
+    "a last message that is not delimited": (V + S + M + T, None, [ON, TW], None),
+    "a last line without an end": (V + S + "MESSAGE", None, [ON], None),
+    "a comment behind the last delimiter": (V + S + M + "# end\n", None, [ON], None),
+    "delimiters in odd spacing": (
+        V + " MESSAGE\t\n" + S + "\tMESSAGE # one\n" + T + "MESSAGE#",
+        None,
+        [EMPTY, ON, TW],
+        None,
+    ),
+    "only delimiters": (V + M * 3, None, [EMPTY] * 3, None),
+    "comments of the first draft under a label": (V + R + S + R + T + M, None, [TWO], None),
+    "the last announcement has no message": (V, None, [], None),
+    "MESSAGE without an announcement": (S + M, None, [], Wrong(1, 2, 1, "without an announcement", "VERSION")),
+    "MESSAGE first, without an announcement": (f" {M}", None, [], Wrong(1, 1, 2, "without an announcement")),
+    "MESSAGE in an rdfm log": (R + S + R + T + M, None, [ON], Wrong(2, 5, 1, "no delimiter of rdfm", "# @message")),
+    "MESSAGE where the media type says rdfm": (S + M, "rdfm", [], Wrong(1, 2, 1, "no delimiter of rdfm")),
+    "MESSAGE in lower case": (V + S + "message\n", None, [], Wrong(1, 3, 1, "subject", "in upper case")),
+    "MESSAGE with a dot": (V + S + M + "MESSAGE .\n", None, [ON], Wrong(2, 4, 1, "subject", "on a line of its own")),
+    "MESSAGE behind a statement": (V + S[:-1] + M, None, [], Wrong(1, 2, 26, "subject", "on a line of its own")),
+    # comments
+    "the first draft's example": (
+        *("# the first\n" + S + R[:-1] + " a next message\n" + T + R + R + S, None),
+        *([ON, TW, EMPTY, ON], None),
+    ),
+    "comments in odd spacing": ("#@message\n" + S + " \t#\t @messages, too\n" + T, None, [ON, TW], None),
+    "comments that are no delimiters": (
+        S + "# a @message\n## @message\n# @Message\n# message\n" + T,
+        None,
+        [TWO],
+        None,
+    ),
+    "a comment behind a statement": (S[:-1] + "# @message\n" + T, None, [ON, TW], None),
+    "a comment behind a hostile statement": (
+        *('<urn:a#@message> <urn:p> "\\"# @message\\\\" . # @message <"\n' + T, None),
+        *([Message([Quad(Term("<urn:a#@message>"), Term("<urn:p>"), Term('"\\"# @message\\\\"'))]), TW], None),
+    ),
+    "a comment behind a triple term": (
+        *('<urn:a> <urn:p> <<( <urn:a> <urn:p> "# @message" )>> .#@message\n' + T, None),
+        *(
+            [Message([Quad(Term("<urn:a>"), Term("<urn:p>"), parse_term('<<( <urn:a> <urn:p> "# @message" )>>'))]), TW],
+            None,
+        ),
+    ),
+    "a comment behind a version": ('VERSION "1.2"# @message\n' + S + R, None, [ON, EMPTY], None),
+    "a delimiter first, and one last": (R + S + R, None, [ON, EMPTY], None),
+    "delimiters only": (R * 3, None, [EMPTY] * 3, None),
+    "nothing under rdfm": ("", "rdfm", [], None),
+    "a statement before the first delimiter": (S + R + T, "rdfm", [ON, TW], None),
+    # lines
+    "CRLF": ((V + S + M + T).replace("\n", "\r\n"), None, [ON, TW], None),
+    "CR": ((V + S + M + T).replace("\n", "\r"), None, [ON, TW], None),
+    "mixed line ends": (V[:-1] + "\r" + S[:-1] + "\r\n\r\r\n\n" + M[:-1] + "\r" + T, None, [ON, TW], None),
+    "an error behind mixed line ends": (V[:-1] + "\r\n\r\n\r" + S + "x", None, [], Wrong(1, 5, 1, "subject")),
+    "a byte order mark": (codecs.BOM_UTF8 + (V + S + M).encode(), None, [ON], None),
+    "a byte order mark alone": (codecs.BOM_UTF8, None, [], None),
+    "a byte order mark within": (V + S + M + "\ufeff", None, [ON], Wrong(2, 4, 1, "subject")),
+    "two byte order marks": (codecs.BOM_UTF8 * 2, None, [], Wrong(1, 1, 1, "subject")),
+    "a piece of a byte order mark": (codecs.BOM_UTF8[:2], None, [], Wrong(1, 1, 1, "0xEF is not UTF-8", "UTF-8")),
+    "other separators of lines": (
+        V + '<urn:a> <urn:p> "\u2028\u0085" .\n',
+        None,
+        [message('<urn:a> <urn:p> "\u2028\u0085"')],
+        None,
+    ),
+    "all kinds of characters": (
+        V + '<urn:é> <urn:p> "€\U0001f600" .\n',
+        None,
+        [message('<urn:é> <urn:p> "€\U0001f600"')],
+        None,
+    ),
+    "Latin-1": (
+        (V + S + M + '<urn:a> <urn:p> "é').encode() + b'\xe9" .\n',
+        None,
+        [ON],
+        Wrong(2, 4, 19, "0xE9 is not UTF-8"),
+    ),
+    "Latin-1 in a comment": (b"#\n# \xe9\n", None, [], Wrong(1, 2, 3, "0xE9 is not UTF-8")),
+    "a surrogate": (b'<urn:a> <urn:p> "\xed\xa0\x80" .\n', None, [], Wrong(1, 1, 18, "0xED is not UTF-8")),
+    "UTF-8 that breaks off": ((S + R).encode() + b"# \xe2\x82", None, [ON], Wrong(2, 3, 3, "0xE2 is not UTF-8")),
+    # statements
+    "a statement that breaks off": (
+        V + S + M + S + "<urn:a> <urn:p>",
+        None,
+        [ON],
+        Wrong(2, 5, 16, "Unexpected end", "on one line"),
+    ),
+    "a statement over two lines": (
+        V + S + M + "<urn:a> <urn:p>\n<urn:b> .",
+        None,
+        [ON],
+        Wrong(2, 4, 16, "Unexpected end", "on one line"),
+    ),
+    "two statements on a line": (V + S[:-1] + T, None, [], Wrong(1, 2, 26, "Only a single")),
+    "a relative IRI": (V + S + M + T + " <a> <urn:p> <urn:b> .\n", None, [ON], Wrong(2, 5, 2, "No scheme")),
+    "an error in the first line": ("<urn:a> x <urn:b> .\n", None, [], Wrong(1, 1, 9, "predicate")),
+    "odd statements": (
+        *(
+            f"\t{A}.\n<urn:a>\t<urn:p>  '.\n".replace("'", '"x"@EN')
+            + f'<urn:\\u0061><urn:p>"\\u0078"^^<{"http://www.w3.org/2001/XMLSchema#"}string>.',
+            None,
+        ),
+        *([message(A, '<urn:a> <urn:p> "x"@en', '<urn:a> <urn:p> "x"')], None),
+    ),
+    # what a version has not
+    "a triple term": (
+        TRIPLE_LINE,
+        "rdfm",
+        [Message([Quad(Term("<urn:a>"), Term("<urn:p>"), parse_term(f"<<( {A} )>>"))])],
+        None,
+    ),
+    "a triple term in basic": (
+        VB + S + M + TRIPLE_LINE,
+        None,
+        [ON],
+        Wrong(2, 4, 17, "1.2-basic-messages has no triple terms"),
+    ),
+    "a triple term below 1.2": (TRIPLE_LINE, "1.1-messages", [], Wrong(1, 1, 17, "1.1-messages has no triple terms")),
+    "a direction in basic": (VB + '<urn:a> <urn:p> "x"@ar--rtl .\n', None, [DIRECTION], None),
+    "a direction below 1.2": (
+        V1 + '<urn:a> <urn:p> "x"@ar--rtl .\n',
+        None,
+        [],
+        Wrong(1, 2, 17, "1.1-messages has no base directions"),
+    ),
+    "what looks like a direction": (
+        V1 + '<urn:a> <urn:p> "x--rtl" .\n',
+        None,
+        [message('<urn:a> <urn:p> "x--rtl"')],
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("pieces", [None, 1, 7], ids=["whole", "bytes", "sevens"])
+@pytest.mark.parametrize("case", READ)
+def test_reading(case: str, pieces: int | None) -> None:
+    data, label, expected, wrong = READ[case]
+    got = decode(data if isinstance(data, bytes) else data.encode(), label, pieces=pieces)
+    assert got.messages == expected, str(got)
+    if wrong is None:
+        assert got.error is None, str(got)
+        return
+    assert got.error is not None
+    assert (got.error.number, got.error.position) == (wrong.number, (wrong.line, wrong.column)), str(got)
+    assert wrong.word in got.error.message, got.error.message
+    assert wrong.hint in (got.error.hint or "")
+
+
+# --- limits ---------------------------------------------------------------------------------------------------------
+
+LIMITS: dict[str, tuple[str, int, list[Message], tuple[int, int] | None]] = {
+    # 26 bytes a statement, 8 a delimiter; the number of messages, and the number and line of the message too large
+    "statements and their delimiter": (V + M + S + T + M + S + T + M, 60, [EMPTY, TWO, TWO], None),
+    "a byte too much": (V + M + S + T + M + S + T + M, 59, [EMPTY], (2, 5)),
+    "a byte too much in the first": (V + S + T + M, 82, [], (1, 4)),
+    "a line end is one byte": ("\r\n\n\r" * 100 + S + "\n" * 100, 426, [ON], None),
+    "13.15-blank lines count": ("\r\n\n\r" * 100 + S + "\n" * 100, 425, [], (1, 401)),
+    "13.15-nothing but blank lines": ("\n" * 100_000, 99_999, [], (1, 100_000)),
+    "comments count": ("# comment\n" + S, 35, [], (1, 2)),
+    "a line without an end": (S + R + S[:-1], 37, [ON, ON], None),
+    "a line without an end, too long": (R + S[:-1], 24, [], (1, 2)),
+    "the byte order mark does not count": ("\ufeff" + S, 26, [ON], None),
+    "a byte that is not UTF-8 comes later": (S + "\xe9" * 30, 26, [], (1, 2)),
+}
+
+
+@pytest.mark.parametrize("pieces", [None, 1, 7], ids=["whole", "bytes", "sevens"])
+@pytest.mark.parametrize("case", LIMITS)
+def test_limits(case: str, pieces: int | None) -> None:
+    text, limit, expected, wrong = LIMITS[case]
+    got = decode(text.encode("latin-1" if "é" in text else "utf-8"), pieces=pieces, message_bytes=limit)
+    assert got.messages == expected, str(got)
+    if wrong is None:
+        assert got.error is None, str(got)
+        return
+    number, line = wrong
+    assert got.error is not None
+    assert str(got.error).splitlines()[0] == f"line {line}, column 1: message {number} is longer than {limit} bytes"
+    assert got.error.hint
+
+
+# --- hostile sizes: work and memory are counted, not timed ----------------------------------------------------------
+
+
+class Work:
+    """Counts the characters that expressions run over, and the bytes that are held and taken out again."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.done = 0
+        read, work = Statements.read, self
+
+        def counted(statements: Statements, text: str, *rename: Any) -> Lines:
+            work.done += len(text)
+            return read(statements, text, *rename)
+
+        class Held(bytearray):
+            def __iadd__(self, data: bytes) -> Held:  # type: ignore[override] # of what it is used with
+                work.done += len(data)
+                return super().__iadd__(data)
+
+            def __bytes__(self) -> bytes:
+                work.done += len(self)
+                return bytes(memoryview(self))
+
+        monkeypatch.setattr(Statements, "read", counted)
+        monkeypatch.setattr("construct_messages.logs.lines.decoder.bytearray", Held, raising=False)
+
+
+def stream(pieces: Iterable[bytes], **options: int) -> Iterator[Message]:
+    decoder = LinesDecoder(N_QUADS, None, **{"message_bytes": 1 << 28, **options})
+    for piece in pieces:
+        yield from decoder.feed(piece)
+    yield from decoder.close()
+
+
+def in_pieces(data: bytes, size: int) -> Iterator[bytes]:
+    return (data[start : start + size] for start in range(0, len(data), size))
+
+
+HOSTILE = {
+    "a large literal": (f'<urn:a> <urn:p> "{"x" * 4_000_000}" .\n', 4096, 1),
+    "a large literal that is not canonical": (f'<urn:a> <urn:p> "{"x" * 4_000_000}"@EN .\n', 4096, 1),
+    "byte by byte": (f'<urn:a> <urn:p> "{"x" * 50_000}" .\n', 1, 1),
+    "a large message": (f"{A} .\n" * 20_000, 999, 1),
+    "a large message that is not canonical": (f" {A}.\n" * 5_000, 999, 1),
+    "blank lines": ("\r\n" * 10_000 + S, 1, 1),
+    "empty messages": (V + M * 100_000, 65536, 100_000),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_each_byte_is_looked_at_a_few_times(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text, pieces, expected = HOSTILE[case]
+    work = Work(monkeypatch)
+    assert sum(1 for _ in stream(in_pieces(text.encode(), pieces))) == expected
+    # held, taken out, run over by the block, and once more line by line where something in it is not canonical
+    assert len(text) / 2 < work.done <= 4 * len(text) + 100
+
+
+def peak(run: Callable[[], object]) -> int:
+    """The most memory in bytes that is held at once within a call."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        run()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_memory_is_that_of_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lines_statements, "_REMEMBERED", 10_000)
+
+    def count(messages: int) -> None:
+        log = chain([V.encode()], (f"<urn:{n}> <urn:p> _:b .\nMESSAGE\n".encode() for n in range(messages)))
+        assert sum(1 for _ in stream(log)) == messages
+
+    few, many = peak(lambda: count(500)), peak(lambda: count(5000))
+    assert many < few + 500_000, "what is kept of each message would be four times as much"
+
+
+def test_memory_is_bounded_where_no_line_ends() -> None:
+    taken = 0
+
+    def endless() -> Iterator[bytes]:
+        nonlocal taken
+        while True:
+            taken += 1
+            yield b"x" * 65536
+
+    def read_on() -> None:
+        with pytest.raises(LimitExceeded, match="message 1 is longer than 1000000 bytes"):
+            list(stream(endless(), message_bytes=1_000_000))
+
+    assert peak(read_on) < 4_000_000
+    assert taken == 16
+
+
+# --- W3C's documents ------------------------------------------------------------------------------------------------
+
+
+def documents(suite: str) -> Iterator[tuple[str, bool, bytes]]:
+    """The documents of a suite: the name, whether it is one of the format, and its bytes."""
+    test = "http://www.w3.org/ns/rdftest#Test"
+    for manifest in sorted(shared_path(f"suites/w3c/rdf/{suite}").rglob("manifest.ttl")):
+        quads = list(ox.parse(manifest.read_bytes(), format=ox.RdfFormat.TURTLE, base_iri="file:///"))
+        kinds = {quad.subject: quad.object.value for quad in quads if quad.predicate.value == f"{RDF}type"}
+        for quad in quads:
+            kind = kinds.get(quad.subject, "")
+            if kind.startswith(test) and quad.predicate.value.endswith(("#action", "#result")):
+                path = manifest.parent / quad.object.value.removeprefix("file:///")
+                yield path.name, "Negative" not in kind, path.read_bytes()
+
+
+SUITES = {
+    "rdf11/rdf-n-triples": (41, 29),
+    "rdf11/rdf-n-quads": (53, 34),
+    "rdf12/rdf-n-triples": (89, 22),
+    "rdf12/rdf-n-quads": (89, 20),
+}
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_documents_are_logs_of_one_message(suite: str) -> None:
+    format = N_QUADS if suite.endswith("quads") else N_TRIPLES
+    positive = negative = 0
+    for name, is_positive, data in documents(suite):
+        whole, bytewise = decode(data, None, format), decode(data, None, format, pieces=1)
+        assert (whole.messages, str(whole.error)) == (bytewise.messages, str(bytewise.error)), name
+        if is_positive:
+            expected = to_message(ox.parse(data, format=ox.RdfFormat.from_extension(format.extension)))
+            assert whole.messages == ([expected] if expected else []), name
+            assert whole.error is None, name
+        else:
+            assert whole.messages == [], name
+            assert isinstance(whole.error, LogError), name
+            assert whole.error.position is not None, name
+        positive, negative = positive + is_positive, negative + (not is_positive)
+    assert (positive, negative) == SUITES[suite]
+
+
+# --- round trips ----------------------------------------------------------------------------------------------------
+
+
+# test_logs_round_trip.py draws from all formats; here are the line ends, and each syntax by itself
+some = settings(max_examples=settings().max_examples // 4)
+
+
+@pytest.mark.parametrize("syntax", VARIANTS, ids=lambda syntax: f"{syntax.label}-{syntax.version}")
+@pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.extension)
+@some
+@given(data=st.data())
+def test_round_trip(format: Format, syntax: Syntax, data: st.DataObject) -> None:
+    kind = Kind(format, syntax)
+    sent = data.draw(
+        messages(graphs=format.graphs, triple_terms=syntax.triple_terms, directions=syntax.directions), label="messages"
+    )
+    log = write(sent, kind)
+    ends = data.draw(st.sampled_from(["\n", "\r", "\r\n"]), label="line ends")
+    log = log.replace(b"\n", ends.encode())
+    places = data.draw(st.lists(st.integers(0, len(log)), max_size=6), label="places")
+    got = read(cut(log, places), kind, announced=data.draw(st.booleans(), label="announced"))
+    event(f"messages: {len(sent)}")
+    assert got.error is None
+    assert got.messages == sent if kind.keeps_labels else isomorphic(got.messages, sent)
+
+
+@pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.extension)
+@some
+@given(data=st.data())
+def test_plain_parsers_read_the_union(format: Format, data: st.DataObject) -> None:
+    sent = data.draw(messages(graphs=format.graphs))
+    union = to_message(ox.parse(write(sent, Kind(format, RDFM)), format=ox.RdfFormat.from_extension(format.extension)))
+    assert union == Message(quad for message in sent for quad in message)
+
+
+REFUSED = {
+    "graph in N-Triples": (N_TRIPLES, "rdfm", [EMPTY, ONE, GRAPH], ["message 3", "N-Triples", "<urn:g> ."]),
+    "triple term below 1.2": (N_QUADS, "1.1-messages", [TRIPLE], ["message 1", "1.1-messages", "<<( "]),
+    "triple term in basic": (N_QUADS, "1.2-basic-messages", [ONE, TRIPLE], ["message 2", "1.2-basic-messages", "<<( "]),
+    "direction below 1.2": (N_TRIPLES, "1.1-messages", [DIRECTION], ["message 1", "1.1-messages", '"x"@ar--rtl']),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refuses_what_it_cannot_carry(case: str) -> None:
+    format, label, sent, words = REFUSED[case]
+    with pytest.raises(UnsupportedByFormat) as error:
+        write(sent, Kind(format, find_syntax(label)))
+    assert all(word in error.value.message for word in words), error.value.message
+    assert error.value.hint

@@ -1,0 +1,497 @@
+"""RDF/XML logs: exact bytes both ways, what XML cannot hold, what hostile documents do, and what other readers read."""
+
+from __future__ import annotations
+
+import re
+import tracemalloc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pyoxigraph as ox
+import pytest
+import rdflib
+from hypothesis import given
+from hypothesis import strategies as st
+
+from construct_messages.errors import LimitExceeded, LogError, Position, UnsupportedByFormat
+from construct_messages.formats import RDF_XML
+from construct_messages.logs import encoder_for
+from construct_messages.logs.from_pyoxigraph import to_message
+from construct_messages.message import Message, Quad
+from construct_messages.template import Constant, Pattern, Template, Variable
+from construct_messages.terms import RDF, XSD, Term, from_rdflib, iri, literal, parse_term, triple
+from tests.support.logs.kinds import Kind, Reading, cut, isomorphic, read, single_bytes, write
+from tests.support.places import shared_path
+from tests.support.strategies import IRIS, LITERALS, TEXT
+
+assert RDF_XML.own
+KIND = Kind(RDF_XML, RDF_XML.own)
+PREFIXES = {"ex": "http://example.org/", "exa": "http://example.org/a", "": "urn:x:", "xsd": XSD}
+EX = ' xmlns:ex="http://example.org/"'
+EMPTY = f'<rdf:RDF xmlns:rdf="{RDF}"/>\n'
+
+
+def ex(local: str) -> Term:
+    return iri(f"http://example.org/{local}")
+
+
+S, P, O = map(ex, "spo")  # noqa: E741 - the usual letter for an object
+
+
+def message(*quads: tuple[Term, ...]) -> Message:
+    return Message(Quad(*quad) for quad in quads)
+
+
+Split = Callable[[bytes], list[bytes]]
+
+
+def document(body: str, namespaces: str = "") -> str:
+    return f'<rdf:RDF xmlns:rdf="{RDF}"{namespaces}>{body}</rdf:RDF>\n'
+
+
+def described(body: str, namespaces: str = EX, about: str = 'rdf:about="http://example.org/s"') -> str:
+    return document(f"<rdf:Description {about}>{body}</rdf:Description>", namespaces)
+
+
+def log(*messages: Message, prefixes: dict[str, str] | None = PREFIXES) -> bytes:
+    return write(messages, KIND, prefixes)
+
+
+SPLIT = pytest.mark.parametrize("split", [lambda log: [log], single_bytes], ids=["whole", "byte by byte"])
+
+LOGS = {
+    "no message": ([], ""),
+    "an empty one": ([Message()], EMPTY),
+    "one": ([message((S, P, O))], described('<ex:p rdf:resource="http://example.org/o"/>')),
+    "empty ones": (
+        [Message(), message((S, P, O)), Message(), Message()],
+        EMPTY + described('<ex:p rdf:resource="http://example.org/o"/>') + EMPTY + EMPTY,
+    ),
+    "a subject at a time": (
+        [message((S, P, O), (O, P, S), (S, iri(RDF + "type"), O))],
+        document(
+            '<rdf:Description rdf:about="http://example.org/s"><ex:p rdf:resource="http://example.org/o"/>'
+            '<rdf:type rdf:resource="http://example.org/o"/></rdf:Description>'
+            '<rdf:Description rdf:about="http://example.org/o"><ex:p rdf:resource="http://example.org/s"/>'
+            "</rdf:Description>",
+            EX,
+        ),
+    ),
+    "blank nodes are those of their document": (
+        [message((Term("_:d1.2"), P, Term("_:0")), (Term("_:0"), P, Term("_:d1.2"))), message((S, P, Term("_:0")))],
+        document(
+            '<rdf:Description rdf:nodeID="b0"><ex:p rdf:nodeID="b1"/></rdf:Description>'
+            '<rdf:Description rdf:nodeID="b1"><ex:p rdf:nodeID="b0"/></rdf:Description>',
+            EX,
+        )
+        + described('<ex:p rdf:nodeID="b0"/>'),
+    ),
+    "each declares the prefixes it uses": (
+        [message((S, iri("urn:x:p"), O), (S, iri("urn:y:p"), O), (S, iri("urn:z:p"), O)), message((S, ex("ab"), O))],
+        described(
+            '<p rdf:resource="http://example.org/o"/><ns2:p rdf:resource="http://example.org/o"/>'
+            '<ns3:p rdf:resource="http://example.org/o"/>',
+            ' xmlns="urn:x:" xmlns:ns2="urn:y:" xmlns:ns3="urn:z:"',
+        )
+        + described('<exa:b rdf:resource="http://example.org/o"/>', ' xmlns:exa="http://example.org/a"'),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", LOGS)
+def test_bytes(case: str) -> None:
+    messages, expected = LOGS[case]
+    assert log(*messages).decode() == expected
+
+
+@SPLIT
+@pytest.mark.parametrize("case", LOGS)
+def test_reads_what_it_writes(case: str, split: Split) -> None:
+    messages, text = LOGS[case]
+    reading = read(split(text.encode()), KIND)
+    assert reading.error is None
+    assert isomorphic(reading.messages, messages)
+
+
+# A literal as parse_term reads it, and its element
+TEXTS = {
+    '""': "<ex:p></ex:p>",
+    '"  "': "<ex:p>  </ex:p>",
+    r'"\t x\r\n\r"': "<ex:p>\t x&#13;&#10;&#13;</ex:p>",
+    '"<a>&amp;]]></a>"': "<ex:p>&lt;a&gt;&amp;amp;]]&gt;&lt;/a&gt;</ex:p>",
+    r'"\"it\"\'s"': "<ex:p>&quot;it&quot;'s</ex:p>",
+    '"chat"@fr-be': '<ex:p xml:lang="fr-be">chat</ex:p>',
+    '""@en': '<ex:p xml:lang="en"></ex:p>',
+    f'""^^<{XSD}token>': f'<ex:p rdf:datatype="{XSD}token"></ex:p>',
+    f'" 01 "^^<{XSD}integer>': f'<ex:p rdf:datatype="{XSD}integer"> 01 </ex:p>',
+    "\"x\"^^<urn:a?b&c='d'>": "<ex:p rdf:datatype=\"urn:a?b&amp;c='d'\">x</ex:p>",
+    f'"<b>x</b>&amp;"^^<{RDF}XMLLiteral>': (
+        f'<ex:p rdf:datatype="{RDF}XMLLiteral">&lt;b&gt;x&lt;/b&gt;&amp;amp;</ex:p>'
+    ),
+    '"\u0085\u2028\u007f\U0001f600"': "<ex:p>\u0085\u2028\u007f\U0001f600</ex:p>",
+}
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_literals(text: str) -> None:
+    written = message((S, P, parse_term(text)))
+    assert log(written).decode() == described(TEXTS[text])
+    assert read([log(written)], KIND) == Reading([written], None)
+    assert rdflib_agrees(written)
+
+
+def rdflib_agrees(written: Message) -> bool:
+    """Whether rdflib reads the same graph from RDF/XML as from N-Triples; it rewrites some literals in both."""
+    graphs = [rdflib.Graph().parse(data=log(written), format="xml"), rdflib.Graph()]
+    graphs[1].parse(data="".join(f"{quad}\n" for quad in written), format="nt")
+    one, other = (Message(Quad(*map(from_rdflib, triple)) for triple in graph) for graph in graphs)
+    return one.isomorphic(other)
+
+
+# A predicate, and the name of its element with the namespace
+NAMES = {
+    "http://example.org/p": "ex:p http://example.org/",
+    "http://example.org/": None,
+    "http://example.org/abc": "exa:bc http://example.org/a",
+    "http://example.org/a": "ex:a http://example.org/",
+    "http://example.org/a1": "ex:a1 http://example.org/",
+    "http://example.org/p/q": "ns1:q http://example.org/p/",
+    "http://example.org/1p": "ns1:p http://example.org/1",
+    "http://example.org/p-1.x_y": "ex:p-1.x_y http://example.org/",
+    "http://example.org/Zürich": "ex:Zürich http://example.org/",
+    "http://example.org/日本": "ex:日本 http://example.org/",
+    "http://example.org/a\u0301": "ex:a\u0301 http://example.org/",
+    # names of the fifth edition of XML, which expat does not know
+    "http://example.org/\U00010400x": "ns1:x http://example.org/\U00010400",
+    "http://example.org/\U00010400": None,
+    "http://example.org/1": None,
+    "http://example.org/p?q=1&r=s": "ns1:s http://example.org/p?q=1&r=",
+    "urn:x:p": "p urn:x:",
+    "urn:x:p:q": "ns1:q urn:x:p:",
+    "a:b": "ns1:b a:",
+    "a:": None,
+    "http://www.w3.org/XML/1998/namespacelang": "ns1:namespacelang http://www.w3.org/XML/1998/",
+    "http://www.w3.org/XML/1998/namespace/p": "ns1:p http://www.w3.org/XML/1998/namespace/",
+    "http://www.w3.org/2000/xmlns/p": None,
+    "http://www.w3.org/2000/xmlns/pq": "ns1:q http://www.w3.org/2000/xmlns/p",
+    f"{RDF}type": f"rdf:type {RDF}",
+    f"{RDF}_1": f"rdf:_1 {RDF}",
+    f"{RDF}value": f"rdf:value {RDF}",
+    f"{RDF}li": None,
+    f"{RDF}Description": None,
+    f"{RDF}aboutEach": None,
+    f"{RDF}nodeID": None,
+}
+
+
+@pytest.mark.parametrize("predicate", NAMES)
+def test_predicates(predicate: str) -> None:
+    written = message((S, iri(predicate), O))
+    if NAMES[predicate] is None:
+        with pytest.raises(UnsupportedByFormat, match=f"message 1: .*{re.escape(predicate)}") as refused:
+            log(written)
+        assert refused.value.hint
+        return
+    name, namespace = str(NAMES[predicate]).split()
+    found = re.search(r"<([^ ]*) rdf:resource=", log(written).decode())
+    assert found
+    assert found[1] == name
+    declaration = f'xmlns{":" if ":" in name else ""}{name.rpartition(":")[0]}="{namespace}"'
+    assert declaration.replace("&", "&amp;") in log(written).decode()
+    assert read([log(written)], KIND) == Reading([written], None)
+    assert rdflib_agrees(written)
+
+
+def test_prefixes_that_xml_has_no_use_for() -> None:
+    hostile = {
+        "rdf": "urn:a:",
+        "xml": "urn:b:",
+        "xmlns": "urn:c:",
+        "1": "urn:d:",
+        "\U00010400": "urn:e:",
+        "rel": "",
+        "lang": "http://www.w3.org/XML/1998/namespace",
+        "ns": "urn:f:",
+        "ns_1": "urn:g:",
+        "x": RDF,
+    }
+    written = message(*((S, iri(f"urn:{letter}:p"), O) for letter in "abcdefgh"), (S, iri(f"{RDF}value"), O))
+    assert 'xmlns:ns__1="urn:a:"' in log(written, prefixes=hostile).decode()
+    assert "<ns_1:p " in log(written, prefixes=hostile).decode()
+    assert read([log(written, prefixes=hostile)], KIND) == Reading([written], None)
+
+
+REFUSED = {
+    "named graph": (message((S, P, O, O)), "RDF/XML has no named graphs"),
+    "triple term": (message((S, P, triple(S, P, O))), "RDF/XML has no triple terms"),
+    "base direction": (message((S, P, literal("x", language="ar", direction="rtl"))), "RDF/XML has no base directions"),
+    "control character": (message((S, P, literal("a\x0bb"))), r"U\+000B in 'a\\x0bb'"),
+    "null": (message((S, P, literal("\0", language="en"))), r"U\+0000"),
+    "no character": (message((S, P, literal("\uffff", datatype="urn:d"))), r"U\+FFFF"),
+    "no character in an IRI": (message((Term("<urn:\uffff>"), P, O)), r"U\+FFFF"),
+    "no character in a predicate": (message((S, Term("<urn:\uffffp>"), O)), r"U\+FFFF"),
+    "no character in a datatype": (message((S, P, Term('""^^<urn:\ufffe>'))), r"U\+FFFE"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refuses_what_it_cannot_carry(case: str) -> None:
+    refused, words = REFUSED[case]
+    with pytest.raises(UnsupportedByFormat, match=f"^message 2: .*{words}") as error:
+        log(message((S, P, O)), refused)
+    assert error.value.hint
+
+
+def test_for_template_is_encode() -> None:
+    from construct_messages.solutions import Solutions
+
+    template = Template(("x",), (Pattern(Constant(S), Constant(P), Variable(0)),))
+    solutions = Solutions.of([(literal("a"),), (S,), (Term(""),)])
+    batch = encoder_for(RDF_XML, KIND.syntax, PREFIXES).for_template(template).encode(solutions, 0)
+    assert batch == log(message((S, P, literal("a"))), message((S, P, S)), Message())
+
+
+# --- reading ---
+
+ONE = described("<ex:p>o</ex:p>").encode()
+READ: dict[str, tuple[bytes, int]] = {
+    "nothing": (b"", 0),
+    "a byte order mark": (b"\xef\xbb\xbf", 0),
+    "one behind a byte order mark": (b"\xef\xbb\xbf" + ONE, 1),
+    "the last line without its end": (ONE + ONE.rstrip(), 2),
+    "lines that end in CRLF": (ONE.replace(b"\n", b"\r\n") * 2, 2),
+    "XML declarations": (b"<?xml version='1.0' encoding='utf-8'?>" + ONE + b'<?xml version="1.0"?>' + ONE, 2),
+    "space around": (b"\t " + ONE.rstrip() + b" \r \n", 1),
+    "comments and processing instructions": (b"<!-- <!DOCTYPE a> --><?a b?>" + ONE.rstrip() + b"<!-- @message -->", 1),
+    "no rdf:RDF": (f'<rdf:Description rdf:about="urn:s" xmlns:rdf="{RDF}" xmlns:e="urn:e:" e:p="o"/>'.encode(), 1),
+}
+
+
+@SPLIT
+@pytest.mark.parametrize("case", READ)
+def test_reads(case: str, split: Split) -> None:
+    text, count = READ[case]
+    reading = read(split(text), KIND)
+    assert reading.error is None
+    assert [len(message) for message in reading.messages] == [1] * count
+
+
+FIX = "one RDF/XML document on one line"
+# A log, how many messages stand before the error, where it is, and words of it
+ERRORS: dict[str, tuple[bytes, int, tuple[int, int], str]] = {
+    "a blank line first": (b"\n" + ONE, 0, (1, 1), "the line is blank"),
+    "a blank line between": (ONE + b" \t\r\n" + ONE, 1, (2, 1), "the line is blank"),
+    "a blank line last": (ONE + b"\n", 1, (2, 1), "the line is blank"),
+    "spaces last": (ONE + b"  ", 1, (2, 1), "the line is blank"),
+    "a document over several lines": (b'<?xml version="1.0"?>\n' + ONE, 0, (1, 22), FIX),
+    "an element over several lines": (ONE.replace(b"><rdf", b">\n<rdf"), 0, (1, 97), FIX),
+    "an end amid a tag": (ONE + b"<rdf:RDF ", 1, (2, 10), FIX),
+    "an end amid CDATA": (ONE.partition(b"o<")[0] + b"<![CDATA[", 0, (1, 162), FIX),
+    "two documents": (ONE.rstrip() * 2, 0, (1, len(ONE)), "junk after document element"),
+    "mismatched tags": (b"<a></b>", 0, (1, 6), "mismatched tag"),
+    "no XML": (ONE + b"<urn:s> <urn:p> <urn:o> .\n", 1, (2, 1), "unbound prefix|not well-formed"),
+    "no prefix": (b"<rdf:RDF/>", 0, (1, 1), "unbound prefix"),
+    "no RDF": (b"<html/>", 0, (1, 1), "namespace"),
+    "a relative IRI": (described("", about='rdf:about="s"').encode(), 0, (1, 1), "'s'"),
+    "an IRI that is none": (described("", about='rdf:about="urn:a b"').encode(), 0, (1, 1), "IRI"),
+    "a DOCTYPE": (ONE + b"<!DOCTYPE a>" + ONE, 1, (2, 1), "DOCTYPE"),
+    "an external entity": (b'<!DOCTYPE a SYSTEM "file:///etc/passwd"><a>&b;</a>', 0, (1, 1), "DOCTYPE"),
+    "an entity": ("<a>\u00e9\u00e9&b;</a>".encode(), 0, (1, 6), "undefined entity"),
+    "a control character": (ONE.replace(b">o<", b">\x01<"), 0, (1, 153), "not well-formed"),
+    "a reference to one": (ONE.replace(b">o<", b">&#1;<"), 0, (1, 153), "invalid character number"),
+    "another encoding": (b"<?xml version='1.0' encoding='latin1'?><a/>", 0, (1, 1), "the encoding is latin1"),
+    "bytes in another encoding": (ONE + ONE.replace(b">o<", b">\xc3\xa9\xe9<"), 1, (2, 154), "UTF-8"),
+    "UTF-16": ("\ufeff".encode("utf-16-le") + ONE, 0, (1, 1), "UTF-8"),
+    "a character cut off": (b"<a>\xc3", 0, (1, 4), "UTF-8"),
+}
+
+
+@SPLIT
+@pytest.mark.parametrize("case", ERRORS)
+def test_errors(case: str, split: Split) -> None:
+    text, count, place, words = ERRORS[case]
+    reading = read(split(text), KIND)
+    assert len(reading.messages) == count
+    assert isinstance(reading.error, LogError)
+    assert reading.error.number == count + 1
+    assert reading.error.position == Position(*place)
+    assert re.search(words, str(reading.error))
+
+
+def test_base() -> None:
+    text = described('<ex:p rdf:resource="o"/>', about='rdf:about=""') + described(
+        '<ex:p rdf:resource="o"/>', f'{EX} xml:base="http://b/"', 'rdf:ID="i"'
+    )
+    assert read([text.encode()], KIND, base="http://a/x").messages == [
+        message((iri("http://a/x"), P, iri("http://a/o"))),
+        message((iri("http://b/#i"), P, iri("http://b/o"))),
+    ]
+
+
+def test_labels_are_new_in_each_message() -> None:
+    text = described("<ex:p><ex:C/></ex:p>", about='rdf:nodeID="b"').encode()
+    first, second = read([text * 2], KIND).messages
+    assert {term for quad in first for term in quad if str(term).startswith("_:")} == {"_:x_m1b0", "_:x_m1b1"}
+    assert {term for quad in second for term in quad if str(term).startswith("_:")} == {"_:x_m2b0", "_:x_m2b1"}
+
+
+def test_prefixes_are_those_of_all_documents() -> None:
+    from construct_messages.logs import decoder_for
+
+    decoder = decoder_for(RDF_XML)
+    assert decoder.syntax == RDF_XML.own
+    list(decoder.feed(log(*LOGS["each declares the prefixes it uses"][0])))
+    assert decoder.prefixes == {
+        "rdf": RDF,
+        "": "urn:x:",
+        "ns2": "urn:y:",
+        "ns3": "urn:z:",
+        "exa": "http://example.org/a",
+    }
+
+
+@SPLIT
+def test_a_message_that_is_too_large(split: Split) -> None:
+    fits = len(ONE) - 1
+    assert len(read(split(ONE * 2), KIND, message_bytes=fits).messages) == 2
+    for text in (ONE * 2 + described("<ex:p>oo</ex:p>").encode(), ONE * 2 + b" " * (fits + 1)):
+        reading = read(split(text), KIND, message_bytes=fits)
+        assert len(reading.messages) == 2
+        assert isinstance(reading.error, LimitExceeded)
+        assert f"message 3 is longer than {fits} bytes" in str(reading.error)
+
+
+BOMB = '<!DOCTYPE a [<!ENTITY a0 "ha">' + "".join(f'<!ENTITY a{n + 1} "{f"&a{n};" * 10}">' for n in range(30))
+HOSTILE = {
+    "billion laughs": (BOMB + "]><a>&a30;</a>", "DOCTYPE"),
+    "quadratic blow-up": (f'<!DOCTYPE a [<!ENTITY x "{"x" * 100_000}">]><a>{"&x;" * 100_000}</a>', "DOCTYPE"),
+    "a parameter entity": ('<!DOCTYPE a [<!ENTITY % p SYSTEM "http://localhost/"> %p;]><a/>', "DOCTYPE"),
+    "deep nesting": (document("<ex:A><ex:p>" * 500_000 + "</ex:p></ex:A>" * 500_000, EX), "1024 elements"),
+    "depth without end": ("<a>" * 2_000_000, "1024 elements"),
+    "many prefixes": (document("<a/>", "".join(f' xmlns:p{n}="urn:p"' for n in range(20_000))), "prefixes in scope"),
+    "many attributes": (
+        document("<ex:A" + "".join(f' ex:p{n}="x"' for n in range(20_000)) + "/>", EX),
+        "1024 attributes",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_hostile_documents_are_refused_at_once(case: str) -> None:
+    text, words = HOSTILE[case]
+    reading = read([ONE, text.encode(), b"\n"], KIND)
+    assert len(reading.messages) == 1
+    assert words in str(reading.error)
+    assert "message 2" in str(reading.error)
+
+
+def test_a_large_literal_is_read_in_linear_time_and_memory() -> None:
+    text = described(f"<ex:p>{'x' * 10_000_000}</ex:p>").encode()
+    tracemalloc.start()
+    ((read_back,), error) = (reading := read(cut(text, range(0, len(text), 1000)), KIND)).messages, reading.error
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert error is None
+    assert len(read_back) == 1
+    assert peak < 15 * len(text)
+
+
+# --- the suites, other readers, and properties ---
+
+
+class Case(NamedTuple):
+    name: str
+    document: Path
+    result: Path | None
+
+
+MANIFEST = rdflib.Namespace("http://www.w3.org/2001/sw/DataAccess/tests/test-manifest#")
+
+
+def w3c_cases() -> Iterator[Case]:
+    """The RDF/XML suites' cases; one with a result is positive."""
+    for folder in ("rdf11/rdf-xml", "rdf12/rdf-xml/eval"):
+        manifest = shared_path(f"suites/w3c/rdf/{folder}/manifest.ttl")
+        tests = rdflib.Graph().parse(manifest)
+        for test, action in sorted(tests.subject_objects(MANIFEST.action)):
+            result = tests.value(test, MANIFEST.result)
+            name = f"{folder}/{str(action).partition(f'{folder}/')[2]}"
+            yield Case(
+                name, *(path and manifest.parent / str(path).partition(f"{folder}/")[2] for path in (action, result))
+            )
+
+
+# They expect the canonical form of an rdf:XMLLiteral, which pyoxigraph leaves as it is written
+AS_WRITTEN = {
+    *("rdf11/rdf-xml/xml-canon/test001.rdf", "rdf11/rdf-xml/xml-canon/test002.rdf"),
+    *("rdf12/rdf-xml/eval/rdf12-xml-an-13.rdf", "rdf12/rdf-xml/eval/rdf12-xml-an-14.rdf"),
+}
+
+
+def test_w3c() -> None:
+    """Each positive document, its lines joined, is a log of one message, and each negative one an error."""
+    counts = {True: 0, False: 0}
+    for case in w3c_cases():
+        line = re.sub(rb"\r?\n", b" ", case.document.read_bytes().strip())
+        base = f"https://w3c.github.io/rdf-tests/rdf/{case.name}"
+        reading = read([line + b"\n"], KIND, base=base)
+        counts[case.result is not None] += 1
+        if case.result is None:
+            assert isinstance(reading.error, LogError), case.name
+            continue
+        assert reading.error is None, f"{case.name}: {reading.error}"
+        (found,) = reading.messages
+        if case.name in AS_WRITTEN:
+            expected = to_message(ox.parse(line, format=ox.RdfFormat.RDF_XML, base_iri=base))
+        else:
+            expected = to_message(ox.parse(path=str(case.result), format=ox.RdfFormat.N_TRIPLES))
+        assert found.isomorphic(expected), case.name
+    assert counts == {True: 155, False: 42}
+
+
+def is_valid(value: str) -> bool:
+    """Whether RFC 3987 knows such an IRI; what it does not, pyoxigraph refuses."""
+    try:
+        ox.NamedNode(value)
+    except ValueError:
+        return False
+    return True
+
+
+blanks = st.sampled_from([Term(f"_:{label}") for label in ("b0", "b1", "0", "d1.2", "B-1")])
+predicates = st.one_of(
+    st.sampled_from([iri(name) for name, element in NAMES.items() if element]),
+    st.text("ab1.-_%é/#?()~!;=&", min_size=1, max_size=8)
+    .map(lambda text: f"http://example.org/{text}a")
+    .filter(is_valid)
+    .map(iri),
+)
+
+
+def is_carried(term: Term) -> bool:
+    return not term.endswith(("--ltr", "--rtl")) and not re.search(r"\\u|\\[bf]|[\ufffe\uffff]", term)
+
+
+plain_literals = st.one_of(LITERALS, TEXT.map(literal)).filter(is_carried)
+messages = st.lists(
+    st.builds(Quad, IRIS | blanks, predicates, st.one_of(IRIS, blanks, plain_literals), st.none()), max_size=6
+).map(Message)
+prefixes = st.dictionaries(
+    st.sampled_from(["", "ex", "ns", "ns1", "xml", "rdf", "é"]),
+    st.sampled_from(["http://example.org/", "http://example.org/a", "urn:x:", RDF]),
+)
+
+
+@given(st.lists(messages, max_size=4), prefixes, st.lists(st.integers(0, 2000)))
+def test_round_trip(messages: list[Message], prefixes: dict[str, str], places: list[int]) -> None:
+    text = log(*messages, prefixes=prefixes)
+    assert text.count(b"\n") == len(messages)
+    reading = read(cut(text, [min(place, len(text)) for place in places]), KIND)
+    assert reading.error is None
+    assert isomorphic(reading.messages, messages)
+
+
+@given(messages)
+def test_rdflib_reads_the_same(written: Message) -> None:
+    assert rdflib_agrees(written)

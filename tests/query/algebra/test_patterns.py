@@ -1,0 +1,13 @@
+"""Triple patterns and property paths as leaves of the algebra."""
+
+from __future__ import annotations
+
+import pytest
+
+from construct_messages.query.algebra.plan import plan
+from tests.support.queries.algebra_text import NOW, cases, text
+
+
+@pytest.mark.parametrize(("query", "wanted"), cases("patterns"))
+def test_patterns(query: str, wanted: str) -> None:
+    assert text(plan(query, now=NOW).pattern) == wanted

@@ -1,0 +1,98 @@
+"""Queries as plans: solution modifiers, numbers for BNODE, datasets, and what is refused."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import pytest
+
+from construct_messages.errors import QueryError, TermError, UnsupportedQuery
+from construct_messages.query.algebra.nodes import Dataset
+from construct_messages.query.algebra.plan import plan
+from tests.support.queries.algebra_text import NOW, cases, text
+
+
+@pytest.mark.parametrize(("query", "wanted"), [*cases("modifiers"), *cases("numbers")])
+def test_solution_modifiers(query: str, wanted: str) -> None:
+    assert text(plan(query, now=NOW).pattern) == wanted
+
+
+def test_what_is_told_of_a_query() -> None:
+    planned = plan("SELECT ?o (1 AS ?x) ?o { ?s ?p ?o } ORDER BY ?s", now=NOW)
+    assert (planned.form, planned.variables, planned.ordered) == ("SELECT", ("o", "x"), True)
+    planned = plan("ASK { { SELECT ?s { ?s ?p ?o } ORDER BY ?s } }", now=NOW)
+    assert (planned.form, planned.variables, planned.ordered) == ("ASK", (), False)
+
+
+DATASETS = [
+    ("none", "", (), (), (None, None)),
+    ("from", "FROM <u:a> FROM <u:b>", (), (), (("<u:a>", "<u:b>"), ())),
+    ("from named", "FROM NAMED <u:a>", (), (), ((), ("<u:a>",))),
+    ("both", "FROM <u:a> FROM NAMED <u:a>", (), (), (("<u:a>",), ("<u:a>",))),
+    ("from outside", "FROM <u:a> FROM NAMED <u:b>", ["u:c"], (), (("<u:c>",), ())),
+    ("named from outside", "FROM <u:a>", (), ["u:c", "u:d"], ((), ("<u:c>", "<u:d>"))),
+]
+
+
+@pytest.mark.parametrize(
+    ("clauses", "default", "named", "wanted"), [pytest.param(*case, id=name) for name, *case in DATASETS]
+)
+def test_datasets(
+    clauses: str, default: Sequence[str], named: Sequence[str], wanted: tuple[tuple[str, ...] | None, ...]
+) -> None:
+    planned = plan(f"SELECT * {clauses} {{}}", now=NOW, default_graphs=default, named_graphs=named)
+    assert planned.dataset == Dataset(*wanted)  # type: ignore[arg-type]  # terms by their text
+
+
+def test_a_graph_from_outside_is_absolute() -> None:
+    with pytest.raises(TermError, match="relative"):
+        plan("ASK {}", now=NOW, default_graphs=["a"])
+
+
+ILLEGAL = [
+    ("all under GROUP BY", "SELECT * { ?s ?p ?o } GROUP BY ?s", "SELECT * has no meaning with GROUP BY"),
+    ("all under HAVING", "SELECT * { ?s ?p ?o } HAVING(COUNT(*) > 1)", "SELECT * has no meaning with GROUP BY"),
+    ("no key", "SELECT ?o { ?s ?p ?o } GROUP BY ?s", "?o is neither a key of GROUP BY nor an aggregate"),
+    ("no key beside an aggregate", "SELECT ?s (COUNT(*) AS ?n) { ?s ?p ?o }", "?s is neither a key"),
+    ("no key in an expression", "SELECT (?o + 1 AS ?x) { ?s ?p ?o } GROUP BY ?s", "?o is neither a key"),
+    ("key that is not there", "SELECT ?x { ?s ?p ?o } GROUP BY ?s", "?x is neither a key"),
+    ("expression of a key", "SELECT (STR(?o) AS ?x) { ?s ?p ?o } GROUP BY STR(?o)", "?o is neither a key"),
+    ("alias twice", "SELECT (1 AS ?x) (2 AS ?x) {}", "?x is bound already"),
+    ("alias of what is projected", "SELECT ?x (2 AS ?x) {}", "?x is bound already"),
+    ("alias in the pattern", "SELECT (1 AS ?s) { ?s ?p ?o }", "?s is bound already"),
+    ("alias in VALUES", "SELECT (1 AS ?x) {} VALUES ?x { 2 }", "?x is bound already"),
+    ("key in the pattern", "SELECT ?o { ?s ?p ?o } GROUP BY (?s AS ?o)", "?o is bound already"),
+    ("aggregate in an aggregate", "SELECT (SUM(COUNT(?s)) AS ?n) { ?s ?p ?o }", "COUNT may not stand here"),
+    ("aggregate as key", "SELECT ?k { ?s ?p ?o } GROUP BY (COUNT(?o) AS ?k)", "COUNT may not stand here"),
+    ("separator with a language", "SELECT (GROUP_CONCAT(?s; SEPARATOR='x'@en) AS ?x) {}", "a plain string is needed"),
+    ("limit that is no integer", "SELECT * {} LIMIT 1.0", "1.0 is no number of solutions"),
+    ("negative offset", "SELECT * {} OFFSET -1", "unexpected"),
+]
+
+
+@pytest.mark.parametrize(("query", "message"), [pytest.param(*case, id=name) for name, *case in ILLEGAL])
+def test_what_the_notes_of_the_grammar_forbid(query: str, message: str) -> None:
+    with pytest.raises(QueryError, match=re.escape(message)) as refused:
+        plan(query, now=NOW)
+    assert not isinstance(refused.value, UnsupportedQuery)
+
+
+UNSUPPORTED = [
+    ("alias in HAVING", "SELECT (COUNT(?o) AS ?n) { ?s ?p ?o } HAVING(?n > 1)", "?n"),
+    ("no key in HAVING", "SELECT ?s { ?s ?p ?o } GROUP BY ?s HAVING(?o > 1)", "?o"),
+    ("no key in ORDER BY", "SELECT ?s { ?s ?p ?o } GROUP BY ?s ORDER BY ?o", "?o"),
+]
+
+
+@pytest.mark.parametrize(("query", "fragment"), [pytest.param(*case, id=name) for name, *case in UNSUPPORTED])
+def test_what_engines_do_not_agree_on(query: str, fragment: str) -> None:
+    with pytest.raises(UnsupportedQuery) as refused:
+        plan(query, now=NOW)
+    assert refused.value.fragment == fragment
+    assert refused.value.position is not None
+
+
+def test_a_grouped_query_may_order_by_its_alias() -> None:
+    planned = plan("SELECT (COUNT(?o) AS ?o) { ?s ?p ?o } ORDER BY ?o", now=NOW)
+    assert planned.ordered

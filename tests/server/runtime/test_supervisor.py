@@ -1,0 +1,360 @@
+"""The real command as a process: how it starts, stops, and keeps its processes; over real sockets and signals."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+from urllib.request import urlopen
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from construct_messages.server.config import Config, Endpoint
+from construct_messages.server.runtime.supervisor import bound, share, url_of
+from tests.support.http.fault_server import STALL, FaultServer, Script, response
+from tests.support.places import ROOT
+
+COMMAND = [sys.executable, "-m", "construct_messages", "serve"]
+DATA = str(ROOT / "queries" / "data" / "companies.ttl")
+QUERY = urlencode({"query": "CONSTRUCT { ?s <urn:p> ?o } WHERE { ?s ?p ?o }", "format": "nq", "messages": "rdfm"})
+RESULT = json.dumps(
+    {
+        "head": {"vars": ["s", "o"]},
+        "results": {
+            "bindings": [
+                {"s": {"type": "uri", "value": f"urn:s{number}"}, "o": {"type": "literal", "value": "x" * 5000}}
+                for number in range(20)
+            ]
+        },
+    }
+).encode()
+WHOLE = response(RESULT, framing="close")
+HALF = len(WHOLE) // 2
+
+
+class Running:
+    """A server that runs, and what it logged so far."""
+
+    def __init__(self, temporary: Path, *arguments: str, **variables: str) -> None:
+        self.temporary = temporary
+        self.process = subprocess.Popen(
+            [*COMMAND, "--bind", "127.0.0.1:0", "--log-format", "json", *arguments],
+            env=os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(temporary)} | variables,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.log: list[dict[str, Any]] = []
+        self.last_words = ""
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            if line.startswith("{"):
+                self.log.append(json.loads(line))
+            else:
+                self.last_words += line
+
+    def events(self, event: str) -> list[dict[str, Any]]:
+        return [line for line in list(self.log) if line["event"].startswith(event)]
+
+    @property
+    def url(self) -> str:
+        eventually(lambda: self.events("listening on ") or self.process.poll() is not None, self)
+        assert self.process.poll() is None, (self.log, self.last_words)
+        (line,) = self.events("listening on ")
+        return str(line["event"].removeprefix("listening on "))
+
+    @property
+    def children(self) -> list[int]:
+        """The processes that serve, of several."""
+        return [pid for pid in descendants(self.process.pid) if b"server.process" in command_of(pid)]
+
+    def wait(self, seconds: float = 30) -> int:
+        """The exit status."""
+        status = self.process.wait(seconds)
+        self._reader.join(seconds)
+        return status
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.wait()
+        assert self.process.stderr is not None
+        self.process.stderr.close()
+
+
+def command_of(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+        return b""
+
+
+def descendants(pid: int) -> list[int]:
+    """The processes that a process started, and that these did."""
+    parents = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+            # behind the name, which stands in brackets: state, parent
+            parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
+    return [one for one in parents if pid in ancestors(one, parents)]
+
+
+def ancestors(pid: int, parents: dict[int, int]) -> Iterator[int]:
+    while pid := parents.get(pid, 0):
+        yield pid
+
+
+def eventually(holds: Callable[[], object], running: Running, seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, running.log
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., Running]]:
+    started: list[Running] = []
+
+    def start_one(*arguments: str, **variables: str) -> Running:
+        temporary = tmp_path / f"tmp{len(started)}"
+        temporary.mkdir()
+        started.append(Running(temporary, *arguments, **variables))
+        return started[-1]
+
+    yield start_one
+    for running in started:
+        running.kill()
+
+
+@pytest.fixture
+def upstream() -> Iterator[FaultServer]:
+    server = FaultServer()
+    yield server
+    server.close()
+
+
+class Held(list[bytes]):
+    """A script that sends its first piece, and the rest when it is let go."""
+
+    def __init__(self, *pieces: bytes) -> None:
+        super().__init__(pieces)
+        self.go = threading.Event()
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield self[0]
+        assert self.go.wait(30)
+        yield from self[1:]
+
+
+def refuses(url: str) -> bool:
+    """Whether nobody listens."""
+    address = urlsplit(url)
+    with socket.socket() as probe:
+        return probe.connect_ex((str(address.hostname), int(address.port or 0))) != 0
+
+
+def begin(url: str, version: str = "1.1") -> tuple[socket.socket, bytes]:
+    """Asks for a log over a bare socket; returns it when the first message is here, with what came."""
+    address = urlsplit(url)
+    connection = socket.create_connection((str(address.hostname), int(address.port or 0)), timeout=30)
+    connection.sendall(f"GET /sparql?{QUERY} HTTP/{version}\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+    came = b""
+    while b"# @message" not in came:
+        data = connection.recv(65536)
+        assert data, came
+        came += data
+    return connection, came
+
+
+def drain(connection: socket.socket) -> bytes:
+    """The rest up to the end of the connection; a reset raises."""
+    came = b""
+    while data := connection.recv(65536):
+        came += data
+    return came
+
+
+@pytest.mark.parametrize(("workers", "number"), [(1, signal.SIGINT), (2, signal.SIGINT), (2, signal.SIGTERM)])
+def test_it_serves_and_stops(start: Callable[..., Running], workers: int, number: signal.Signals) -> None:
+    running = start("--source", DATA, "--workers", str(workers))
+    with urlopen(f"{running.url}/sparql?{QUERY}", timeout=30) as answer:
+        assert answer.read().count(b"# @message\n") > 5
+        identifier = answer.headers["X-Request-ID"]
+    with urlopen(f"{running.url}/health/ready", timeout=30) as answer:
+        assert answer.status == 200
+    labels = b'answer="messages",endpoint="/sparql",form="CONSTRUCT",status="200"'
+
+    def counted() -> bool:  # whichever process it is that answers
+        with urlopen(f"{running.url}/metrics", timeout=30) as answer:
+            return b"construct_messages_requests_total{%b} 1.0" % labels in answer.read()
+
+    eventually(counted, running)  # a request ends a moment after its client has everything
+    assert len(running.children) == (workers if workers > 1 else 0)
+    below = descendants(running.process.pid)
+    running.process.send_signal(number)
+    assert running.wait() == 0
+    assert running.events("stopped")
+    (line,) = running.events("request")
+    assert (line["request_id"], line["outcome"], line["form"]) == (identifier, "complete", "CONSTRUCT")
+    assert list(running.temporary.iterdir()) == []
+    assert [pid for pid in below if b"construct_messages" in command_of(pid)] == []
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_an_answer_under_way_may_end(start: Callable[..., Running], upstream: FaultServer, workers: str) -> None:
+    held = Held(WHOLE[:HALF], WHOLE[HALF:])
+    upstream.play(held)
+    running = start("--source", upstream.url, "--workers", workers)
+    url = running.url
+    connection, came = begin(url)
+    running.process.terminate()
+    eventually(lambda: running.events("stopping"), running)
+    eventually(lambda: refuses(url), running)
+    held.go.set()
+    with connection:
+        came += drain(connection)
+    assert came.count(b"# @message\n") == 20
+    assert came.endswith(b"0\r\n\r\n")
+    assert running.wait() == 0
+    (line,) = running.events("request")
+    assert line["outcome"] == "complete"
+
+
+@pytest.mark.parametrize(
+    ("workers", "insist", "version"),
+    [("1", False, "1.0"), ("1", True, "1.1"), ("2", False, "1.1"), ("2", True, "1.0")],
+    ids=["one, too slow", "one, a second signal", "two, too slow", "two, a second signal"],
+)
+def test_an_answer_that_does_not_end_is_reset(
+    start: Callable[..., Running], upstream: FaultServer, workers: str, insist: bool, version: str
+) -> None:
+    script: Script = [WHOLE[:HALF], STALL]
+    upstream.play(script)
+    seconds = {"CONSTRUCT_MESSAGES_SERVER_SHUTDOWN_SECONDS": "60" if insist else "0.2"}
+    running = start("--source", upstream.url, "--workers", workers, **seconds)
+    connection, _ = begin(running.url, version)
+    with connection:
+        running.process.terminate()
+        eventually(lambda: running.events("stopping"), running)
+        if insist:
+            running.process.terminate()
+        with pytest.raises(ConnectionResetError):
+            drain(connection)
+    assert running.wait() == 0
+    (line,) = running.events("request")
+    assert line["outcome"] == "aborted:shutdown"
+    assert upstream.left.wait(30)
+
+
+def test_a_worker_that_dies_is_replaced(start: Callable[..., Running]) -> None:
+    running = start("--source", DATA, "--workers", "2")
+    url = running.url
+    before = running.children
+    assert len(before) == 2
+    below = descendants(before[0])
+    os.kill(before[0], signal.SIGKILL)
+    eventually(lambda: len(running.children) == 2 and before[0] not in running.children, running)
+    for _ in range(6):
+        with urlopen(f"{url}/sparql?{QUERY}", timeout=30) as answer:
+            assert b"# @message\n" in answer.read()
+    (line,) = running.events("a worker ended")
+    assert (line["pid"], line["code"], line["level"]) == (before[0], -signal.SIGKILL, "error")
+    # what evaluated for it has ended with it
+    eventually(lambda: not any(b"construct_messages" in command_of(pid) for pid in below), running)
+    running.process.terminate()
+    assert running.wait() == 0
+
+
+def test_workers_end_with_the_supervisor(start: Callable[..., Running]) -> None:
+    running = start("--source", DATA, "--workers", "2")
+    assert running.url
+    below = descendants(running.process.pid)
+    assert len(below) >= 2
+    running.process.kill()
+    eventually(lambda: not any(b"construct_messages" in command_of(pid) for pid in below), running)
+
+
+@pytest.mark.parametrize(("workers", "status"), [("1", 3), ("2", 1)])
+def test_it_gives_up_loudly(start: Callable[..., Running], tmp_path: Path, workers: str, status: int) -> None:
+    """A directory that looks like a store from outside only."""
+    broken = tmp_path / "store"
+    broken.mkdir()
+    (broken / "CURRENT").write_text("no such manifest\n")
+    running = start("--source", str(broken), "--workers", workers)
+    assert running.wait() == status
+    assert not running.events("listening")
+    if workers == "1":
+        assert "CURRENT file corrupted" in running.last_words
+    else:
+        assert len(running.events("cannot serve")) >= 3
+        assert running.events("giving up")
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    done = subprocess.run(
+        [*COMMAND, *arguments],
+        env=os.environ | {"PYTHONPATH": str(ROOT), "CONSTRUCT_MESSAGES_SOURCE": ""},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return done.returncode, done.stderr
+
+
+def test_an_address_that_is_taken() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        bind = f"127.0.0.1:{taken.getsockname()[1]}"
+        status, errors = run("--source", DATA, "--bind", bind)
+    assert status == 1
+    assert f"cannot listen at {bind}: Address already in use" in errors
+
+
+def test_files_that_cannot_be_loaded(tmp_path: Path) -> None:
+    (tmp_path / "broken.ttl").write_text("<urn:a> <urn:b>\n<urn:c>, .")
+    status, errors = run("--source", str(tmp_path / "broken.ttl"), "--bind", "127.0.0.1:0")
+    assert status == 3
+    assert re.search(r"^error: .*broken\.ttl: .*line 2", errors)
+
+
+# --- the parts ---
+
+
+@given(workers=st.integers(1, 9), extra=st.integers(0, 50), queue=st.integers(0, 50), rate=st.floats(0.1, 100))
+def test_shares_add_up(workers: int, extra: int, queue: int, rate: float) -> None:
+    endpoint = Endpoint(
+        source=("a.ttl",), concurrency=workers + extra, queue_length=queue, evaluators=workers + extra, rate=rate
+    )
+    config = Config(endpoints={"": endpoint}, workers=workers)
+    shares = [share(config, worker).endpoints[""] for worker in range(workers)]
+    for name in ("concurrency", "queue_length", "evaluators"):
+        assert sum(getattr(one, name) for one in shares) == getattr(endpoint, name)
+    assert min(one.concurrency for one in shares) >= 1
+    assert sum(one.rate or 0 for one in shares) == pytest.approx(rate)
+
+
+@pytest.mark.parametrize(("bind", "url"), [("127.0.0.1:0", "http://127.0.0.1:"), ("[::1]:0", "http://[::1]:")])
+def test_addresses(bind: str, url: str) -> None:
+    with bound(Config(endpoints={}, bind=bind)) as listening:
+        listening.listen()
+        assert re.fullmatch(re.escape(url) + r"[1-9]\d*", url_of(listening))
+        with socket.create_connection(listening.getsockname()[:2], timeout=5):
+            pass
+
+
+def test_a_host_that_is_none() -> None:
+    with pytest.raises(OSError, match=r"cannot listen at no-such-host\.invalid:80: "):
+        bound(Config(endpoints={}, bind="no-such-host.invalid:80"))

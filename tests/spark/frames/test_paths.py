@@ -1,0 +1,243 @@
+"""Property paths on Spark: as the plain evaluator has them, and in few rounds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from construct_messages.errors import LimitExceeded, UnsupportedQuery
+from construct_messages.message import Quad
+from construct_messages.query.algebra.nodes import Dataset, Path, Plan, Position, Var, column
+from construct_messages.query.algebra.property_paths import (
+    Alternative,
+    Closure,
+    Inverse,
+    Link,
+    Negated,
+    PathExpression,
+    Sequence,
+)
+from construct_messages.query.optimizer.statistics import Statistics
+from construct_messages.terms import Term, iri
+from tests.support.queries.algebra_reference import solutions
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from construct_messages.spark.quads.table import QuadTable
+
+P, Q, R = (Link(iri(f"urn:{name}")) for name in "pqr")
+X, Y, G = map(Var, "xyg")
+_LITERAL: Final = Term('"text"')
+
+
+def _node(name: object) -> Term:
+    return iri(f"urn:n{name}")
+
+
+def _edge(start: object, link: Link, end: object, graph: Term | None = None) -> Quad:
+    return Quad(_node(start), link.predicate, _node(end), graph)
+
+
+def _random_graphs() -> list[Quad]:
+    """Some graphs in one dataset: paths over all of them at once are one evaluation."""
+    random = Random(1)
+    return [
+        _edge(random.randrange(5), random.choice((P, P, Q, R)), random.randrange(5), iri(f"urn:g{number}"))
+        for number in range(12)
+        for _ in range(random.randrange(1, 7))
+    ]
+
+
+# a diamond with a tail, a cycle, a node that leads to itself, and a literal
+_SMALL: Final = [
+    *(_edge(*ends) for ends in ((1, P, 2), (1, P, 3), (2, P, 4), (3, P, 4), (4, P, 5), (5, Q, 6))),
+    *(_edge(*ends) for ends in ((7, P, 8), (8, Q, 9), (9, P, 7), (10, P, 10))),
+    Quad(_node(5), R.predicate, _LITERAL, None),
+]
+
+
+def _table(spark: SparkSession, quads: Iterable[Quad], *, distinct: bool = True) -> QuadTable:
+    from construct_messages.spark.quads.table import QuadTable
+
+    rows = [(quad.subject, quad.predicate, quad.object, quad.graph) for quad in quads]
+    frame = spark.createDataFrame(rows, "subject string, predicate string, object string, graph string")
+    return QuadTable(frame.localCheckpoint(), Statistics(distinct=distinct))
+
+
+@pytest.fixture(scope="module")
+def small(spark: SparkSession) -> QuadTable:
+    return _table(spark, _SMALL * 2, distinct=False)
+
+
+@pytest.fixture(scope="module")
+def graphs(spark: SparkSession) -> QuadTable:
+    return _table(spark, _random_graphs())
+
+
+def _found(frame: DataFrame, node: Path) -> Counter[frozenset[tuple[Var, str]]]:
+    assert set(frame.columns) == {column(variable) for variable in node.possible}
+    names = {column(variable): variable for variable in node.possible}
+    return Counter(frozenset((names[name], term) for name, term in row.asDict().items()) for row in frame.collect())
+
+
+def _wanted(node: Path, quads: Iterable[Quad], dataset: Dataset) -> Counter[frozenset[tuple[Var, str]]]:
+    return Counter(frozenset(one.items()) for one in solutions(Plan("SELECT", node, (), dataset), quads))
+
+
+PATHS: list[tuple[str, Position, PathExpression, Position]] = [
+    ("inverse", X, Inverse(P), Y),
+    ("sequence of three", X, Sequence((P, Inverse(P), P)), Y),
+    ("a sequence keeps duplicates", _node(1), Sequence((P, P)), Y),
+    ("an alternative keeps duplicates", X, Alternative((P, Alternative((P, Q)))), Y),
+    ("an inverse of all", X, Inverse(Sequence((P, Alternative((P, Inverse(Q)))))), Y),
+    ("negated forwards", X, Negated((P.predicate,), None), Y),
+    ("negated backwards", X, Negated(None, (P.predicate, Q.predicate)), Y),
+    ("negated both ways", X, Negated((P.predicate,), (Q.predicate,)), Y),
+    ("negated nothing", X, Negated((), None), Y),
+    ("an inverse of negated", X, Inverse(Negated((P.predicate,), (Q.predicate,))), Y),
+    ("perhaps", X, Closure(P, "?"), Y),
+    ("perhaps, from an absent node", _node("absent"), Closure(P, "?"), Y),
+    ("perhaps, to itself", X, Closure(Alternative((P, Q)), "?"), X),
+    ("any number from a node", _node(1), Closure(P, "*"), Y),
+    ("any number to a node", X, Closure(P, "*"), _node(4)),
+    ("any number to a literal", X, Closure(Negated((), None), "*"), _LITERAL),
+    ("any number from an absent node", _node("absent"), Closure(P, "*"), Y),
+    ("any number between absent nodes", _node("absent"), Closure(P, "*"), _node("other")),
+    ("any number from an absent node to itself", _node("absent"), Closure(P, "*"), _node("absent")),
+    ("any number from a literal", _LITERAL, Closure(P, "*"), Y),
+    ("any number, to itself", X, Closure(P, "*"), X),
+    ("once or more from a node", _node(1), Closure(P, "+"), Y),
+    ("once or more from an absent node", _node("absent"), Closure(P, "+"), Y),
+    ("once or more between two", _node(1), Closure(P, "+"), _node(5)),
+    ("once or more between two that do not meet", _node(5), Closure(P, "+"), _node(1)),
+    ("once or more in a cycle", _node(7), Closure(Sequence((P, Closure(Q, "?"))), "+"), Y),
+    ("once or more of perhaps, absent", _node("absent"), Closure(Closure(P, "?"), "+"), Y),
+    ("closures within", _node(1), Closure(Closure(Closure(P, "+"), "*"), "+"), Y),
+    ("closures in an alternative", _node(1), Closure(Alternative((Closure(P, "*"), Q)), "+"), Y),
+    ("closures in a sequence", _node(1), Closure(Sequence((P, Closure(P, "*"), Closure(Q, "?"))), "+"), Y),
+    ("a closure between", X, Sequence((P, Closure(P, "*"), Q)), Y),
+    ("a closure at the end", X, Sequence((Q, Closure(Inverse(P), "+"))), Y),
+    ("a closure at the beginning", X, Sequence((Closure(P, "*"), R)), Y),
+]
+
+
+@pytest.mark.parametrize(("subject", "path", "object"), [pytest.param(*case, id=name) for name, *case in PATHS])
+def test_paths(small: QuadTable, subject: Position, path: PathExpression, object: Position) -> None:
+    from construct_messages.spark.frames.paths import path as evaluated
+
+    node = Path(subject, path, object)
+    assert _found(evaluated(node, small, Dataset()), node) == _wanted(node, _SMALL, Dataset())
+
+
+_G1, _G2 = iri("urn:g1"), iri("urn:g2")
+IN_GRAPHS: list[tuple[str, Position, PathExpression, Position, Position | None, Dataset]] = [
+    ("each graph apart", _node(1), Closure(P, "*"), Y, G, Dataset()),
+    ("each graph apart, backwards", X, Closure(Alternative((P, Inverse(Q))), "+"), _node(2), G, Dataset()),
+    ("each graph, an absent node", _node("absent"), Closure(P, "?"), Y, G, Dataset()),
+    ("each graph, between", X, Sequence((Q, Closure(P, "*"))), Y, G, Dataset()),
+    ("one graph", _node(1), Closure(P, "*"), Y, _G1, Dataset()),
+    ("one graph that is not there", _node(1), Closure(P, "*"), Y, iri("urn:none"), Dataset()),
+    ("the graph as an end", G, Closure(P, "?"), Y, G, Dataset()),
+    ("graphs merged", _node(1), Closure(P, "+"), Y, None, Dataset((_G1, _G2, iri("urn:g3")), ())),
+    ("graphs named", _node(1), Closure(P, "?"), Y, G, Dataset((), (_G1, iri("urn:g4")))),
+]
+
+
+@pytest.mark.parametrize(
+    ("subject", "path", "object", "graph", "dataset"), [pytest.param(*case, id=name) for name, *case in IN_GRAPHS]
+)
+def test_paths_in_graphs(
+    graphs: QuadTable,
+    subject: Position,
+    path: PathExpression,
+    object: Position,
+    graph: Position | None,
+    dataset: Dataset,
+) -> None:
+    from construct_messages.spark.frames.paths import path as evaluated
+
+    node = Path(subject, path, object, graph)
+    assert _found(evaluated(node, graphs, dataset), node) == _wanted(node, _random_graphs(), dataset)
+
+
+@pytest.mark.parametrize("path", [Closure(P, "*"), Closure(P, "+")], ids=["any number", "once or more"])
+@pytest.mark.parametrize("end", [X, Y], ids=["from seeds", "to seeds"])
+@pytest.mark.parametrize("graph", [None, G], ids=["a node", "a node of a graph"])
+def test_seeds_bind_an_end(graphs: QuadTable, spark: SparkSession, path: Closure, end: Var, graph: Var | None) -> None:
+    from construct_messages.spark.frames.paths import path as evaluated
+
+    links = [quad for quad in _random_graphs() if quad.predicate == P.predicate]
+    seeds = [
+        *((quad.subject, quad.graph) for quad in links[:2]),
+        (links[9].object, links[9].graph),
+        (_node("absent"), _G1),
+    ]
+    frame = spark.createDataFrame(seeds, [column(end), column(G)])
+    frame = frame if graph else frame.drop(column(G))
+    node = Path(X, path, Y, G)
+    found = _found(evaluated(node, graphs, Dataset(), seeds=frame), node)
+    of_seeds = Counter(
+        {
+            solution: times
+            for solution, times in _wanted(node, _random_graphs(), Dataset()).items()
+            if any({(end, seed), *([(G, name)] if graph else [])} <= solution for seed, name in seeds)
+        }
+    )
+    assert of_seeds
+    assert of_seeds <= found
+    assert found <= _wanted(node, _random_graphs(), Dataset())
+
+
+def test_all_pairs_only_if_allowed(small: QuadTable) -> None:
+    from construct_messages.spark.frames.paths import path as evaluated
+
+    node = Path(X, Closure(Sequence((P, P)), "+"), Y)
+    with pytest.raises(UnsupportedQuery, match="neither end") as refused:
+        evaluated(node, small, Dataset())
+    assert refused.value.fragment == "(<urn:p>/<urn:p>)+"
+    assert refused.value.hint is not None
+    assert "allow_full_closure=True" in refused.value.hint
+    assert _found(evaluated(node, small, Dataset(), allow_full_closure=True), node) == _wanted(node, _SMALL, Dataset())
+
+
+def test_a_closure_within_that_has_no_end(small: QuadTable) -> None:
+    from construct_messages.spark.frames.paths import path as evaluated
+
+    node = Path(_node(1), Closure(Sequence((Closure(P, "+"), Closure(Q, "+"))), "+"), Y)
+    with pytest.raises(UnsupportedQuery, match=r"<urn:p>\+"):
+        evaluated(node, small, Dataset())
+
+
+def test_what_joins_an_absent_node_with_itself_does_not_go_on_from_it(small: QuadTable) -> None:
+    """The node between is one of the graph: section 18.4 joins the solutions of the parts."""
+    from construct_messages.spark.frames.paths import path as evaluated
+
+    node = Path(_node("absent"), Sequence((Closure(P, "?"), Closure(Q, "*"))), Y)
+    assert not evaluated(node, small, Dataset()).collect()
+
+
+def test_a_chain_of_200(spark: SparkSession) -> None:
+    """In rounds that grow with the logarithm of its length, once it has shown to be long."""
+    from construct_messages.spark.frames.paths import path as evaluated
+
+    chain = _table(spark, [_edge(number, P, number + 1) for number in range(200)])
+    node = Path(_node(0), Closure(P, "*"), Y)
+    found = _found(evaluated(node, chain, Dataset(), max_rounds=12), node)
+    assert found == Counter(frozenset({(Y, _node(number))}) for number in range(201))
+
+
+def test_too_many_rounds_are_an_error(spark: SparkSession) -> None:
+    from construct_messages.spark.frames.paths import path as evaluated
+
+    chain = _table(spark, [_edge(number, P, number + 1) for number in range(4)])
+    node = Path(_node(0), Closure(P, "*"), Y)
+    with pytest.raises(LimitExceeded, match=r"<urn:p>\* still finds new nodes after 3 rounds") as exceeded:
+        evaluated(node, chain, Dataset(), max_rounds=3)
+    assert exceeded.value.hint is not None
+    assert "max_path_rounds" in exceeded.value.hint
+    assert len(evaluated(node, chain, Dataset(), max_rounds=4).collect()) == 5

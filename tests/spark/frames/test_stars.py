@@ -1,0 +1,189 @@
+"""Stars on Spark: the same solutions as of their patterns joined one by one, from one pass over the quads."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from construct_messages.message import Quad
+from construct_messages.query.algebra.nodes import Dataset, Demand, Plan, Position, Star, Triple, Var, column
+from construct_messages.query.optimizer.statistics import Statistics
+from construct_messages.terms import Term, iri
+from tests.support.queries.algebra_reference import solutions
+from tests.support.spark.sessions import executed
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from construct_messages.spark.quads.table import QuadTable
+
+_NAMES = re.compile(r"\S+")
+
+
+def _term(text: str) -> Term:
+    return Term(text) if text.startswith('"') else iri(f"urn:{text}")
+
+
+def _quads(text: str) -> list[Quad]:
+    """Quads, one a line: subject, predicate, object and perhaps graph."""
+    return [
+        Quad(*map(_term, _NAMES.findall(line)), *([] if len(line.split()) > 3 else [None]))
+        for line in text.splitlines()
+    ]
+
+
+_DATA = _quads("""\
+a p 1
+a p 2
+a q 1
+a q 3
+a r a
+b p 1
+b q b
+b q 2
+b r "text"
+c p 4
+d q 4
+d r 5
+p p p
+p q p
+a p 7 g
+a q 8 g
+a r 9 h
+b p 7 g
+b p 7 h
+b q 7 h
+g p g g
+g q g g""")
+S, X, Y, Z, G = map(Var, ("s", "x", "y", "z", "g"))
+
+
+def _star(
+    *patterns: tuple[str, Position], optional: tuple[tuple[str, Position], ...] = (), graph: Position | None = None
+) -> Star:
+    def rays(of: tuple[tuple[str, Position], ...]) -> tuple[Triple, ...]:
+        return tuple(Triple(S, iri(f"urn:{predicate}"), object, graph) for predicate, object in of)
+
+    return Star(S, rays(patterns), rays(optional))
+
+
+STARS = [
+    ("variables", _star(("p", X), ("q", Y))),
+    ("a constant object", _star(("p", iri("urn:1")), ("q", Y))),
+    ("constant objects only", _star(("p", iri("urn:1")), ("q", iri("urn:b")))),
+    ("one predicate twice", _star(("p", X), ("p", Y))),
+    ("one predicate with a constant", _star(("q", X), ("q", iri("urn:1")))),
+    ("one pattern twice", _star(("p", X), ("p", X))),
+    ("a variable shared", _star(("p", X), ("q", X))),
+    ("the subject as object", _star(("q", S), ("p", X))),
+    ("the subject as object only", _star(("p", S), ("q", S))),
+    ("optional", _star(("p", X), optional=(("q", Y), ("r", Z)))),
+    ("optional beside two", _star(("p", X), ("q", Y), optional=(("r", Z),))),
+    ("optional that nothing has", _star(("p", X), ("q", Y), optional=(("none", Z),))),
+    ("nothing", _star(("p", X), ("none", Y))),
+    ("a named graph", _star(("p", X), ("q", Y), graph=iri("urn:g"))),
+    ("an absent graph", _star(("p", X), ("q", Y), graph=iri("urn:none"))),
+    ("any graph", _star(("p", X), ("q", Y), graph=G)),
+    ("any graph, optional", _star(("p", X), optional=(("q", Y),), graph=G)),
+    ("the graph as object", _star(("p", G), ("q", X), graph=G)),
+    ("the graph as subject", _star(("p", X), ("q", Y), graph=S)),
+]
+
+
+def _found(frame: DataFrame, node: Star) -> Counter[frozenset[tuple[Var, str]]]:
+    by_column = {column(variable): variable for variable in node.possible}
+    assert set(frame.columns) == set(by_column)
+    return Counter(
+        frozenset((by_column[name], term) for name, term in row.asDict().items() if term is not None)
+        for row in frame.collect()
+    )
+
+
+def _table(spark: SparkSession, quads: list[Quad], *, distinct: bool) -> QuadTable:
+    from construct_messages.spark.quads.table import QuadTable
+
+    rows = [(quad.subject, quad.predicate, quad.object, quad.graph) for quad in quads]
+    names = "subject string, predicate string, object string, graph string"
+    return QuadTable(spark.createDataFrame(rows, names).localCheckpoint(), Statistics(distinct=distinct))
+
+
+_MERGED = Dataset((iri("urn:g"), iri("urn:h")), (iri("urn:h"), iri("urn:g")))
+
+
+@pytest.mark.parametrize(
+    ("dataset", "times", "hub"),
+    [
+        pytest.param(Dataset(), 2, 45, id="doubled"),
+        pytest.param(_MERGED, 1, 15, id="merged"),
+    ],
+)
+def test_stars(monkeypatch: pytest.MonkeyPatch, quick: SparkSession, dataset: Dataset, times: int, hub: int) -> None:
+    from construct_messages.spark.frames import stars
+    from construct_messages.spark.frames.stars import star
+
+    monkeypatch.setattr(stars, "_HUB_BYTES", hub)  # some subjects are hubs then, others are not
+    table = _table(quick, _DATA * times, distinct=times == 1)
+    for name, node in STARS:
+        wanted = solutions(Plan("SELECT", node, (), dataset), _DATA)
+        assert _found(star(node, table, dataset), node) == Counter(frozenset(one.items()) for one in wanted), name
+
+
+@pytest.mark.parametrize(("hub", "merges"), [(1 << 20, 0), (30, 2)], ids=["no hub", "hubs"])
+def test_hubs_are_merged_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch, spark: SparkSession, hub: int, merges: int
+) -> None:
+    from construct_messages.spark.frames import stars
+    from construct_messages.spark.frames.gathering import gather
+
+    monkeypatch.setattr(stars, "_HUB_BYTES", hub)
+    node = _star(("p", X), ("q", Y), optional=(("r", Z),))
+    quads = gather(map(Demand, (*node.patterns, *node.optional)), _table(spark, _DATA, distinct=False), Dataset())
+    frame = stars.star(node, quads, Dataset())
+    frame.collect()
+    plan = executed(frame).partition("Initial Plan")[0]
+    assert plan.count("SortMergeJoin") == merges
+    assert plan.count("Scan ExistingRDD") == 1, "the quads are read and shuffled once"
+
+
+_HUB = """
+from pyspark.sql import functions as F
+from construct_messages.query.algebra.nodes import Dataset, Star, Triple, Var
+from construct_messages.spark.session import local_session
+from construct_messages.spark.frames.stars import star
+from construct_messages.spark.quads.table import QuadTable
+from construct_messages.terms import iri
+
+settings = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "4"}
+quick = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+spark = local_session("local[2]", settings | quick)
+numbers = spark.range(3_000_100, numPartitions=4)
+hub = "id < 3000000"
+quads = numbers.select(
+    "id",
+    F.expr(f"if({hub}, '<http://example.org/hub>', concat('<http://example.org/', id, '>'))").alias("subject"),
+    F.lit("<urn:p>").alias("predicate"),
+    F.concat(F.lit("<http://example.org/object/number/"), "id", F.lit(">")).alias("object"),
+    F.lit(None).cast("string").alias("graph"),
+)
+named = quads.filter("id >= 2999999").select("subject", F.lit("<urn:q>"), F.lit('"name"'), "graph")
+s, x, y, z = map(Var, "sxyz")
+node = Star(s, (Triple(s, iri("urn:q"), y), Triple(s, iri("urn:p"), x)), (Triple(s, iri("urn:r"), z),))
+solutions = star(node, QuadTable.of(quads.drop("id").union(named)), Dataset())
+print(*solutions.agg(F.count("*"), F.count("v_z"), F.sum(F.length("v_x"))).first())
+"""
+
+
+def test_a_hub_of_three_million_objects_within_a_gigabyte(spark: SparkSession) -> None:
+    del spark  # another process than the tests' own, with a heap of its own: only whether Spark can run at all counts
+    done = subprocess.run([sys.executable, "-c", _HUB], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.split() == [
+        "3000100",
+        "0",
+        str(sum(len(f"<http://example.org/object/number/{number}>") for number in range(3_000_100))),
+    ]

@@ -1,0 +1,1 @@
+"""Engines that tests start, the cases they answer, and where they differ."""

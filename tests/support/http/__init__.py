@@ -1,0 +1,1 @@
+"""Servers with faults, clients of several makes, and the server started in this process."""

@@ -1,0 +1,1 @@
+"""Queries and the algebra: oracles, cases, the W3C's tests."""

@@ -1,0 +1,1 @@
+"""SPARQL results documents, valid and hostile."""

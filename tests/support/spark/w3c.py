@@ -1,0 +1,116 @@
+"""The W3C's query evaluation tests on Spark: how each is asked, what is refused, and the table in `docs/`.
+
+`python -m tests.support.spark.w3c` writes docs/spark-w3c.md anew from the list of refusals, which the tests hold true.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from construct_messages.message import Quad
+from construct_messages.query.algebra.plan import plan
+from construct_messages.query.rewrite import ConstructQuery, query_form
+from construct_messages.terms import Term
+from tests.support.places import ROOT
+from tests.support.queries.w3c import LEFT_OUT, Answer, Case, cases
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+NOW: Final = Term('"2024-02-29T12:34:56.789Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>')
+PAGE: Final = ROOT / "docs" / "spark-w3c.md"
+
+REFUSED: Final[Mapping[str, str]] = {}
+"""Tests that are refused by name, each with the reason; reviewed by hand. A refusal counts as not passed."""
+
+
+class Runner:
+    """Asks Spark, each dataset made once.
+
+    Args:
+        spark: a session of the caller's own; its settings are as the caller wants them.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._table = lru_cache(8)(self._frame)
+
+    def _frame(self, quads: tuple[Quad, ...]) -> DataFrame:
+        schema = "subject string, predicate string, object string, graph string"
+        return self._spark.createDataFrame([tuple(quad) for quad in quads], schema)
+
+    def ask(self, case: Case) -> Answer:
+        """Spark's answer.
+
+        Raises:
+            UnsupportedQuery: the query has a part that Spark is not asked.
+            ValueOutOfRange: a value that cannot be held exactly.
+        """
+        # what imports pyspark is loaded only where it is there
+        from construct_messages.query.optimizer.optimize import optimize
+        from construct_messages.spark.frames.relations import Options, evaluate
+        from construct_messages.spark.quads.table import QuadTable
+        from construct_messages.spark.session import translated
+
+        table = QuadTable.of(self._table(tuple(case.quads())))
+        text = case.text
+        construct = ConstructQuery.parse(text, base=case.base) if query_form(text) == "CONSTRUCT" else None
+        planned = plan(construct.select if construct else text, base=case.base, now=NOW)
+        planned = optimize(planned, table.statistics)
+        with translated():
+            frame = evaluate(planned, table, Options(allow_full_closure=True))
+            found = [tuple(Term(value or "") for value in record) for record in frame.collect()]
+        if construct is not None:
+            return Answer(triples=_triples(construct, planned.variables, found))
+        if planned.form == "ASK":
+            return Answer(truth=bool(found))
+        return Answer(planned.variables, tuple(found), ordered=planned.ordered)
+
+
+def _triples(
+    construct: ConstructQuery, variables: Sequence[str], solutions: Sequence[tuple[Term, ...]]
+) -> frozenset[Quad]:
+    order = [variables.index(name) for name in construct.template.variables]
+    return frozenset(
+        quad
+        for number, solution in enumerate(solutions)
+        for quad in construct.template.instantiate([solution[index] for index in order], number)
+    )
+
+
+def page(tests: Sequence[Case]) -> str:
+    """The table of results, a line a folder, and the refusals with their reasons."""
+    folders = Counter(case.folder for case in tests)
+    refused = Counter(case.folder for case in tests if case.name in REFUSED)
+    passed = len(tests) - len(REFUSED)
+    lines = [
+        "# The W3C's SPARQL tests on Spark",
+        "",
+        "Written by `python -m tests.support.spark.w3c`; `make w3c-spark` asks every test on Spark, and fails where"
+        " this page is not true; a run of all tests asks every fourth.",
+        "",
+        f"Of {len(tests)} query evaluation tests of SPARQL 1.0 and 1.1, {len(REFUSED)} are on the list of refusals, so"
+        f" **{passed} ({passed / len(tests):.1%})** pass, and none gives a wrong answer."
+        f" Left out: {', '.join(f'`{name}` ({reason})' for name, reason in LEFT_OUT.items())}.",
+        "",
+        "| tests | passed | refused |",
+        "|---|---:|---:|",
+        *(f"| {name} | {count - refused[name]} | {refused[name] or ''} |" for name, count in sorted(folders.items())),
+        "",
+    ]
+    if REFUSED:
+        lines += ["## Refused, and why", ""]
+        for reason in dict.fromkeys(REFUSED.values()):
+            names = [f"`{name}`" for name in sorted(REFUSED) if REFUSED[name] == reason]
+            lines.append(f"- {reason}: {', '.join(names)}")
+        lines.append("")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    from tests.support.places import shared_path
+
+    PAGE.write_text(page(cases(shared_path("suites/w3c/sparql"))), encoding="utf-8")
