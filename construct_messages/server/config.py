@@ -20,7 +20,7 @@ Count = Annotated[int, msgspec.Meta(ge=1)]
 Size = Annotated[int, msgspec.Meta(ge=0)]
 # up to three years: what is longer, infinity among it, is not meant
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=1e8)]
-Timeouts = Annotated[float, msgspec.Meta(ge=0, le=1e8)]
+Duration = Annotated[float, msgspec.Meta(ge=0, le=1e8)]
 Rate = Annotated[float, msgspec.Meta(gt=0, le=1e8)]
 
 UNNAMED: Final = "endpoint"
@@ -118,7 +118,7 @@ class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     read_seconds: Seconds = 120.0
     lenient: bool = False
     concurrency: Count = 50
-    queue_seconds: Timeouts = 10.0
+    queue_seconds: Duration = 10.0
     queue_length: Size = 1000
     rate: Rate | None = None
     union_default_graph: bool = False
@@ -165,7 +165,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     log_format: Literal["text", "json"] = "text"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_queries: bool = False
-    shutdown_seconds: Timeouts = 30.0
+    shutdown_seconds: Duration = 30.0
 
     @property
     def address(self) -> tuple[str, int]:

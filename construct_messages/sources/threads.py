@@ -35,7 +35,7 @@ def in_thread(blocking: Generator[T], deadline: float) -> Generator[T]:
     [0, 1, 4, 9]
     """
     with closing(_Thread(blocking, lambda: None)) as thread:
-        while not isinstance(found := thread.get(_left(deadline)), _End):
+        while not isinstance(found := thread.get(_remaining(deadline)), _End):
             yield found
         found.tell()
 
@@ -56,7 +56,7 @@ async def ain_thread(blocking: Generator[T], deadline: float | None) -> AsyncGen
 
     async def get() -> T | _End:
         try:
-            async with asyncio.timeout(_left(deadline)):
+            async with asyncio.timeout(_remaining(deadline)):
                 await there.acquire()
         except TimeoutError:
             raise _late() from None
@@ -85,7 +85,7 @@ class _Thread(Generic[T]):
         self._queue: SimpleQueue[T | _End] = SimpleQueue()
         self._blocking, self._notify = blocking, notify
         self._room = threading.Semaphore(_AHEAD)
-        self._left = False
+        self._closed = False
         threading.Thread(target=self._run, name="construct-messages evaluation", daemon=True).start()
 
     def get(self, seconds: float | None) -> T | _End:
@@ -99,7 +99,7 @@ class _Thread(Generic[T]):
 
     def close(self) -> None:
         """Lets the thread go; does not wait for it."""
-        self._left = True
+        self._closed = True
         self._room.release()
 
     def _run(self) -> None:
@@ -108,7 +108,7 @@ class _Thread(Generic[T]):
             with closing(self._blocking) as items:
                 for item in items:
                     self._room.acquire()
-                    if self._left:
+                    if self._closed:
                         return
                     self._queue.put(item)
                     self._notify()
@@ -119,13 +119,13 @@ class _Thread(Generic[T]):
             self._notify()
 
 
-def _left(deadline: float | None) -> float | None:
+def _remaining(deadline: float | None) -> float | None:
     if deadline is None:
         return None
-    left = deadline - time.monotonic()
-    if left <= 0:
+    remaining = deadline - time.monotonic()
+    if remaining <= 0:
         raise _late()
-    return left
+    return remaining
 
 
 def _late() -> SourceTimeout:

@@ -122,7 +122,7 @@ class Ledger:
 
     def __init__(self, served: Served) -> None:
         self._served = served
-        self._place = len(served.journal.getvalue())
+        self._place = len(served.request_log.getvalue())
         self._before = self._counts()
 
     def _counts(self) -> Counter[tuple[str, ...]]:
@@ -140,7 +140,7 @@ class Ledger:
 
     def lines(self) -> list[str]:
         """The outcomes of the requests that have ended."""
-        return re.findall(r"event=request .* outcome=(\S+)", self._served.journal.getvalue()[self._place :])
+        return re.findall(r"event=request .* outcome=(\S+)", self._served.request_log.getvalue()[self._place :])
 
     async def ended(self, requests: int) -> set[str]:
         """The outcomes of so many requests, when all have ended."""

@@ -23,7 +23,7 @@ from construct_messages.errors import ConstructMessagesError
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.server.config import Config, Endpoint, Limits
 from construct_messages.server.http import app
-from construct_messages.server.http.request_log import Journal
+from construct_messages.server.http.request_log import RequestLog
 from tests.support.http.fault_server import JSON, STALL, XML, FaultServer, response
 from tests.support.http.serving import Served, serving
 from tests.support.places import ROOT
@@ -369,8 +369,8 @@ async def test_credentials_go_to_the_upstream_only(
             async with session.get(f"{server.url}{path}") as shown_to_client:
                 shown += f"{shown_to_client.headers} {await shown_to_client.text()}"
     untouched()
-    assert server.journal.getvalue().count("event=request") >= 2 * len(answers)
-    assert SECRET not in shown + server.journal.getvalue()
+    assert server.request_log.getvalue().count("event=request") >= 2 * len(answers)
+    assert SECRET not in shown + server.request_log.getvalue()
 
 
 # --- what every response says ---------------------------------------------------------------------------------------
@@ -432,7 +432,7 @@ async def test_no_header_of_a_client_is_echoed_raw(files: Served) -> None:
 async def test_query_texts_are_not_logged(store: Path, upstream: FaultServer, session: aiohttp.ClientSession) -> None:
     word = "Zq7secretword"
     lines = io.StringIO()
-    handler = Journal(Config(endpoints={}, log_level="debug"), lines).handler()
+    handler = RequestLog(Config(endpoints={}, log_level="debug"), lines).handler()
     logging.getLogger().addHandler(handler)
     try:
         for source in (store, upstream.url):
@@ -450,8 +450,8 @@ async def test_query_texts_are_not_logged(store: Path, upstream: FaultServer, se
                 ):
                     received = await over_socket(server.url, request.encode())
                     assert received.startswith(b"HTTP/1.0 400 ")
-                assert server.journal.getvalue().count("event=request") >= 8
-                assert word not in server.journal.getvalue()
+                assert server.request_log.getvalue().count("event=request") >= 8
+                assert word not in server.request_log.getvalue()
     finally:
         logging.getLogger().removeHandler(handler)
     assert word not in lines.getvalue()
@@ -460,14 +460,14 @@ async def test_query_texts_are_not_logged(store: Path, upstream: FaultServer, se
 @IN_MODULE
 async def test_no_request_writes_a_line_of_its_own(files: Served, session: aiohttp.ClientSession) -> None:
     forged = "level=error event=forged"
-    before = files.journal.getvalue().count("\n")
+    before = files.request_log.getvalue().count("\n")
     async with session.get(
         files.sparql, params={"query": f"nonsense\n{forged}"}, headers={"User-Agent": forged, "X-Request-ID": forged}
     ) as answer:
         await answer.read()
     async with session.get(f"{files.url}/%0A{quote(forged)}") as answer:
         await answer.read()
-    written = files.journal.getvalue()
+    written = files.request_log.getvalue()
     assert written.count("\n") == before + 2
     assert "forged" not in written
 

@@ -29,7 +29,7 @@ from construct_messages.errors import (
     UsageError,
 )
 from construct_messages.sources import Request
-from construct_messages.sources.evaluators.pool import WorkerPool
+from construct_messages.sources.evaluators.pool import EvaluatorPool
 from construct_messages.sources.files import open_directory
 from construct_messages.sources.operations import Answer, Operation
 from construct_messages.sources.oxigraph import OxigraphSource
@@ -47,7 +47,7 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="coun
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with numbers in its default graph, and two named graphs."""
-    path = tmp_path_factory.mktemp("workers") / "store"
+    path = tmp_path_factory.mktemp("evaluators") / "store"
     p = ox.NamedNode(f"{EX}p")
     store = ox.Store(str(path))
     store.bulk_extend(ox.Quad(ox.NamedNode(f"{EX}s{n}"), p, ox.Literal(n)) for n in range(COUNT))
@@ -88,10 +88,10 @@ async def eventually(condition: Callable[[], bool], seconds: float = 10) -> None
 
 
 @pytest_asyncio.fixture
-async def pool(directory: Path) -> AsyncIterator[WorkerPool]:
+async def pool(directory: Path) -> AsyncIterator[EvaluatorPool]:
     """Two processes; at the end of a test nothing is left of them."""
     processes, descriptors = set(children()), len(os.listdir("/proc/self/fd"))
-    opened = WorkerPool(directory, size=2, queue_seconds=30)
+    opened = EvaluatorPool(directory, size=2, queue_seconds=30)
     await opened.start()
     yield opened
     await opened.aclose()
@@ -100,7 +100,7 @@ async def pool(directory: Path) -> AsyncIterator[WorkerPool]:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def steady(directory: Path) -> AsyncIterator[WorkerPool]:
+async def steady(directory: Path) -> AsyncIterator[EvaluatorPool]:
     """For tests that leave the processes alone."""
     async with aclosing_pool(directory, size=2) as opened:
         yield opened
@@ -114,12 +114,12 @@ CROSS = "{ ?s ?p ?o . ?s2 ?p2 ?o2 }"
 STUCK = "{ ?s ?p ?o . ?a ?q ?b . ?c ?r ?d FILTER(CONCAT(STR(?o), STR(?b), STR(?d)) = '') }"
 
 
-async def collect(source: WorkerPool | OxigraphSource, asked: Request) -> list[tuple[Term, ...]]:
+async def collect(source: EvaluatorPool | OxigraphSource, asked: Request) -> list[tuple[Term, ...]]:
     async with aclosing(source.asolutions(asked)) as batches:
         return [solution async for batch in batches for solution in batch]
 
 
-async def quick(pool: WorkerPool) -> None:
+async def quick(pool: EvaluatorPool) -> None:
     assert await collect(pool, request("n", "{ ?s ?p ?n }", timeout=20)), "a quick query is answered"
 
 
@@ -128,7 +128,7 @@ async def quick(pool: WorkerPool) -> None:
 
 @module
 @pytest.mark.parametrize("count", [0, 1, 63, 64, 65, 1500])
-async def test_the_same_solutions_as_in_this_process(count: int, steady: WorkerPool, directory: Path) -> None:
+async def test_the_same_solutions_as_in_this_process(count: int, steady: EvaluatorPool, directory: Path) -> None:
     asked = request("s n missing", f"{{ SELECT * {{ ?s ?p ?n }} ORDER BY ?n LIMIT {count} }}")
     found = await collect(steady, asked)
     assert len(found) == count
@@ -136,7 +136,7 @@ async def test_the_same_solutions_as_in_this_process(count: int, steady: WorkerP
 
 
 @module
-async def test_datasets(steady: WorkerPool) -> None:
+async def test_datasets(steady: EvaluatorPool) -> None:
     async def found(group: str, **options: object) -> set[str]:
         return {terms.literal_parts(o)[0] for (o,) in await collect(steady, request("o", group, **options))}
 
@@ -160,7 +160,7 @@ async def test_datasets(steady: WorkerPool) -> None:
     ids=["syntax", "prefix", "relative graph", "union and more", "fails at once", "fails after solutions"],
 )
 async def test_errors_are_those_of_the_engine_in_this_process(
-    asked: Request, kind: type[ConstructMessagesError], words: str, pool: WorkerPool
+    asked: Request, kind: type[ConstructMessagesError], words: str, pool: EvaluatorPool
 ) -> None:
     before = children()
     for _ in range(3):
@@ -171,7 +171,7 @@ async def test_errors_are_those_of_the_engine_in_this_process(
 
 
 @module
-async def test_long_queries_arrive(steady: WorkerPool) -> None:
+async def test_long_queries_arrive(steady: EvaluatorPool) -> None:
     """Longer than what a socket holds."""
     values = " ".join(f"<{EX}s{n}>" for n in range(COUNT)) + " " * 1_000_000
     assert len(await collect(steady, request("s", f"{{ VALUES ?s {{ {values} }} ?s ?p ?o }}"))) == COUNT
@@ -179,11 +179,11 @@ async def test_long_queries_arrive(steady: WorkerPool) -> None:
 
 def test_no_blocking_form(directory: Path) -> None:
     with pytest.raises(UsageError, match="asyncio only"):
-        WorkerPool(directory).solutions(request("s", ALL))
+        EvaluatorPool(directory).solutions(request("s", ALL))
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def case_pool(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[WorkerPool]:
+async def case_pool(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[EvaluatorPool]:
     """The data of the table of messages."""
     path = tmp_path_factory.mktemp("cases") / "store"
     store = ox.Store(str(path))
@@ -198,7 +198,7 @@ async def case_pool(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[W
     ("query", "options", "messages"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
 )
 async def test_messages(
-    query: str, options: dict[str, object], messages: list[list[str]], case_pool: WorkerPool
+    query: str, options: dict[str, object], messages: list[list[str]], case_pool: EvaluatorPool
 ) -> None:
     async with construct_messages(PREFIX + query, case_pool, label_prefix="x", **options) as stream:  # type: ignore[arg-type]
         found = [sorted(map(str, message)) async for message in stream]
@@ -208,7 +208,7 @@ async def test_messages(
 # --- time, cancellation and death ---
 
 
-async def test_past_its_time_an_evaluation_is_stopped(pool: WorkerPool) -> None:
+async def test_past_its_time_an_evaluation_is_stopped(pool: EvaluatorPool) -> None:
     before = children()
     for _ in range(2):
         started = time.monotonic()
@@ -219,7 +219,7 @@ async def test_past_its_time_an_evaluation_is_stopped(pool: WorkerPool) -> None:
     await quick(pool)
 
 
-async def test_a_reader_that_leaves_gives_the_process_back(pool: WorkerPool) -> None:
+async def test_a_reader_that_leaves_gives_the_process_back(pool: EvaluatorPool) -> None:
     """A process that finds solutions meets the closed pipe, and lives."""
     before = children()
     for _ in range(10):
@@ -233,7 +233,7 @@ async def test_two_hundred_cancelled_evaluations_leave_nothing_running(directory
     """Those that wait for their turn, those that begin, those that are stuck and those that stream."""
     processes, descriptors = set(children()), len(os.listdir("/proc/self/fd"))
     chance = random.Random(3)
-    pool = WorkerPool(directory, size=3, queue_seconds=30)
+    pool = EvaluatorPool(directory, size=3, queue_seconds=30)
     tasks = []
     for number in range(200):
         group = (STUCK, CROSS, ALL)[number % 3]
@@ -265,11 +265,11 @@ async def test_heavy_queries_starve_nobody(directory: Path) -> None:
                 await task
 
 
-def aclosing_pool(directory: Path, **options: object) -> aclosing[WorkerPool]:
-    return aclosing(WorkerPool(directory, **options))  # type: ignore[arg-type]
+def aclosing_pool(directory: Path, **options: object) -> aclosing[EvaluatorPool]:
+    return aclosing(EvaluatorPool(directory, **options))  # type: ignore[arg-type]
 
 
-async def test_one_stuck_query_holds_up_no_other(pool: WorkerPool) -> None:
+async def test_one_stuck_query_holds_up_no_other(pool: EvaluatorPool) -> None:
     stuck = asyncio.create_task(collect(pool, request("s", STUCK)))
     await asyncio.sleep(0.1)
     started = time.monotonic()
@@ -304,7 +304,7 @@ async def test_who_waits_too_long_is_told_to_come_back(directory: Path) -> None:
         await quick(pool)
 
 
-async def test_a_killed_process_ends_its_evaluation_only(pool: WorkerPool) -> None:
+async def test_a_killed_process_ends_its_evaluation_only(pool: EvaluatorPool) -> None:
     before = children()
     async with (
         aclosing(pool.asolutions(request("s s2", CROSS))) as first,
@@ -330,7 +330,7 @@ async def drain(batches: AsyncGenerator[object], count: int) -> None:
         await anext(batches)
 
 
-async def test_a_stuck_process_that_is_killed(pool: WorkerPool) -> None:
+async def test_a_stuck_process_that_is_killed(pool: EvaluatorPool) -> None:
     before = children()
     task = asyncio.create_task(collect(pool, request("s", STUCK)))
     await asyncio.sleep(0.2)
@@ -342,7 +342,7 @@ async def test_a_stuck_process_that_is_killed(pool: WorkerPool) -> None:
     await quick(pool)
 
 
-async def test_idle_processes_that_die_are_replaced(pool: WorkerPool) -> None:
+async def test_idle_processes_that_die_are_replaced(pool: EvaluatorPool) -> None:
     before = children()
     for child in before:
         os.kill(child, signal.SIGKILL)
@@ -352,7 +352,7 @@ async def test_idle_processes_that_die_are_replaced(pool: WorkerPool) -> None:
 
 @pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda s: s.name)
 async def test_signals_to_the_whole_service_leave_the_processes_to_their_pool(
-    signal_number: int, pool: WorkerPool
+    signal_number: int, pool: EvaluatorPool
 ) -> None:
     before = children()
     for child in before:
@@ -367,11 +367,11 @@ async def test_processes_end_with_the_one_that_started_them(group: str, director
     script = f"""
 import asyncio, os, sys
 from pathlib import Path
-from construct_messages.sources.evaluators.pool import WorkerPool
+from construct_messages.sources.evaluators.pool import EvaluatorPool
 from tests.sources.test_evaluators import children, collect, request
 
 async def main():
-    pool = WorkerPool(Path(sys.argv[1]), size=2)
+    pool = EvaluatorPool(Path(sys.argv[1]), size=2)
     await pool.start()
     tasks = [asyncio.create_task(collect(pool, request("s", {group!r}))) for _ in range(2)]
     await asyncio.sleep(0.2)
@@ -399,7 +399,7 @@ async def test_a_process_past_its_memory_ends_its_evaluation_only(directory: Pat
         await quick(pool)
 
 
-async def test_a_slow_reader_holds_back_its_own_process_only(pool: WorkerPool) -> None:
+async def test_a_slow_reader_holds_back_its_own_process_only(pool: EvaluatorPool) -> None:
     answer = await pool.answer(Operation(f"SELECT * {CROSS}"))
     async with aclosing(answer.body):
         await anext(answer.body)
@@ -439,7 +439,7 @@ async def test_a_pool_needs_no_start_and_starts_what_is_needed(directory: Path) 
 
 async def test_closing_ends_what_is_under_way(directory: Path) -> None:
     before, descriptors = len(children()), len(os.listdir("/proc/self/fd"))
-    pool = WorkerPool(directory, size=2)
+    pool = EvaluatorPool(directory, size=2)
     tasks = [asyncio.create_task(collect(pool, request("s", STUCK))) for _ in range(5)]
     await asyncio.sleep(1)
     await pool.aclose()
@@ -454,14 +454,14 @@ async def test_closing_ends_what_is_under_way(directory: Path) -> None:
 
 async def test_what_is_no_store(tmp_path: Path, directory: Path) -> None:
     with pytest.raises(UsageError, match="is not an Oxigraph store directory"):
-        WorkerPool(tmp_path)
+        EvaluatorPool(tmp_path)
     with pytest.raises(UsageError, match="at least 1"):
-        WorkerPool(directory, size=0)
+        EvaluatorPool(directory, size=0)
 
 
 async def test_a_store_that_is_gone(tmp_path: Path) -> None:
     ox.Store(str(tmp_path / "store")).flush()
-    pool = WorkerPool(tmp_path / "store")
+    pool = EvaluatorPool(tmp_path / "store")
     (tmp_path / "store" / "CURRENT").unlink()
     for use in (pool.start, pool.check, lambda: quick(pool)):
         with pytest.raises(SourceError, match="store") as caught:
@@ -479,7 +479,7 @@ async def body_of(answer: Answer) -> bytes:
         return b"".join([chunk async for chunk in chunks])
 
 
-async def ask(pool: WorkerPool, text: str, accept: str | None = None, **options: object) -> tuple[str, bytes]:
+async def ask(pool: EvaluatorPool, text: str, accept: str | None = None, **options: object) -> tuple[str, bytes]:
     headers = {} if accept is None else {"Accept": accept}
     answer = await pool.answer(Operation(text, headers=headers, **options))  # type: ignore[arg-type]
     assert answer.status == 200
@@ -489,7 +489,7 @@ async def ask(pool: WorkerPool, text: str, accept: str | None = None, **options:
 
 
 @module
-async def test_head_evaluates_nothing(steady: WorkerPool) -> None:
+async def test_head_evaluates_nothing(steady: EvaluatorPool) -> None:
     assert await ask(steady, f"SELECT ?s {STUCK}", head=True) == ("application/sparql-results+json", b"")
     with pytest.raises(QueryError):
         await ask(steady, "SELECT", head=True)
@@ -512,7 +512,7 @@ async def test_head_evaluates_nothing(steady: WorkerPool) -> None:
     ids=["syntax", "graphs", "fails", "late solutions", "late ask", "update", "results", "triples", "nothing"],
 )
 async def test_the_status_is_known_before_the_answer(
-    operation: Operation, kind: type[ConstructMessagesError], status: int, words: str, steady: WorkerPool
+    operation: Operation, kind: type[ConstructMessagesError], status: int, words: str, steady: EvaluatorPool
 ) -> None:
     with pytest.raises(kind, match=words) as caught:
         await steady.answer(operation)
@@ -520,7 +520,7 @@ async def test_the_status_is_known_before_the_answer(
     await quick(steady)
 
 
-async def test_an_answer_that_breaks_does_not_end(pool: WorkerPool) -> None:
+async def test_an_answer_that_breaks_does_not_end(pool: EvaluatorPool) -> None:
     answer = await pool.answer(Operation(f"SELECT * {CROSS}"))
     await anext(answer.body)
     for child in children():

@@ -19,7 +19,7 @@ from construct_messages.errors import NotAcceptable
 from construct_messages.results.json import JsonDecoder
 from construct_messages.results.tsv import TsvDecoder
 from construct_messages.results.xml import XmlDecoder
-from construct_messages.sources.evaluators.pool import WorkerPool
+from construct_messages.sources.evaluators.pool import EvaluatorPool
 from construct_messages.sources.operations import Operation
 from construct_messages.sources.serializations import SOLUTIONS, TRIPLES, choose
 
@@ -98,12 +98,12 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def pool(directory: Path) -> AsyncIterator[WorkerPool]:
-    async with aclosing(WorkerPool(directory, size=1)) as opened:
+async def pool(directory: Path) -> AsyncIterator[EvaluatorPool]:
+    async with aclosing(EvaluatorPool(directory, size=1)) as opened:
         yield opened
 
 
-async def ask(pool: WorkerPool, text: str, accept: str | None = None) -> tuple[str, bytes]:
+async def ask(pool: EvaluatorPool, text: str, accept: str | None = None) -> tuple[str, bytes]:
     answer = await pool.answer(Operation(text, headers={} if accept is None else {"Accept": accept}))
     async with aclosing(answer.body) as chunks:
         ((name, content_type),) = answer.headers
@@ -124,7 +124,7 @@ DECODERS = {
 @module
 @pytest.mark.parametrize(("content_type", "decoder_class"), DECODERS.items(), ids=["json", "xml", "tsv"])
 async def test_solutions_in_every_format(
-    content_type: str, decoder_class: Callable[[tuple[str, ...]], JsonDecoder], pool: WorkerPool
+    content_type: str, decoder_class: Callable[[tuple[str, ...]], JsonDecoder], pool: EvaluatorPool
 ) -> None:
     found, body = await ask(pool, SELECT, content_type)
     assert found == content_type
@@ -135,7 +135,7 @@ async def test_solutions_in_every_format(
 
 
 @module
-async def test_solutions_as_csv(pool: WorkerPool) -> None:
+async def test_solutions_as_csv(pool: EvaluatorPool) -> None:
     content_type, body = await ask(pool, SELECT, "text/csv")
     assert content_type == "text/csv; charset=utf-8"
     header, *lines = csv.reader(io.StringIO(body.decode()))
@@ -159,7 +159,7 @@ async def test_solutions_as_csv(pool: WorkerPool) -> None:
     ids=lambda value: str(value),
 )
 async def test_triples_in_every_format(
-    query: str, accept: str | None, content_type: str, format: ox.RdfFormat, pool: WorkerPool, directory: Path
+    query: str, accept: str | None, content_type: str, format: ox.RdfFormat, pool: EvaluatorPool, directory: Path
 ) -> None:
     found, body = await ask(pool, query, accept)
     assert found == content_type
@@ -172,7 +172,7 @@ async def test_triples_in_every_format(
 @pytest.mark.parametrize(
     ("query", "offered"), [("ASK {}", JSON), ("SELECT * {}", CSV), ("CONSTRUCT {} {}", TURTLE)], ids=str
 )
-async def test_who_takes_nothing_is_told_what_there_is(query: str, offered: str, pool: WorkerPool) -> None:
+async def test_who_takes_nothing_is_told_what_there_is(query: str, offered: str, pool: EvaluatorPool) -> None:
     with pytest.raises(NotAcceptable) as caught:
         await ask(pool, query, "text/html")
     assert offered in caught.value.offered
@@ -190,6 +190,6 @@ async def test_who_takes_nothing_is_told_what_there_is(query: str, offered: str,
     ],
     ids=str,
 )
-async def test_small_answers(query: str, content_type: str, body: bytes, pool: WorkerPool) -> None:
+async def test_small_answers(query: str, content_type: str, body: bytes, pool: EvaluatorPool) -> None:
     found, answered = await ask(pool, query, content_type)
     assert (found.partition(";")[0], answered) == (content_type, body)

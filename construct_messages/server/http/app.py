@@ -21,7 +21,7 @@ from construct_messages.server.http.admission import Admission
 from construct_messages.server.http.health import Health
 from construct_messages.server.http.metrics import Metrics
 from construct_messages.server.http.problems import METHODS, problem, refused
-from construct_messages.server.http.request_log import Journal, Record, client_address, reason_of, request_id
+from construct_messages.server.http.request_log import Record, RequestLog, client_address, reason_of, request_id
 from construct_messages.server.http.sending import Aborted, ClientLeft
 from construct_messages.server.runtime.memory import bounded
 from construct_messages.server.sparql.backends import open_backend
@@ -55,7 +55,7 @@ def make_app(
     config: Config,
     *,
     directories: Mapping[str, Path] | None = None,
-    journal: Journal | None = None,
+    request_log: RequestLog | None = None,
     metrics: Metrics | None = None,
 ) -> web.Application:
     """The application of a configuration.
@@ -63,13 +63,13 @@ def make_app(
     Args:
         config: the settings.
         directories: by endpoint name: the store directories of those that have files for a source.
-        journal: where it logs; None: standard error.
+        request_log: where it logs; None: standard error.
         metrics: what it counts; None: new ones.
 
     Raises:
         ConstructMessagesError: an endpoint cannot be opened.
     """
-    return _Server(bounded(config), directories or {}, journal or Journal(config), metrics or Metrics()).app
+    return _Server(bounded(config), directories or {}, request_log or RequestLog(config), metrics or Metrics()).app
 
 
 class _NotOfClients(logging.Filter):
@@ -89,7 +89,7 @@ def runner_of(app: web.Application, *, shutdown_seconds: float = 30.0) -> web.Ap
     return web.AppRunner(
         app,
         handler_cancellation=True,
-        access_log=None,  # the journal has a line for each request
+        access_log=None,  # the request_log has a line for each request
         logger=_LOGGER,
         auto_decompress=False,  # a small body must not become a large one
         keepalive_timeout=_KEEP_ALIVE_SECONDS,
@@ -100,8 +100,10 @@ def runner_of(app: web.Application, *, shutdown_seconds: float = 30.0) -> web.Ap
 
 
 class _Server:
-    def __init__(self, config: Config, directories: Mapping[str, Path], journal: Journal, metrics: Metrics) -> None:
-        self._config, self._journal, self._metrics = config, journal, metrics
+    def __init__(
+        self, config: Config, directories: Mapping[str, Path], request_log: RequestLog, metrics: Metrics
+    ) -> None:
+        self._config, self._request_log, self._metrics = config, request_log, metrics
         self._stopping = False
         metrics.begin(map(path_of, config.endpoints))
         self._backends = {
@@ -118,7 +120,7 @@ class _Server:
                 endpoint.concurrency, queue_seconds=endpoint.queue_seconds, queue_length=endpoint.queue_length
             )
             url = None if config.public_url is None else f"{config.public_url.rstrip('/')}{path_of(name)}"
-            handler = SparqlEndpoint(endpoint, self._backends[name], admission, journal, url)
+            handler = SparqlEndpoint(endpoint, self._backends[name], admission, request_log, url)
             app.router.add_route("OPTIONS", path_of(name), self._options)
             app.router.add_route("*", path_of(name), handler.handle)
         app.router.add_get("/health/live", self._health.live)
@@ -152,12 +154,12 @@ class _Server:
             ),
         )
         request[RECORD] = record
-        with self._journal.bound(record), self._metrics.watch(record):
+        with self._request_log.bound(record), self._metrics.watch(record):
             try:
                 return await self._answer(request, handler, record)
             finally:
                 if record.endpoint is None or record.endpoint.endswith("/sparql"):
-                    self._journal.write(record)
+                    self._request_log.write(record)
 
     async def _answer(self, request: web.Request, handler: _Handler, record: Record) -> web.StreamResponse:
         try:
@@ -172,22 +174,22 @@ class _Server:
             if error.reason == "idle":
                 record.aborted("idle")
             else:
-                record.left()
+                record.client_left()
             return web.Response()  # to nobody
         except Aborted as error:
             record.aborted(reason_of(error.__cause__))
             # an engine's own words may hold the query
             cause = str(error.__cause__) if self._config.log_queries else type(error.__cause__).__name__
-            self._journal.say("warning", "reset", cause=cause)
+            self._request_log.log("warning", "reset", cause=cause)
             return web.Response()
         except asyncio.CancelledError:
             if self._stopping:
                 record.aborted("shutdown")
             else:
-                record.left()
+                record.client_left()
             raise
         except Exception as error:  # noqa: BLE001 - a fault of this package, which must still be a response
-            self._journal.fault("fault", error)
+            self._request_log.exception("fault", error)
             if record.bytes:
                 record.aborted("internal")
                 return web.Response()

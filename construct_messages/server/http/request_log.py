@@ -151,7 +151,7 @@ class Record:
         assert reason in REASONS, reason
         self.outcome = f"aborted:{reason}"
 
-    def left(self) -> None:
+    def client_left(self) -> None:
         """The client closed the connection before the answer ended."""
         self.outcome = "client-left"
 
@@ -187,7 +187,7 @@ def client_address(peer: str | None, forwarded: str | None, *, trust_forwarded: 
         return peer
 
 
-class Journal:
+class RequestLog:
     """The server's log.
 
     Args:
@@ -223,11 +223,11 @@ class Journal:
         """While it is entered, every line of this task and of those it starts carries the request's identifier."""
         return structlog.contextvars.bound_contextvars(request_id=record.id)
 
-    def say(self, level: str, event: str, **fields: object) -> None:
+    def log(self, level: str, event: str, **fields: object) -> None:
         """Writes a line of the server's own, at `debug`, `info`, `warning` or `error`."""
         self._logger.log(logging.getLevelNamesMapping()[level.upper()], event, **fields)
 
-    def fault(self, event: str, error: BaseException) -> None:
+    def exception(self, event: str, error: BaseException) -> None:
         """Writes an error nobody foresaw, with its traceback."""
         self._logger.error(event, exc_info=error)
 
@@ -255,7 +255,7 @@ class Journal:
         if self._shows_queries:
             fields["query"] = record.query
         failed = record.outcome.startswith("aborted") or (record.status or 0) >= 500
-        self.say(
+        self.log(
             "warning" if failed else "info",
             "request",
             **{name: value for name, value in fields.items() if value is not None},

@@ -22,7 +22,7 @@ from construct_messages.errors import ConstructMessagesError
 from construct_messages.server.config import Config
 from construct_messages.server.http.app import make_app, runner_of
 from construct_messages.server.http.metrics import Metrics
-from construct_messages.server.http.request_log import Journal
+from construct_messages.server.http.request_log import RequestLog
 
 READY: Final = b"ready\n"
 
@@ -67,7 +67,7 @@ async def serve(
     config: Config,
     directories: Mapping[str, Path],
     listening: socket.socket,
-    journal: Journal,
+    request_log: RequestLog,
     stop: Stop,
     ready: Callable[[], None],
 ) -> None:
@@ -79,14 +79,14 @@ async def serve(
         config: the settings.
         directories: by endpoint: the store directories that files have been loaded into.
         listening: the socket, bound; closed at the end.
-        journal: where it logs.
+        request_log: where it logs.
         stop: what tells it to stop.
         ready: called once requests are answered.
 
     Raises:
         ConstructMessagesError: an endpoint cannot be opened.
     """
-    app = make_app(config, directories=directories, journal=journal, metrics=Metrics())
+    app = make_app(config, directories=directories, request_log=request_log, metrics=Metrics())
     under_way = _UnderWay()
     app.middlewares.insert(0, under_way.middleware)
     runner = runner_of(app, shutdown_seconds=_LAST_SECONDS)
@@ -97,7 +97,7 @@ async def serve(
         listening.listen(_QUEUE)
         ready()
         await stop.asked.wait()
-        journal.say("info", "stopping", under_way=len(under_way.tasks))
+        request_log.log("info", "stopping", under_way=len(under_way.tasks))
         await site.stop()
         assert runner.server is not None
         runner.server.pre_shutdown()
@@ -156,7 +156,7 @@ class _UnderWay:
             await asyncio.wait(left, timeout=_LAST_SECONDS)
 
 
-async def _work(job: Job, journal: Journal) -> None:
+async def _work(job: Job, request_log: RequestLog) -> None:
     stop = Stop()
     stop.on(signal.SIGTERM)
 
@@ -168,7 +168,7 @@ async def _work(job: Job, journal: Journal) -> None:
     asyncio.get_running_loop().add_reader(sys.stdin.fileno(), _orphaned, stop)
     directories = {name: Path(directory) for name, directory in job.directories.items()}
     with socket.socket(fileno=job.socket) as listening:
-        await serve(job.config, directories, listening, journal, stop, ready)
+        await serve(job.config, directories, listening, request_log, stop, ready)
 
 
 def _orphaned(stop: Stop) -> None:
@@ -180,13 +180,13 @@ def main() -> int:
     """Does the job on standard input; returns the exit status."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the supervisor's business
     job = msgspec.json.decode(sys.stdin.buffer.readline(), type=Job)
-    journal = Journal(job.config)
-    logging.basicConfig(handlers=[journal.handler()], level=logging.WARNING)
+    request_log = RequestLog(job.config)
+    logging.basicConfig(handlers=[request_log.handler()], level=logging.WARNING)
     logging.getLogger("construct_messages").setLevel(logging.INFO)
     try:
-        asyncio.run(_work(job, journal))
+        asyncio.run(_work(job, request_log))
     except ConstructMessagesError as error:
-        journal.say("error", "cannot serve", reason=str(error))
+        request_log.log("error", "cannot serve", reason=str(error))
         return 1
     return 0
 

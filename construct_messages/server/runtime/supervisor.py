@@ -25,7 +25,7 @@ from prometheus_client.multiprocess import mark_process_dead
 from construct_messages.server.config import Config, Endpoint
 from construct_messages.server.http.app import path_of
 from construct_messages.server.http.metrics import DIRECTORY
-from construct_messages.server.http.request_log import Journal
+from construct_messages.server.http.request_log import RequestLog
 from construct_messages.server.runtime.memory import bounded
 from construct_messages.server.runtime.process import READY, Job, Stop, serve
 from construct_messages.sources.evaluators.loading import load_directory
@@ -57,8 +57,8 @@ def run(config: Config, loading: Callable[[], AbstractContextManager[Progress | 
         ConstructMessagesError: an endpoint cannot be opened, or its files not be loaded.
     """
     config = bounded(config)
-    journal = Journal(config)
-    logging.basicConfig(handlers=[journal.handler()], level=logging.WARNING)
+    request_log = RequestLog(config)
+    logging.basicConfig(handlers=[request_log.handler()], level=logging.WARNING)
     with ExitStack() as stack:
         # before the stores, which may take long: an address that is taken is said at once
         listening = stack.enter_context(bound(config))
@@ -68,15 +68,15 @@ def run(config: Config, loading: Callable[[], AbstractContextManager[Progress | 
             directories = load_stores(config, place, progress)
         if directories:
             loaded = [path_of(name) for name in directories]
-            journal.say("info", "loaded", endpoints=" ".join(loaded), seconds=round(time.monotonic() - began, 3))
+            request_log.log("info", "loaded", endpoints=" ".join(loaded), seconds=round(time.monotonic() - began, 3))
         listening.listen()
         url = url_of(listening)
         if config.workers == 1:
-            asyncio.run(_alone(config, directories, listening, journal, url))
+            asyncio.run(_alone(config, directories, listening, request_log, url))
             return 0
         metrics = place / "metrics"
         metrics.mkdir()
-        return asyncio.run(Supervisor(config, directories, listening, journal, metrics).run(url))
+        return asyncio.run(Supervisor(config, directories, listening, request_log, metrics).run(url))
 
 
 def bound(config: Config) -> socket.socket:
@@ -165,12 +165,14 @@ def share(config: Config, worker: int) -> Config:
 
 
 async def _alone(
-    config: Config, directories: Mapping[str, Path], listening: socket.socket, journal: Journal, url: str
+    config: Config, directories: Mapping[str, Path], listening: socket.socket, request_log: RequestLog, url: str
 ) -> None:
     stop = Stop()
     stop.on(signal.SIGTERM, signal.SIGINT)
-    await serve(config, directories, listening, journal, stop, lambda: journal.say("info", f"listening on {url}"))
-    journal.say("info", "stopped")
+    await serve(
+        config, directories, listening, request_log, stop, lambda: request_log.log("info", f"listening on {url}")
+    )
+    request_log.log("info", "stopped")
 
 
 class Supervisor:
@@ -180,7 +182,7 @@ class Supervisor:
         config: the settings.
         directories: by endpoint: the store directories that files have been loaded into.
         listening: the socket, listening; closed once the server stops.
-        journal: where it logs.
+        request_log: where it logs.
         metrics: an empty directory for the values that the processes share.
     """
 
@@ -189,11 +191,11 @@ class Supervisor:
         config: Config,
         directories: Mapping[str, Path],
         listening: socket.socket,
-        journal: Journal,
+        request_log: RequestLog,
         metrics: Path,
     ) -> None:
         self._config, self._directories = config, directories
-        self._listening, self._journal, self._metrics = listening, journal, metrics
+        self._listening, self._request_log, self._metrics = listening, request_log, metrics
         self._processes: set[asyncio.subprocess.Process] = set()
         self._ready: set[int] = set()
 
@@ -219,7 +221,7 @@ class Supervisor:
         await self._end(stop.insisted)
         for keeper in gave_up:
             keeper.result()  # raises what nobody foresaw
-        self._journal.say("info", "stopped")
+        self._request_log.log("info", "stopped")
         return FAILED if gave_up else 0
 
     async def _keep(self, worker: int, url: str) -> None:
@@ -230,14 +232,14 @@ class Supervisor:
             try:
                 process = await self._start(worker)
             except OSError as error:
-                self._journal.say("error", "a worker cannot be started", worker=worker, reason=str(error))
+                self._request_log.log("error", "a worker cannot be started", worker=worker, reason=str(error))
                 lives = False
             else:
                 lives = await self._live(process, worker, url)
             losses = 1 if time.monotonic() - began > _SETTLED_SECONDS else losses + 1
             stillborn = 0 if lives else stillborn + 1
             await asyncio.sleep(min(_FIRST_PAUSE * 2 ** (losses - 1), _LONGEST_PAUSE))
-        self._journal.say("error", "giving up: a worker ends before it can serve", worker=worker)
+        self._request_log.log("error", "giving up: a worker ends before it can serve", worker=worker)
 
     async def _live(self, process: asyncio.subprocess.Process, worker: int, url: str) -> bool:
         """The life of a process; whether it could serve before it ended."""
@@ -248,7 +250,7 @@ class Supervisor:
         code = await process.wait()
         self._processes.discard(process)
         mark_process_dead(process.pid, str(self._metrics))  # type: ignore[no-untyped-call] # prometheus_client's
-        self._journal.say("error", "a worker ended", worker=worker, pid=process.pid, code=code)
+        self._request_log.log("error", "a worker ended", worker=worker, pid=process.pid, code=code)
         return lives
 
     async def _start(self, worker: int) -> asyncio.subprocess.Process:
@@ -273,7 +275,7 @@ class Supervisor:
         all_were_ready = len(self._ready) == self._config.workers
         self._ready.add(worker)
         if not all_were_ready and len(self._ready) == self._config.workers:
-            self._journal.say("info", f"listening on {url}", workers=self._config.workers)
+            self._request_log.log("info", f"listening on {url}", workers=self._config.workers)
 
     async def _end(self, insisted: asyncio.Event) -> None:
         """Stops the processes: as they stop by themselves, at once if somebody insists, by force if they hang."""
@@ -287,7 +289,7 @@ class Supervisor:
             await asyncio.wait([ended], timeout=_KILL_AFTER_SECONDS)
         now.cancel()
         if not ended.done():
-            self._journal.say("error", "killing workers that do not stop")
+            self._request_log.log("error", "killing workers that do not stop")
             self._signal(signal.SIGKILL)
         await ended
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from construct_messages.errors import UsageError
 from construct_messages.server.config import Endpoint
-from construct_messages.server.sparql.service_proxy import Gate
-from construct_messages.sources.evaluators.pool import WorkerPool
+from construct_messages.server.sparql.service_proxy import ServiceProxy
+from construct_messages.sources.evaluators.pool import EvaluatorPool
 from construct_messages.sources.http.upstream import Upstream
 from construct_messages.sources.operations import Backend
 
@@ -29,7 +29,7 @@ def open_backend(endpoint: Endpoint, directory: Path | None = None) -> Backend:
                 raise UsageError(f"{' '.join(endpoint.source)}: files must be loaded into a store before")
             directory = Path(endpoint.source[0])
         assert endpoint.evaluator_bytes != "auto"  # the whole server knows how many share the memory
-        pool = WorkerPool(
+        pool = EvaluatorPool(
             directory,
             size=endpoint.evaluators,
             queue_seconds=endpoint.queue_seconds,
@@ -38,7 +38,7 @@ def open_backend(endpoint: Endpoint, directory: Path | None = None) -> Backend:
         policy = endpoint.service_policy
         if policy == "deny":
             return pool
-        return Gate(pool, policy, contact=endpoint.contact, seconds=endpoint.limits.seconds)
+        return ServiceProxy(pool, policy, contact=endpoint.contact, seconds=endpoint.limits.seconds)
     updates = None if endpoint.update_source is None else _upstream(endpoint, endpoint.update_source)
     return _upstream(endpoint, endpoint.source[0], updates)
 

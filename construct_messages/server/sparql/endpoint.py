@@ -31,7 +31,7 @@ from construct_messages.query.service import check_fetches, check_functions, che
 from construct_messages.server.config import Endpoint
 from construct_messages.server.http.admission import Admission
 from construct_messages.server.http.coding import negotiate_coding
-from construct_messages.server.http.request_log import Journal, Record
+from construct_messages.server.http.request_log import Record, RequestLog
 from construct_messages.server.http.sending import send
 from construct_messages.server.sparql.description import MEDIA_TYPES, describe
 from construct_messages.server.sparql.protocol import ProtocolRequest, forwarded, read_request
@@ -67,15 +67,15 @@ class SparqlEndpoint:
         config: its settings.
         backend: what answers.
         admission: how many at once.
-        journal: where it says what no client is told.
+        request_log: where it says what no client is told.
         url: how clients reach it; None: as the request says.
     """
 
     def __init__(
-        self, config: Endpoint, backend: Backend, admission: Admission, journal: Journal, url: str | None = None
+        self, config: Endpoint, backend: Backend, admission: Admission, request_log: RequestLog, url: str | None = None
     ) -> None:
         self._config, self._backend, self._admission = config, backend, admission
-        self._journal, self._url = journal, url
+        self._request_log, self._url = request_log, url
         self._known: tuple[float, tuple[str, bytes] | None] | None = None
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
@@ -239,7 +239,7 @@ class SparqlEndpoint:
         try:
             answer = await self._backend.answer(operation)
         except SourceError as error:
-            self._journal.say("warning", "no page", reason=error.message)
+            self._request_log.log("warning", "no page", reason=error.message)
             return None
         headers = dict(answer.headers)
         async with aclosing(answer.body):
@@ -266,7 +266,7 @@ class SparqlEndpoint:
         )
         request[RECORD].format = description.content_type
         if description.left_out is not None:
-            self._journal.say("warning", "description left out", reason=description.left_out)
+            self._request_log.log("warning", "description left out", reason=description.left_out)
         return web.Response(body=description.body, headers={"Content-Type": description.content_type})
 
     async def _described(self) -> tuple[str, bytes] | None:
@@ -286,7 +286,7 @@ class SparqlEndpoint:
                     if len(body) > _DESCRIPTION_BYTES:
                         return None
         except SourceError as error:
-            self._journal.say("warning", "no description", reason=error.message)
+            self._request_log.log("warning", "no description", reason=error.message)
             return None
         return (dict(answer.headers).get("Content-Type", ""), bytes(body)) if answer.status == 200 else None
 

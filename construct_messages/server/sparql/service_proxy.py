@@ -1,9 +1,9 @@
-"""SERVICE of the embedded engine, through a gate: it reaches what it may, by the rules for every other endpoint.
+"""A proxy for the SERVICE clauses of the embedded engine, with the checks that every other endpoint gets.
 
-The engine has an HTTP client of its own, which follows redirects to anywhere and connects to any address. So the IRIs
-of SERVICE clauses are replaced by URLs of a listener on loopback, under a path that cannot be guessed, which relays the
-sub-query by `Upstream` (SPARQL 1.1 Federated Query; addresses are checked, redirects stay where they are, time and size
-are bounded). Which clauses a text holds is said in `query/service.py`. Nothing here evaluates.
+The engine's own HTTP client follows any redirect and connects to any address. So the IRIs of SERVICE clauses are
+replaced by URLs of a listener on loopback, under a path that cannot be guessed, which relays the sub-query by
+`Upstream` (SPARQL 1.1 Federated Query): addresses are checked, redirects to other origins refused, time and size
+limited. `query/service.py` finds the clauses. Evaluates nothing.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _REQUEST_BYTES: Final = 16 << 20
 _IDLE_SECONDS: Final = math.inf  # the engine reads when it joins; its own time limit ends it
 
 
-class Gate:
-    """A backend whose engine reaches SERVICE through this gate only.
+class ServiceProxy:
+    """A backend whose engine reaches SERVICE through this proxy only.
 
     Args:
         backend: what evaluates, in this process's network.
@@ -99,7 +99,7 @@ class Gate:
                     yield batch
 
     def solutions(self, request: Request) -> Generator[Solutions]:
-        """See the backend's: a gate serves asyncio."""
+        """See the backend's: the proxy serves asyncio."""
         return self._backend.solutions(request)
 
     async def answer(self, operation: Operation) -> Answer:
@@ -147,12 +147,12 @@ class Gate:
         return redirect_services(text, targets) if targets else text
 
     def _named(self, text: str) -> str:
-        """The text with the IRIs that stand behind URLs of the gate in their place."""
+        """Replaces URLs of the proxy by the IRIs they stand for."""
         return re.sub(re.escape(self._prefix) + r"([A-Za-z0-9_=-]+)", lambda url: _decoded(url[1]), text)
 
     @contextmanager
     def _restoring(self) -> Iterator[None]:
-        """Errors within name the gate as little as the query did."""
+        """Shows the IRIs of the query in errors, not the URLs of the proxy."""
         try:
             yield
         except ConstructMessagesError as error:

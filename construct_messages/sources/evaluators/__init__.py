@@ -1,1 +1,1 @@
-"""The embedded engine in processes of its own: what runs in one, the pool that leases them, the pipes between."""
+"""Evaluation by the embedded engine: in processes of its own, the pool of these processes, the pipes between."""

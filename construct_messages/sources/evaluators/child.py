@@ -1,9 +1,9 @@
-"""A process that evaluates over a read-only store directory, one evaluation at a time, for `workers.py`.
+"""The program of an evaluating process: evaluates over a read-only store directory, one query at a time.
 
-It is told what to do over a Unix socket, in JSON lines; the write ends of the pipes for the answer come along with the
-line (SCM_RIGHTS). What it evaluates goes straight into these pipes, what became of it over the socket. Both ends are
-the same version of this package, so the lines are the structures below. Nothing here decides how long anything may
-take, and no signal but SIGKILL ends it: the process that started it decides, and its end is the end of this one.
+Reads orders from a Unix socket as JSON lines; the write ends of the pipes for the answer come with the line
+(SCM_RIGHTS). Results go into these pipes, reports over the socket. Both ends run the same version of this package, so
+the lines are the structures below. Enforces no time limit and ignores signals: `pool.py` kills the process, which also
+ends when the process that started it ends.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ Report: TypeAlias = Formatted | Ended
 
 
 def main() -> None:
-    """`python -m construct_messages.sources.evaluators.child SOCKET DIRECTORY MEMORY`, started by `workers.py`.
+    """`python -m construct_messages.sources.evaluators.child SOCKET DIRECTORY MEMORY`, started by `process.py`.
 
     SOCKET is the descriptor of the socket, MEMORY a bound in bytes or 0.
     """

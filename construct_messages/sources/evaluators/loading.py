@@ -1,8 +1,8 @@
 """RDF files into a new store directory, by a process of its own.
 
 A process, so that RocksDB's lock and the memory that bulk loading takes are gone when it is, and so that it can be
-stopped at any point. Read what is made here with `files.open_directory` or `workers.WorkerPool`. Which files are read,
-and how, is said in `files.py`.
+stopped at any point. Read the directory with `files.open_directory` or `pool.EvaluatorPool`; `files.py` reads the
+files.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The embedded engine in processes of its own, so that an evaluation can be stopped, whatever it is doing.
+"""A pool of processes that evaluate with the embedded engine, so that every evaluation can be stopped.
 
-A store's evaluation has neither time limit nor cancel; a process can be killed. The pool leases one process (see
-`worker.py`) to each evaluation, waits a moment at its end for the process to be idle again, and kills and replaces it
-otherwise. What the engine writes goes through a pipe to whoever reads it, untouched, so a slow reader holds back its
-own process only. See docs/decisions/010-evaluation-in-processes.md. asyncio only; no query is read here.
+The engine can neither limit nor cancel an evaluation; a process can be killed. The pool gives each evaluation a process
+(`process.py`), waits a moment at its end for the process to be idle again, and kills and replaces it otherwise. The
+engine's output goes through a pipe to its reader unchanged, so a slow reader holds back its own process only. See
+docs/decisions/010-evaluation-in-processes.md. asyncio only; reads no query.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from construct_messages.solutions import Solutions
 from construct_messages.sources import Request
 from construct_messages.sources.evaluators.child import Ended, Formatted, Order, Respond, Solve
 from construct_messages.sources.evaluators.pipes import adecoded, aread
-from construct_messages.sources.evaluators.process import Evaluation, Worker
+from construct_messages.sources.evaluators.process import Evaluation, EvaluatorProcess
 from construct_messages.sources.files import open_directory
 from construct_messages.sources.operations import Answer, Operation
 from construct_messages.sources.serializations import SOLUTIONS, TRIPLES, choose
@@ -32,7 +32,7 @@ _FIRST_BYTES: Final = 1 << 13
 _FORMAT_PARAMETERS: Final = ("format", "output", "results")
 
 
-class WorkerPool:
+class EvaluatorPool:
     """A store directory as a `Backend`, evaluated by processes.
 
     Processes are started ahead by `start()`, else when they are needed. To be used in one event loop, and closed.
@@ -68,8 +68,8 @@ class WorkerPool:
         self._queue_seconds = queue_seconds
         self._warm = min(_WARM, size)
         self._turns = asyncio.Semaphore(size)
-        self._workers: set[Worker] = set()
-        self._idle: list[Worker] = []
+        self._processes: set[EvaluatorProcess] = set()
+        self._idle: list[EvaluatorProcess] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
 
@@ -179,17 +179,17 @@ class WorkerPool:
 
     async def check(self) -> None:
         """See `Backend.check`: processes that are alive answer, if only in their turn."""
-        if not self._workers:
+        if not self._processes:
             self._give_back(await self._take())
 
     def close(self) -> None:
         """Kills all processes at once; evaluations under way end with an error."""
         self._closed = True
-        for worker in self._workers:
-            worker.kill()
-        for worker in self._idle:
-            worker.watch(None)
-            self._dismiss(worker)
+        for process in self._processes:
+            process.kill()
+        for process in self._idle:
+            process.watch(None)
+            self._dismiss(process)
         self._idle.clear()
 
     async def aclose(self) -> None:
@@ -213,26 +213,26 @@ class WorkerPool:
     def _release(self, evaluation: Evaluation) -> None:
         evaluation.close()
         if evaluation.over:
-            self._give_back(evaluation.worker)
+            self._give_back(evaluation.process)
         else:
-            self._in_background(self._settle(evaluation.worker))
+            self._in_background(self._settle(evaluation.process))
 
-    async def _settle(self, worker: Worker) -> None:
+    async def _settle(self, process: EvaluatorProcess) -> None:
         """Gets a process that nobody listens to any more back, or another one in its place."""
         try:
-            while not isinstance(await worker.receive(time.monotonic() + _GRACE), Ended):
+            while not isinstance(await process.receive(time.monotonic() + _GRACE), Ended):
                 pass
         except SourceError:
             try:
-                await self._replace(worker)
+                await self._replace(process)
             finally:
                 self._turns.release()
         else:
-            self._give_back(worker)
+            self._give_back(process)
 
     # --- processes; each that is not idle belongs to a turn, so there are never more than turns ---
 
-    async def _take(self) -> Worker:
+    async def _take(self) -> EvaluatorProcess:
         try:
             async with asyncio.timeout(self._queue_seconds):
                 await self._turns.acquire()
@@ -248,64 +248,64 @@ class WorkerPool:
             if self._closed:
                 raise SourceError("the pool of processes is closed", status=503)
             while self._idle:
-                worker = self._idle.pop()
-                worker.watch(None)
-                if worker.is_alive():
-                    return worker
-                self._dismiss(worker)
+                process = self._idle.pop()
+                process.watch(None)
+                if process.is_alive():
+                    return process
+                self._dismiss(process)
             return await self._spawn()
         except BaseException:
             self._turns.release()
             raise
 
-    def _give_back(self, worker: Worker) -> None:
-        self._rest(worker)
+    def _give_back(self, process: EvaluatorProcess) -> None:
+        self._rest(process)
         self._turns.release()
 
-    def _rest(self, worker: Worker) -> None:
+    def _rest(self, process: EvaluatorProcess) -> None:
         if self._closed:
-            self._dismiss(worker)
+            self._dismiss(process)
             return
-        self._idle.append(worker)
-        worker.watch(self._lost)
+        self._idle.append(process)
+        process.watch(self._lost)
 
-    def _lost(self, worker: Worker) -> None:
+    def _lost(self, process: EvaluatorProcess) -> None:
         """An idle process said something: its end."""
-        worker.watch(None)
-        self._idle.remove(worker)
-        self._in_background(self._replace_idle(worker))
+        process.watch(None)
+        self._idle.remove(process)
+        self._in_background(self._replace_idle(process))
 
-    async def _replace_idle(self, worker: Worker) -> None:
+    async def _replace_idle(self, process: EvaluatorProcess) -> None:
         async with self._turns:
-            await self._replace(worker)
+            await self._replace(process)
 
-    async def _replace(self, worker: Worker) -> None:
-        await asyncio.to_thread(worker.let_go)
-        self._workers.discard(worker)
+    async def _replace(self, process: EvaluatorProcess) -> None:
+        await asyncio.to_thread(process.let_go)
+        self._processes.discard(process)
         with suppress(SourceError):  # whoever needs a process next starts one, and meets the error
             await self._top_up()
 
-    def _dismiss(self, worker: Worker) -> None:
-        worker.let_go()
-        self._workers.discard(worker)
+    def _dismiss(self, process: EvaluatorProcess) -> None:
+        process.let_go()
+        self._processes.discard(process)
 
     async def _top_up(self) -> None:
-        if len(self._workers) < self._warm and not self._closed:
+        if len(self._processes) < self._warm and not self._closed:
             self._rest(await self._spawn())
 
-    async def _spawn(self) -> Worker:
-        worker = Worker.start(*self._arguments)
-        self._workers.add(worker)
+    async def _spawn(self) -> EvaluatorProcess:
+        process = EvaluatorProcess.start(*self._arguments)
+        self._processes.add(process)
         try:
-            report = await worker.receive(time.monotonic() + _START_SECONDS)
+            report = await process.receive(time.monotonic() + _START_SECONDS)
             assert isinstance(report, Ended)
             if report.failure:
                 raise report.failure.error()
         except BaseException:
-            self._workers.discard(worker)
-            await asyncio.to_thread(worker.let_go)
+            self._processes.discard(process)
+            await asyncio.to_thread(process.let_go)
             raise
-        return worker
+        return process
 
     def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)

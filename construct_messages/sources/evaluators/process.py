@@ -1,6 +1,6 @@
 """One evaluating process and one evaluation in it, as the process that started it sees them.
 
-The other end is `worker.py`; which process evaluates what is decided in `workers.py`.
+`child.py` runs at the other end; `pool.py` chooses the process for an evaluation.
 """
 
 from __future__ import annotations
@@ -61,14 +61,14 @@ class Evaluation:
     """One evaluation in a process, as this process sees it.
 
     Attributes:
-        worker: the process.
+        process: the one that evaluates.
         deadline: by `time.monotonic()`; None: none.
         documents: what it writes.
         over: whether the process said that it ended, well or not.
     """
 
-    def __init__(self, worker: Worker, deadline: float | None) -> None:
-        self.worker = worker
+    def __init__(self, process: EvaluatorProcess, deadline: float | None) -> None:
+        self.process = process
         self.deadline = deadline
         self.documents: list[Document] = []
         self.over = False
@@ -85,7 +85,7 @@ class Evaluation:
                     os.set_blocking(document.read_end, False)
             except OSError as error:
                 raise SourceError(f"no pipe for the answer could be opened: {error}", status=503) from error
-            await self.worker.send(order, write_ends, self.deadline)
+            await self.process.send(order, write_ends, self.deadline)
         finally:
             # the end of a pipe is the end of its last writer: that must be the other process
             for write_end in write_ends:
@@ -93,7 +93,7 @@ class Evaluation:
 
     async def report(self) -> Report:
         """What the process says next; raises the error of an evaluation that failed."""
-        report = await self.worker.receive(self.deadline)
+        report = await self.process.receive(self.deadline)
         if isinstance(report, Ended):
             self.over = True
             if report.failure:
@@ -111,7 +111,7 @@ class Evaluation:
             os.close(document.read_end)
 
 
-class Worker:
+class EvaluatorProcess:
     """A process, and the socket to it."""
 
     def __init__(self, process: subprocess.Popen[bytes], control: socket.socket) -> None:
@@ -121,7 +121,7 @@ class Worker:
         control.setblocking(False)
 
     @classmethod
-    def start(cls, directory: str, memory: str) -> Worker:
+    def start(cls, directory: str, memory: str) -> EvaluatorProcess:
         """Starts a process; it reports `Ended` when it is ready."""
         try:
             ours, theirs = socket.socketpair()
@@ -172,7 +172,7 @@ class Worker:
         report: Report = _REPORTS.decode(line)
         return report
 
-    def watch(self, lost: Callable[[Worker], None] | None) -> None:
+    def watch(self, lost: Callable[[EvaluatorProcess], None] | None) -> None:
         """Calls `lost` when the process, which is idle, ends; None: no longer."""
         loop = asyncio.get_running_loop()
         if lost is None:

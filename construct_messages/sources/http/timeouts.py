@@ -36,23 +36,23 @@ class Timeouts:
         """Seconds to wait for the next bytes, None for any.
 
         Raises:
-            SourceTimeout: none are left.
+            SourceTimeout: the time is up.
         """
         if self._deadline is None:
             return self._stall
-        left = self._deadline - time.monotonic()
-        if left <= 0:
+        remaining = self._deadline - time.monotonic()
+        if remaining <= 0:
             raise self.exhausted()
-        return left if self._stall is None else min(left, self._stall)
+        return remaining if self._stall is None else min(remaining, self._stall)
 
     def to_connect(self) -> float:
         """Seconds to wait for a connection.
 
         Raises:
-            SourceTimeout: none are left.
+            SourceTimeout: the time is up.
         """
-        left = self.remaining()
-        return self._connect if left is None else min(left, self._connect)
+        remaining = self.remaining()
+        return self._connect if remaining is None else min(remaining, self._connect)
 
     def allows(self, seconds: float) -> bool:
         """Whether a pause of so many seconds leaves any.

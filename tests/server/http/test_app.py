@@ -415,9 +415,9 @@ async def test_the_request_s_identifier(served: Served, session: aiohttp.ClientS
     async with session.get(served.sparql, params={"query": CONSTRUCT, "messages": "rdfm"}, headers=headers) as response:
         assert response.headers["X-Request-ID"] == "abc-123"
         await response.read()
-    await eventually(lambda: "outcome=complete" in served.journal.getvalue())
-    assert "abc-123" in served.journal.getvalue()
-    assert "knownBy" not in served.journal.getvalue()
+    await eventually(lambda: "outcome=complete" in served.request_log.getvalue())
+    assert "abc-123" in served.request_log.getvalue()
+    assert "knownBy" not in served.request_log.getvalue()
 
 
 async def test_the_service_description(served: Served, session: aiohttp.ClientSession) -> None:

@@ -83,7 +83,7 @@ def test_an_answer_of_another_kind() -> None:
     for form, end, labels in (
         ("ASK", lambda record: setattr(record, "status", 200), ("ASK", "plain", "200")),
         ("SELECT", lambda record: record.refused(503), ("SELECT", "problem", "503")),
-        ("SELECT", Record.left, ("SELECT", "none", "")),
+        ("SELECT", Record.client_left, ("SELECT", "none", "")),
         ("'; DROP", lambda record: record.refused(400), ("", "problem", "400")),
     ):
         record = Record(id="1", method="GET", endpoint="/sparql", form=form)

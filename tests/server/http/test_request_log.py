@@ -20,14 +20,21 @@ from construct_messages.errors import (
     UnsupportedByFormat,
 )
 from construct_messages.server.config import Config
-from construct_messages.server.http.request_log import REASONS, Journal, Record, client_address, reason_of, request_id
+from construct_messages.server.http.request_log import (
+    REASONS,
+    Record,
+    RequestLog,
+    client_address,
+    reason_of,
+    request_id,
+)
 
 
 def lines(record: Record, **settings: Any) -> list[str]:
     file = io.StringIO()
-    journal = Journal(Config(endpoints={}, **settings), file)
-    with journal.bound(record):
-        journal.write(record)
+    request_log = RequestLog(Config(endpoints={}, **settings), file)
+    with request_log.bound(record):
+        request_log.write(record)
     return file.getvalue().splitlines()
 
 
@@ -78,7 +85,7 @@ def test_the_line_as_text() -> None:
         (lambda record: record.refused(400), "refused", "info", "problem"),
         (lambda record: record.refused(503), "refused", "warning", "problem"),
         (lambda record: record.aborted("incomplete"), "aborted:incomplete", "warning", "none"),
-        (lambda record: record.left(), "client-left", "info", "none"),
+        (lambda record: record.client_left(), "client-left", "info", "none"),
     ],
     ids=["complete", "refused", "failed", "aborted", "left"],
 )
@@ -201,11 +208,11 @@ def test_every_error_has_a_reason_of_the_closed_set() -> None:
 
 def test_an_unforeseen_error_is_one_line_with_its_traceback() -> None:
     file = io.StringIO()
-    journal = Journal(Config(endpoints={}), file)
+    request_log = RequestLog(Config(endpoints={}), file)
     try:
         raise KeyError("x\ny")
     except KeyError as error:
-        journal.fault("fault", error)
+        request_log.exception("fault", error)
     (line,) = file.getvalue().splitlines()
     assert "level=error" in line
     assert "test_request_log.py" in line
@@ -214,9 +221,9 @@ def test_an_unforeseen_error_is_one_line_with_its_traceback() -> None:
 @pytest.mark.parametrize("log_format", ["text", "json"])
 def test_other_libraries_lines_look_the_same(log_format: Any) -> None:
     file = io.StringIO()
-    journal = Journal(Config(endpoints={}, log_format=log_format), file)
+    request_log = RequestLog(Config(endpoints={}, log_format=log_format), file)
     logger = logging.Logger("aiohttp.server")
-    logger.addHandler(journal.handler())
+    logger.addHandler(request_log.handler())
     logger.debug("not shown")
     logger.warning("odd: %s", "a\nb")
     (line,) = file.getvalue().splitlines()

@@ -19,8 +19,8 @@ from aiohttp import web
 
 from construct_messages.construct import construct_messages
 from construct_messages.errors import ConstructMessagesError, Forbidden, SourceError, SourceTimeout
-from construct_messages.server.sparql.service_proxy import Gate, Policy
-from construct_messages.sources.evaluators.pool import WorkerPool
+from construct_messages.server.sparql.service_proxy import Policy, ServiceProxy
+from construct_messages.sources.evaluators.pool import EvaluatorPool
 from construct_messages.sources.operations import Operation
 from construct_messages.terms import Term
 from tests.sources.test_oxigraph import request as select
@@ -77,19 +77,19 @@ async def remote() -> AsyncIterator[Remote]:
     await runner.cleanup()
 
 
-Open = Callable[..., Awaitable[Gate]]
+Open = Callable[..., Awaitable[ServiceProxy]]
 
 
 @pytest_asyncio.fixture
-async def gate(tmp_path: Path) -> AsyncIterator[Open]:
-    """Opens gates, with `open(policy, **options)`."""
+async def proxy(tmp_path: Path) -> AsyncIterator[Open]:
+    """Opens proxies, with `open(policy, **options)`."""
     store = ox.Store(str(tmp_path / "store"))
     store.add(ox.Quad(ox.NamedNode(f"{EX}s"), ox.NamedNode(f"{EX}p"), ox.Literal("a")))
     del store
-    opened: list[Gate] = []
+    opened: list[ServiceProxy] = []
 
-    async def open(policy: Policy, **options: float) -> Gate:
-        opened.append(Gate(WorkerPool(tmp_path / "store", size=1), policy, **options))  # type: ignore[arg-type] # by name
+    async def open(policy: Policy, **options: float) -> ServiceProxy:
+        opened.append(ServiceProxy(EvaluatorPool(tmp_path / "store", size=1), policy, **options))  # type: ignore[arg-type] # by name
         await opened[-1].start()
         return opened[-1]
 
@@ -98,13 +98,13 @@ async def gate(tmp_path: Path) -> AsyncIterator[Open]:
         await each.aclose()
 
 
-async def collect(source: Gate, group: str, variables: str = "o", **options: object) -> list[tuple[Term, ...]]:
+async def collect(source: ServiceProxy, group: str, variables: str = "o", **options: object) -> list[tuple[Term, ...]]:
     async with aclosing(source.asolutions(select(variables, group, **options))) as batches:
         return [solution async for batch in batches for solution in batch]
 
 
-async def test_solutions_and_answers_come_through(gate: Open, remote: Remote) -> None:
-    opened = await gate({f"{remote.url}ok"})
+async def test_solutions_and_answers_come_through(proxy: Open, remote: Remote) -> None:
+    opened = await proxy({f"{remote.url}ok"})
     group = f"{{ {{ ?s ?p ?o }} UNION {{ SERVICE <{remote.url}ok> {{ ?s ?p ?o }} }} }}"
     assert sorted(await collect(opened, group)) == [('"a"',), ('"b"',)]
     answer = await opened.answer(Operation(f"SELECT ?o {group}", headers={"Accept": "text/csv"}))
@@ -113,8 +113,8 @@ async def test_solutions_and_answers_come_through(gate: Open, remote: Remote) ->
     assert [name for name, _ in remote.asked] == ["ok", "ok"]
 
 
-async def test_messages_come_through(gate: Open, remote: Remote) -> None:
-    opened = await gate({f"{remote.url}ok"})
+async def test_messages_come_through(proxy: Open, remote: Remote) -> None:
+    opened = await proxy({f"{remote.url}ok"})
     query = (
         f"PREFIX r: <{remote.url}>\nCONSTRUCT {{ <urn:x> <urn:y> ?o }} WHERE {{ SERVICE SILENT r:ok {{ ?s ?p ?o }} }}"
     )
@@ -126,8 +126,8 @@ async def test_messages_come_through(gate: Open, remote: Remote) -> None:
     "clause",
     ["?s", "<URL/other>", "SILENT <URL/other>", "<URL/ok/>", "undeclared:ok", "<http://127.0.0.1:1/>", "<relative>"],
 )
-async def test_what_may_not_be_reached(clause: str, gate: Open, remote: Remote) -> None:
-    opened = await gate({f"{remote.url}ok"})
+async def test_what_may_not_be_reached(clause: str, proxy: Open, remote: Remote) -> None:
+    opened = await proxy({f"{remote.url}ok"})
     clause = clause.replace("URL/", remote.url)
     for group in (
         f"{{ SERVICE {clause} {{ ?s ?p ?o }} }}",
@@ -144,8 +144,8 @@ async def test_what_may_not_be_reached(clause: str, gate: Open, remote: Remote) 
     "iri",
     ["http://127.0.0.1:PORT/ok", "http://localhost:PORT/ok", "http://[::ffff:127.0.0.1]:PORT/", "http://2130706433/"],
 )
-async def test_where_clients_choose_they_choose_public_addresses(iri: str, gate: Open, remote: Remote) -> None:
-    opened = await gate("allow")
+async def test_where_clients_choose_they_choose_public_addresses(iri: str, proxy: Open, remote: Remote) -> None:
+    opened = await proxy("allow")
     iri = iri.replace("PORT", remote.url.rpartition(":")[2].strip("/"))
     with pytest.raises(SourceError, match=r"no public address|could not be reached"):
         await collect(opened, f"{{ SERVICE <{iri}> {{ ?s ?p ?o }} }}")
@@ -165,8 +165,8 @@ async def test_where_clients_choose_they_choose_public_addresses(iri: str, gate:
         ("stall", "in time"),
     ],
 )
-async def test_a_service_that_fails_fails_the_query(name: str, words: str, gate: Open, remote: Remote) -> None:
-    opened = await gate({f"{remote.url}{name}"}, response_bytes=10_000, seconds=0.5)
+async def test_a_service_that_fails_fails_the_query(name: str, words: str, proxy: Open, remote: Remote) -> None:
+    opened = await proxy({f"{remote.url}{name}"}, response_bytes=10_000, seconds=0.5)
     group = f"{{ {{ ?s ?p ?o }} UNION {{ SERVICE <{remote.url}{name}> {{ ?s ?p ?o }} }} }}"
     with pytest.raises(SourceError, match=words) as caught:
         await collect(opened, group)
@@ -174,25 +174,25 @@ async def test_a_service_that_fails_fails_the_query(name: str, words: str, gate:
     assert "nobody's business" not in str(caught.value)
 
 
-async def test_silent_is_the_engines_business(gate: Open, remote: Remote) -> None:
+async def test_silent_is_the_engines_business(proxy: Open, remote: Remote) -> None:
     """A failure before anything came is no solution more; one in the middle fails the query all the same."""
-    opened = await gate({f"{remote.url}refuse", f"{remote.url}cut"})
+    opened = await proxy({f"{remote.url}refuse", f"{remote.url}cut"})
     group = "{ { ?s ?p ?o } UNION { SERVICE SILENT <URL> { ?s ?p ?o } } }"
     assert '"a"' in [o for (o,) in await collect(opened, group.replace("URL", f"{remote.url}refuse"))]
     with pytest.raises(SourceError, match="evaluation failed"):
         await collect(opened, group.replace("URL", f"{remote.url}cut"))
 
 
-async def test_a_service_within_a_service_keeps_its_name(gate: Open, remote: Remote) -> None:
-    opened = await gate({f"{remote.url}ok", f"{EX}sparql"})
+async def test_a_service_within_a_service_keeps_its_name(proxy: Open, remote: Remote) -> None:
+    opened = await proxy({f"{remote.url}ok", f"{EX}sparql"})
     await collect(opened, f"{{ SERVICE <{remote.url}ok> {{ ?s ?p ?o SERVICE <{EX}sparql> {{ ?o ?q ?r }} }} }}")
     ((_, query),) = remote.asked
     assert f"<{EX}sparql>" in query
     assert "127.0.0.1" not in query
 
 
-async def test_the_gate_opens_for_its_own_engine_only(gate: Open, remote: Remote) -> None:
-    opened = await gate({f"{remote.url}ok"})
+async def test_the_gate_opens_for_its_own_engine_only(proxy: Open, remote: Remote) -> None:
+    opened = await proxy({f"{remote.url}ok"})
     inside = re.findall(r"<(.*?)>", opened._redirected(f"ASK {{ SERVICE <{remote.url}ok> {{}} }}"))[0]
     prefix, _, target = inside.rpartition("/")
     other = opened._redirected(f"ASK {{ SERVICE <{remote.url}ok> {{}} }}").replace(opened._secret, "x" * 32)
@@ -212,8 +212,8 @@ async def test_the_gate_opens_for_its_own_engine_only(gate: Open, remote: Remote
     assert len(remote.asked) == 1
 
 
-async def test_an_evaluation_that_is_given_up_gives_up_its_service(gate: Open, remote: Remote) -> None:
-    opened = await gate({f"{remote.url}stall"})
+async def test_an_evaluation_that_is_given_up_gives_up_its_service(proxy: Open, remote: Remote) -> None:
+    opened = await proxy({f"{remote.url}stall"})
     group = f"{{ SERVICE <{remote.url}stall> {{ ?s ?p ?o }} }}"
     with pytest.raises(SourceTimeout):
         await collect(opened, group, timeout=1)
@@ -223,8 +223,8 @@ async def test_an_evaluation_that_is_given_up_gives_up_its_service(gate: Open, r
         await asyncio.sleep(0.02)
 
 
-async def test_errors_of_the_engine_stay_what_they_are(gate: Open, remote: Remote) -> None:
-    opened = await gate({f"{remote.url}ok"})
+async def test_errors_of_the_engine_stay_what_they_are(proxy: Open, remote: Remote) -> None:
+    opened = await proxy({f"{remote.url}ok"})
     with pytest.raises(ConstructMessagesError, match="unexpected token"):
         await collect(opened, f"{{ SERVICE <{remote.url}ok> {{ ?s ?p }} }}")
     assert opened.stable_blank_nodes

@@ -16,7 +16,7 @@ from aiohttp import web
 from construct_messages.server.config import Config, Endpoint
 from construct_messages.server.http.app import make_app, runner_of
 from construct_messages.server.http.metrics import Metrics
-from construct_messages.server.http.request_log import Journal
+from construct_messages.server.http.request_log import RequestLog
 
 
 async def eventually(holds: Callable[[], object], seconds: float = 10) -> None:
@@ -37,7 +37,7 @@ class Served:
 
     url: str
     """Of the server, without a path."""
-    journal: io.StringIO
+    request_log: io.StringIO
     metrics: Metrics
 
     @property
@@ -58,7 +58,7 @@ async def serving(
         endpoints = {"": Endpoint(source=tuple(str(part) for part in source), **options)}
     config = Config(endpoints=dict(endpoints), bind="127.0.0.1:0", **{"log_level": "debug", **(settings or {})})
     lines, metrics = io.StringIO(), Metrics()
-    app = make_app(config, journal=Journal(config, lines), metrics=metrics)
+    app = make_app(config, request_log=RequestLog(config, lines), metrics=metrics)
     runner = runner_of(app, shutdown_seconds=0.2)
     await runner.setup()
     try:
