@@ -257,6 +257,50 @@ class QuadsError(ConstructMessagesError, ValueError):
     default_status = 422
 
 
+class StoreError(ConstructMessagesError):
+    """A store of streams that cannot be opened, read or written."""
+
+    default_status = 500
+
+
+class StoreLocked(StoreError):
+    """Another process writes to the store."""
+
+    default_status = 503
+
+
+class StoreFull(StoreError):
+    """There is no room on the disk; what was to be stored is not there, and what was there before is."""
+
+    default_status = 507
+
+
+class NotFound(ConstructMessagesError, LookupError):
+    """There is no such stream or element, and there never was."""
+
+    default_status = 404
+
+
+class Gone(ConstructMessagesError, LookupError):
+    """An element that was there, and is kept no longer.
+
+    Attributes:
+        first: the sequence of the oldest element that is kept.
+    """
+
+    default_status = 410
+
+    def __init__(self, message: str, *, first: int, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.first = first
+
+
+class Conflict(ConstructMessagesError):
+    """What is asked for contradicts what is there: a stream of that name, or another message under the same key."""
+
+    default_status = 409
+
+
 class SparkUnavailable(ConstructMessagesError):
     """pyspark or Java is missing; the hint says how to install it."""
 

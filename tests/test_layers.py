@@ -29,7 +29,7 @@ FLOORS = {
         "results",
         "sources / logs / spaces / inspection / checking",
         "assembly / reading",
-        "writing",
+        "writing / streams",
         "construct",
         "server / spark",
         "cli",
@@ -42,6 +42,7 @@ FLOORS = {
         "pages / rewrite / algebra",
         "optimizer",
     ),
+    "streams": floors("element / database", "broadcast / transaction", "writer", "store"),
     "spark": floors("session / query / sql", "quads", "frames", "logs", "construct"),
 }
 PURE = {

@@ -21,9 +21,9 @@ from pyarrow import fs
 from construct_messages.errors import CannotWrite, LogError, UnsupportedByFormat, UsageError
 from construct_messages.files.compression import COMPRESSIONS
 from construct_messages.logs import Encoder, encoder_for
+from construct_messages.logs.lines.texts import to_messages
 from construct_messages.spark.logs.files import Place, place_of, remove_folder, visible_below
 from construct_messages.spark.logs.options import WriteOptions
-from construct_messages.spark.logs.texts import to_messages
 from construct_messages.terms import Lenience
 
 _CHUNK_BYTES: Final = 1 << 20

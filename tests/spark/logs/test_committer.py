@@ -13,11 +13,11 @@ import pytest
 from construct_messages.errors import LogError, UnsupportedByFormat, UsageError
 from construct_messages.formats import JELLY
 from construct_messages.logs.jelly.options import LogicalType
+from construct_messages.logs.lines.texts import to_text
 from construct_messages.message import Message
 from construct_messages.reading import read_log
 from construct_messages.spark.logs.committer import LogJob, Part
 from construct_messages.spark.logs.options import WriteOptions
-from construct_messages.spark.logs.texts import to_text
 from tests.support.logs.kinds import KINDS, Kind, isomorphic
 from tests.support.logs.seeds import DIRECTIONS, GRAPHS, PLAIN, TRIPLE_TERMS
 

@@ -1,6 +1,7 @@
-"""A message in a DataFrame: its statements as canonical N-Quads lines, joined by LF without one at the end. No I/O.
+"""A message as text: its statements as canonical N-Quads lines, joined by LF without one at the end. No I/O.
 
-The empty message is the empty text. Labels of blank nodes hold for a whole DataFrame.
+The empty message is the empty text. Columns of DataFrames and rows of streams hold messages so; labels of blank nodes
+stay as they are.
 
 RDF 1.2 N-Quads; RDF Messages, section 3.
 """
@@ -18,7 +19,7 @@ from construct_messages.message import Message
 from construct_messages.terms import Lenience
 
 _UNBOUNDED: Final = 1 << 62  # the text is in memory already
-_LABELS: Final = Labels("x", keep=True)  # they stay, as they hold for the whole DataFrame
+_LABELS: Final = Labels("x", keep=True)  # they stay as they are
 
 
 def to_text(message: Message) -> str:

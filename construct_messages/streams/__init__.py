@@ -1,0 +1,12 @@
+"""Live streams of messages, kept: a store of elements that many follow while one process writes.
+
+An *element* is a message with its stream, its sequence in it and its time. `open_store` is the way in. No HTTP and no
+broker here; what gives and takes elements over a wire reads and appends through `StreamStore` and knows no tables.
+"""
+
+from __future__ import annotations
+
+from construct_messages.streams.element import Description, Element, Retention
+from construct_messages.streams.store import StreamStore, open_store
+
+__all__ = ["Description", "Element", "Retention", "StreamStore", "open_store"]

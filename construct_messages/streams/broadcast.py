@@ -1,0 +1,129 @@
+"""What was just appended, for followers in the same process: the newest elements, and a wake-up for whoever waits.
+
+A follower holds nothing but its position. What it missed it finds here if it is recent, and in the store otherwise, so
+that a slow one costs no memory, and none misses an element or gets one twice. No database here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import islice
+from threading import Condition
+from typing import Final
+
+from construct_messages.streams.element import Element
+
+_RECENT_BYTES: Final = 1 << 22
+"""How much of each stream is at hand, in bytes of N-Quads; its newest element always is."""
+_ROW_BYTES: Final = 200  # what an element takes beside its N-Quads
+
+
+class _Recent:
+    """The newest elements of one stream."""
+
+    def __init__(self) -> None:
+        self.elements: deque[Element] = deque()
+        self._bytes = 0
+
+    def append(self, element: Element) -> None:
+        self.elements.append(element)
+        self._bytes += len(element.nquads) + _ROW_BYTES
+        while self._bytes > _RECENT_BYTES and len(self.elements) > 1:
+            self._bytes -= len(self.elements.popleft().nquads) + _ROW_BYTES
+
+
+class Broadcast:
+    """The newest elements of all streams of a store.
+
+    >>> broadcast = Broadcast()
+    >>> broadcast.publish([Element("s", 1, 0, b""), Element("s", 2, 0, b"")])
+    >>> [element.sequence for element in broadcast.after("s", 1, 10)], broadcast.after("s", 2, 10)
+    ([2], [])
+    """
+
+    def __init__(self) -> None:
+        self._recent: dict[str, _Recent] = {}
+        self._changed = Condition()
+        self._version = 0
+        self._waiting: dict[asyncio.AbstractEventLoop, set[asyncio.Event]] = {}
+        self.closed = False
+
+    def publish(self, elements: Iterable[Element], gone: Iterable[str] = ()) -> None:
+        """Takes what was committed, in order, and wakes everybody.
+
+        Args:
+            elements: of any streams.
+            gone: the streams that were deleted.
+        """
+        with self._changed:
+            for name in gone:
+                self._recent.pop(name, None)
+            for element in elements:
+                self._recent.setdefault(element.stream, _Recent()).append(element)
+            self._wake()
+
+    def close(self) -> None:
+        """Wakes everybody for the last time."""
+        with self._changed:
+            self.closed = True
+            self._wake()
+
+    def _wake(self) -> None:
+        self._version += 1
+        self._changed.notify_all()
+        for loop, events in self._waiting.items():
+            with suppress(RuntimeError):  # the loop was closed under its followers
+                # one call for all followers in a loop, however many there are
+                loop.call_soon_threadsafe(_set_all, events)
+
+    def after(self, stream: str, sequence: int, most: int) -> list[Element] | None:
+        """The elements behind one, oldest first; None where they are not at hand, and the store has to be asked.
+
+        Args:
+            stream: its name.
+            sequence: of the last element that is known.
+            most: how many are wanted.
+        """
+        with self._changed:
+            recent = self._recent.get(stream)
+            if recent is None:
+                return None
+            start = sequence + 1 - recent.elements[0].sequence
+            if not 0 <= start <= len(recent.elements):
+                return None
+            return list(islice(recent.elements, start, start + most))
+
+    @property
+    def version(self) -> int:
+        """A number that is another after each change."""
+        return self._version
+
+    def wait(self, version: int) -> None:
+        """Blocks until the version is another than this."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._version != version)
+
+    @contextmanager
+    def subscribed(self) -> Iterator[asyncio.Event]:
+        """An event of the running loop that is set after each change, until the block ends."""
+        loop, event = asyncio.get_running_loop(), asyncio.Event()
+        with self._changed:
+            # a set of its own for each change: `_set_all` may be going through the old one
+            self._waiting[loop] = self._waiting.get(loop, set()) | {event}
+        try:
+            yield event
+        finally:
+            with self._changed:
+                left = self._waiting[loop] - {event}
+                if left:
+                    self._waiting[loop] = left
+                else:
+                    del self._waiting[loop]
+
+
+def _set_all(events: set[asyncio.Event]) -> None:
+    for event in events:
+        event.set()

@@ -1,0 +1,218 @@
+"""The SQLite file of a store: its tables, and connections to it. No rules about elements here.
+
+An element's key is its stream's number and its sequence in one integer, so that the elements of a stream lie side by
+side in their order, and a range of them is read or deleted without an index. Rows are canonical N-Quads.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from queue import Empty, LifoQueue
+from threading import Event
+from typing import IO, Final
+
+from construct_messages.errors import NotFound, StoreError, StoreFull, StoreLocked
+
+VERSION: Final = 1
+"""Of the tables; a file of another version is refused."""
+
+_APPLICATION: Final = int.from_bytes(b"RMSG", "big")  # what SQLite's header says the file is of
+_SEQUENCE_BITS: Final = 40
+
+_TABLES: Final = f"""
+CREATE TABLE stream (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    name TEXT NOT NULL UNIQUE,
+    description TEXT NOT NULL,
+    first INTEGER NOT NULL,
+    next INTEGER NOT NULL,
+    time INTEGER NOT NULL,
+    bytes INTEGER NOT NULL
+) STRICT;
+CREATE TABLE element (
+    id INTEGER PRIMARY KEY,
+    time INTEGER NOT NULL,
+    generated TEXT,
+    nquads BLOB NOT NULL
+) STRICT;
+CREATE TABLE idempotency (
+    stream INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    digest BLOB NOT NULL,
+    first INTEGER NOT NULL,
+    count INTEGER NOT NULL,
+    time INTEGER NOT NULL,
+    PRIMARY KEY (stream, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX idempotency_by_time ON idempotency (time);
+PRAGMA application_id = {_APPLICATION};
+PRAGMA user_version = {VERSION};
+"""
+
+
+def row_id(stream: int, sequence: int) -> int:
+    """The key of an element.
+
+    >>> row_id(1, 5) - row_id(1, 4), row_id(2, 0) > row_id(1, (1 << 40) - 1)
+    (1, True)
+    """
+    return (stream << _SEQUENCE_BITS) + sequence
+
+
+def sequence_of(row: int) -> int:
+    """The sequence in an element's key.
+
+    >>> sequence_of(row_id(3, 77))
+    77
+    """
+    return row & ((1 << _SEQUENCE_BITS) - 1)
+
+
+class WriterLock:
+    """Keeps other processes from writing to a store while this one does.
+
+    Raises:
+        StoreLocked: another one has it.
+        StoreError: the place cannot be written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self._file: IO[bytes] = open(f"{path}-writer", "ab")  # noqa: SIM115 # held until it is released
+        except OSError as error:
+            raise StoreError(
+                f"cannot open {path}: {error.strerror}", hint="name a file in a folder that can be written"
+            ) from error
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            self._file.close()
+            raise StoreLocked(
+                f"{path} is written by another process", hint="open it read-only, or publish through that process"
+            ) from error
+
+    def release(self) -> None:
+        """Lets others write."""
+        self._file.close()
+
+
+def open_to_write(path: Path) -> sqlite3.Connection:
+    """The connection of the one writer; makes the tables in a new file.
+
+    Raises:
+        StoreError: the file is no store, or one of another version.
+    """
+    with translated(path):
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=5)
+        try:
+            new = not connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+            if not new:
+                _check(connection, path)
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            if new:
+                connection.executescript(f"BEGIN IMMEDIATE; {_TABLES} COMMIT;")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def open_to_read(path: Path) -> sqlite3.Connection:
+    """A connection that only reads, while the writer writes.
+
+    Raises:
+        NotFound: there is no such file.
+        StoreError: the file is no store, or one of another version.
+    """
+    if not path.exists():
+        raise NotFound(f"there is no store {path}", hint="open it to write once, which makes it")
+    with translated(path):
+        connection = sqlite3.connect(
+            f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None, check_same_thread=False, timeout=5
+        )
+        try:
+            _check(connection, path)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def _check(connection: sqlite3.Connection, path: Path) -> None:
+    application, version = (
+        connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
+    )
+    if application != _APPLICATION:
+        raise StoreError(f"{path} is a database, but no store of streams", hint="name another file")
+    if version != VERSION:
+        raise StoreError(
+            f"{path} is a store of version {version}, and this program knows version {VERSION}",
+            hint="use the release of construct-messages that made it",
+        )
+
+
+@contextmanager
+def translated(path: str | os.PathLike[str]) -> Iterator[None]:
+    """SQLite's exceptions as errors of this package."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
+            raise StoreFull(f"cannot write {path}: the disk is full", hint="make room, and publish again") from error
+        raise StoreError(f"{path}: {error}", hint="see whether it is a store of streams, and can be read") from error
+
+
+class Readers:
+    """Connections that read, for whichever thread needs one.
+
+    Args:
+        path: of the store.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._free: LifoQueue[sqlite3.Connection] = LifoQueue()
+        self._closed = Event()
+
+    @contextmanager
+    def connection(self) -> Iterator[sqlite3.Connection]:
+        """A connection, in a transaction that sees one state of the store.
+
+        Raises:
+            StoreError: the store cannot be read, or was closed.
+        """
+        if self._closed.is_set():
+            raise StoreError(f"the store {self._path} is closed", hint="open it again")
+        try:
+            connection = self._free.get_nowait()
+        except Empty:
+            connection = open_to_read(self._path)
+        try:
+            with translated(self._path):
+                connection.execute("BEGIN")
+                try:
+                    yield connection
+                finally:
+                    connection.execute("COMMIT")
+        except BaseException:
+            connection.close()
+            raise
+        if self._closed.is_set():
+            connection.close()
+        else:
+            self._free.put(connection)
+
+    def close(self) -> None:
+        """Closes the connections that nobody uses; the others are closed when they are given back."""
+        self._closed.set()
+        while True:
+            try:
+                self._free.get_nowait().close()
+            except Empty:
+                return

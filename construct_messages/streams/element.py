@@ -1,0 +1,153 @@
+"""The values of streams: an element, what describes a stream, and how long its elements are kept. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+from construct_messages.errors import UsageError
+from construct_messages.logs.lines.texts import to_messages
+from construct_messages.message import Message
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+PUBLISH: Final = ("deny", "allow")
+
+
+class Element(NamedTuple):
+    """A message in a stream.
+
+    Args:
+        stream: its name.
+        sequence: its number in the stream, from 1 without gaps, given when it was committed.
+        microseconds: when that was, since 1970 in UTC; never less than that of the element before.
+        nquads: the message as canonical N-Quads lines in UTF-8, see `logs/lines/texts.py`.
+        generated: when its publisher says that it was made, as an xsd:dateTime; None: nothing is said.
+
+    >>> element = Element("measured", 1, 1_800_000_000_000_000, b"<urn:s> <urn:p> <urn:o> .")
+    >>> print(element.time, len(element.message))
+    2027-01-15 08:00:00+00:00 1
+    """
+
+    stream: str
+    sequence: int
+    microseconds: int
+    nquads: bytes
+    generated: str | None = None
+
+    @property
+    def time(self) -> datetime:
+        """When it was committed, in UTC."""
+        return _EPOCH + timedelta(microseconds=self.microseconds)
+
+    @property
+    def message(self) -> Message:
+        """The message; made anew each time."""
+        return to_messages([self.nquads.decode()])[0]
+
+
+def microseconds_of(time: datetime) -> int:
+    """A time as microseconds since 1970 in UTC.
+
+    Raises:
+        UsageError: a time without a zone.
+
+    >>> microseconds_of(datetime(1970, 1, 2, tzinfo=UTC))
+    86400000000
+    """
+    if time.tzinfo is None:
+        raise UsageError(f"the time {time.isoformat()} has no time zone", hint="give one, such as +00:00")
+    return (time - _EPOCH) // _MICROSECOND
+
+
+def datetime_literal(time: datetime) -> str:
+    """A time as the lexical form of an xsd:dateTime, in UTC.
+
+    Raises:
+        UsageError: a time without a zone.
+
+    >>> datetime_literal(datetime(2026, 11, 22, 12, tzinfo=UTC))
+    '2026-11-22T12:00:00Z'
+    """
+    microseconds_of(time)  # for its error
+    return time.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+@dataclass(frozen=True)
+class Retention:
+    """How many elements of a stream are kept: the oldest go as soon as one of the bounds is passed.
+
+    Args:
+        count: how many; None: any.
+        seconds: how old they may be; None: any age.
+        bytes: how many bytes of N-Quads they may have together; None: any.
+
+    Raises:
+        UsageError: a bound below 1.
+
+    >>> Retention(count=1000).count
+    1000
+    """
+
+    count: int | None = None
+    seconds: float | None = None
+    bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, bound in asdict(self).items():
+            if bound is not None and not bound > 0:
+                raise UsageError(f"retention: {name} is {bound}", hint="give a number above 0, or leave it out")
+
+
+@dataclass(frozen=True)
+class Description:
+    """What is known of a stream besides its elements.
+
+    Args:
+        label: what people call it.
+        retention: how many elements are kept.
+        publish: who may publish: `"deny"` (nobody), `"allow"` (anybody), or the name of an environment variable that
+            holds a token; None: as the server does by default.
+
+    >>> Description.from_json(Description("Measured", Retention(count=10)).to_json()).retention.count
+    10
+    """
+
+    label: str = ""
+    retention: Retention = field(default_factory=Retention)
+    publish: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The description as JSON can hold it."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Description:
+        """The description that `to_json` wrote."""
+        return cls(**{**value, "retention": Retention(**value["retention"])})
+
+
+class State(NamedTuple):
+    """Where a stream stands.
+
+    Args:
+        name: of the stream.
+        description: what is known of it.
+        first: the sequence of its oldest element that is kept; `next` where there is none.
+        next: the sequence that its next element will have.
+        bytes: how many bytes of N-Quads the elements have together.
+    """
+
+    name: str
+    description: Description
+    first: int
+    next: int
+    bytes: int
+
+    @property
+    def last(self) -> int:
+        """The sequence of the newest element that there ever was; 0: there was none."""
+        return self.next - 1

@@ -1,0 +1,277 @@
+"""One transaction of a store: streams made, described and deleted, elements appended, and the oldest removed.
+
+Each method checks before it changes anything, so that what it refuses leaves the others of the transaction whole.
+Nothing here commits: that is `writer.py`'s, which keeps `streams` and tells `elements` once it has.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Final, NamedTuple
+
+from construct_messages.errors import Conflict, NotFound
+from construct_messages.streams.database import row_id, sequence_of
+from construct_messages.streams.element import Description, Element, State
+
+KEY_SECONDS: Final = 24 * 3600
+"""How long the key of a publication is known."""
+
+_SECOND: Final = 1_000_000  # microseconds
+
+
+class Publication(NamedTuple):
+    """One message that is to be appended.
+
+    Args:
+        nquads, generated: see `Element`.
+    """
+
+    nquads: bytes
+    generated: str | None = None
+
+
+class StoredStream(NamedTuple):
+    """A stream as its row has it.
+
+    Args:
+        id: its number in the store, which no other stream ever has.
+        time: of its last element, in microseconds since 1970.
+        state: where it stands.
+    """
+
+    id: int
+    time: int
+    state: State
+
+
+def load(connection: sqlite3.Connection, name: str | None = None) -> dict[str, StoredStream]:
+    """The streams of a store by their names: all, or the one of a name if there is one."""
+    rows = connection.execute(
+        "SELECT id, time, name, description, first, next, bytes FROM stream WHERE ?1 IS NULL OR name = ?1", (name,)
+    ).fetchall()
+    return {
+        name: StoredStream(id, time, State(name, Description.from_json(json.loads(description)), *figures))
+        for id, time, name, description, *figures in rows
+    }
+
+
+class Transaction:
+    """What is changed together.
+
+    Args:
+        connection: in a transaction.
+        streams: as they are before it; changed in place.
+        now: microseconds since 1970 in UTC.
+
+    Attributes:
+        streams: as they are in it.
+        elements: those that were appended.
+        gone: the names of streams that were deleted.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, streams: dict[str, StoredStream], now: int) -> None:
+        self._connection, self._now = connection, now
+        self._changed: set[str] = set()
+        self.streams = streams
+        self.elements: list[Element] = []
+        self.gone: list[str] = []
+
+    def create(self, name: str, description: Description, *, exist_ok: bool) -> State:
+        """A new stream.
+
+        Raises:
+            Conflict: there is one of that name, unless that is fine.
+        """
+        if name in self.streams:
+            if exist_ok:
+                return self.streams[name].state
+            raise Conflict(f"there is a stream {name}", hint="choose another name, or delete it first")
+        state = State(name, description, first=1, next=1, bytes=0)
+        cursor = self._connection.execute(
+            "INSERT INTO stream (name, description, first, next, time, bytes) VALUES (?, ?, 1, 1, 0, 0)",
+            (name, json.dumps(description.to_json())),
+        )
+        assert cursor.lastrowid is not None  # it is what was inserted
+        self.streams[name] = StoredStream(cursor.lastrowid, 0, state)
+        return state
+
+    def describe(self, name: str, description: Description) -> State:
+        """Replaces what is known of a stream.
+
+        Raises:
+            NotFound: there is no such stream.
+        """
+        stream = self._stream(name)
+        state = stream.state._replace(description=description)
+        self._connection.execute(
+            "UPDATE stream SET description = ? WHERE id = ?", (json.dumps(description.to_json()), stream.id)
+        )
+        self.streams[name] = stream._replace(state=state)
+        self._changed.add(name)  # its retention may be another
+        return state
+
+    def delete(self, name: str) -> None:
+        """Deletes a stream and its elements.
+
+        Raises:
+            NotFound: there is no such stream.
+        """
+        stream = self._stream(name)
+        self._connection.execute("DELETE FROM element WHERE id BETWEEN ? AND ?", _rows(stream.id))
+        self._connection.execute("DELETE FROM idempotency WHERE stream = ?", (stream.id,))
+        self._connection.execute("DELETE FROM stream WHERE id = ?", (stream.id,))
+        del self.streams[name]
+        self._changed.discard(name)
+        self.elements = [element for element in self.elements if element.stream != name]
+        self.gone.append(name)
+
+    def append(self, name: str, publications: Sequence[Publication], key: str | None) -> range:
+        """Appends messages to a stream, all or none.
+
+        Args:
+            name: of the stream.
+            publications: the messages, in order.
+            key: the publisher's own for this call; None: it has none. What is appended under it once is not appended
+                again for a day.
+
+        Returns:
+            Their sequences; under a key that is known, those that they were given the first time.
+
+        Raises:
+            NotFound: there is no such stream.
+            Conflict: other messages were appended under the key.
+        """
+        stream = self._stream(name)
+        if key is not None:
+            digest = _digest(publications)
+            known = self._connection.execute(
+                "SELECT digest, first, count FROM idempotency WHERE stream = ? AND key = ?", (stream.id, key)
+            ).fetchone()
+            if known is not None:
+                if known[0] != digest:
+                    raise Conflict(
+                        f"the key {key!r} was used for other messages in {name}", hint="use a new key for new messages"
+                    )
+                return range(known[1], known[1] + known[2])
+        state = stream.state
+        time = max(self._now, stream.time)
+        elements = [
+            Element(name, sequence, time, nquads, generated)
+            for sequence, (nquads, generated) in enumerate(publications, state.next)
+        ]
+        self._connection.executemany(
+            "INSERT INTO element (id, time, generated, nquads) VALUES (?, ?, ?, ?)",
+            [(row_id(stream.id, each.sequence), time, each.generated, each.nquads) for each in elements],
+        )
+        if key is not None:
+            self._connection.execute(
+                "INSERT INTO idempotency (stream, key, digest, first, count, time) VALUES (?, ?, ?, ?, ?, ?)",
+                (stream.id, key, digest, state.next, len(elements), time),
+            )
+        size = sum(len(each.nquads) for each in elements)
+        after = state._replace(next=state.next + len(elements), bytes=state.bytes + size)
+        self.streams[name] = StoredStream(stream.id, time, after)
+        self._changed.add(name)
+        self.elements += elements
+        return range(state.next, after.next)
+
+    def prune(self, *, every_stream: bool) -> None:
+        """Removes what retention does not keep, and writes where the streams stand now.
+
+        Args:
+            every_stream: whether elements that became too old are looked for in all streams, and old keys forgotten.
+        """
+        if every_stream:
+            self._connection.execute("DELETE FROM idempotency WHERE time < ?", (self._now - KEY_SECONDS * _SECOND,))
+        for name in list(self.streams if every_stream else self._changed):
+            stream = self.streams[name]
+            first = self._first_kept(stream)
+            if first > stream.state.first:
+                stream = self._remove(stream, first)
+            elif name not in self._changed:
+                continue
+            self.streams[name] = stream
+            state = stream.state
+            self._connection.execute(
+                "UPDATE stream SET first = ?, next = ?, time = ?, bytes = ? WHERE id = ?",
+                (state.first, state.next, stream.time, state.bytes, stream.id),
+            )
+
+    def _first_kept(self, stream: StoredStream) -> int:
+        """The sequence of the oldest element that retention keeps."""
+        state = stream.state
+        retention, first = state.description.retention, state.first
+        if retention.count is not None:
+            first = max(first, state.next - retention.count)
+        if retention.seconds is not None:
+            oldest = self._now - int(retention.seconds * _SECOND)
+            first = max(first, first_at(self._connection, stream.id, first, state.next, oldest))
+        if retention.bytes is not None and state.bytes > retention.bytes:
+            first = max(first, self._first_within(stream, retention.bytes))
+        return first
+
+    def _first_within(self, stream: StoredStream, most: int) -> int:
+        left = stream.state.bytes
+        rows = self._connection.execute(
+            "SELECT id, length(nquads) FROM element WHERE id BETWEEN ? AND ? ORDER BY id",
+            (row_id(stream.id, stream.state.first), row_id(stream.id, stream.state.last)),
+        )
+        for row, size in rows:
+            if left <= most:
+                return sequence_of(row)
+            left -= size
+        return stream.state.next
+
+    def _remove(self, stream: StoredStream, first: int) -> StoredStream:
+        state = stream.state
+        rows = (row_id(stream.id, state.first), row_id(stream.id, first - 1))
+        size = self._connection.execute(
+            "SELECT total(length(nquads)) FROM element WHERE id BETWEEN ? AND ?", rows
+        ).fetchone()[0]
+        self._connection.execute("DELETE FROM element WHERE id BETWEEN ? AND ?", rows)
+        return stream._replace(state=state._replace(first=first, bytes=state.bytes - int(size)))
+
+    def _stream(self, name: str) -> StoredStream:
+        stream = self.streams.get(name)
+        if stream is None:
+            raise NotFound(f"there is no stream {name}", hint="create it first")
+        return stream
+
+
+def first_at(connection: sqlite3.Connection, stream: int, first: int, next: int, time: int) -> int:
+    """The sequence of the first element that is not older than a time; `next` where all are.
+
+    Times never go back in a stream, so that a few rows tell.
+
+    Args:
+        connection: to the store.
+        stream: its number.
+        first, next: where the stream stands, see `State`.
+        time: microseconds since 1970 in UTC.
+    """
+    low, high = first, next
+    while low < high:
+        # what is asked for is mostly near the beginning: retention looks there each second
+        middle = low if low == first else (low + high) // 2
+        found = connection.execute("SELECT time FROM element WHERE id = ?", (row_id(stream, middle),)).fetchone()
+        if found[0] < time:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def _rows(stream: int) -> tuple[int, int]:
+    return row_id(stream, 0), row_id(stream + 1, 0) - 1
+
+
+def _digest(publications: Sequence[Publication]) -> bytes:
+    digest = blake2b(digest_size=16)
+    for nquads, generated in publications:
+        digest.update(b"%d %d " % (len(nquads), -1 if generated is None else len(generated)))
+        digest.update(nquads)
+        digest.update((generated or "").encode())
+    return digest.digest()
