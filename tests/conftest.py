@@ -15,7 +15,7 @@ import pytest
 from hypothesis import settings
 
 from tests.support.commands import Done
-from tests.support.engines.servers import ENGINES, Missing
+from tests.support.engines.servers import ENGINES, Missing, Serve
 from tests.support.lanes import is_long
 from tests.support.places import absent
 from tests.support.spark.sessions import OTHER, QUICK, new_session
@@ -86,13 +86,9 @@ def here(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
     return run_here
 
 
-Serve = Callable[[Path], str]
-"""Starts an engine over an RDF file, once in a test session, and gives its endpoint's URL."""
-
-
 @pytest.fixture(scope="session")
 def serve_with(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, Path], str]]:
-    """`Serve` for each engine of `engines.py` by its name; skips the test where the engine is missing."""
+    """`Serve` for each engine of `support/engines/servers.py` by its name; skips the test where it is missing."""
     with ExitStack() as stack:
         urls: dict[tuple[str, Path], str] = {}
 

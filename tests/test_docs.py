@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -16,39 +15,11 @@ from construct_messages.cli import build_parser
 from construct_messages.formats import FORMATS, SYNTAXES, Format
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.sources.http.profiles import PROFILES
+from tests.support.docs import BLOCKS, PAGES, SPARK, Block
 from tests.support.places import ROOT
-
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
 # Blocks that other tests run, or that are no code: what a query gives, the syntax of a command, settings.
 SHOWN = {"text", "turtle", "sh", "toml", "nginx", "ini", "dockerfile", "yaml"}
-
-
-class Block(NamedTuple):
-    page: str
-    line: int
-    language: str
-    text: str
-
-
-def blocks() -> list[Block]:
-    return [
-        Block(
-            str(page.relative_to(ROOT)),
-            text.count("\n", 0, match.start()) + 1,
-            match["language"],
-            match["text"],
-        )
-        for page in PAGES
-        for text in [page.read_text(encoding="utf-8")]
-        for match in re.finditer(r"^```(?P<language>.*)\n(?P<text>(?s:.*?))^```$", text, re.MULTILINE)
-    ]
-
-
-# the commands of this page run where a session is there already: tests/cli/test_spark.py
-SPARK = "docs/spark.md"
-
-BLOCKS = blocks()
 
 
 def of(*languages: str) -> pytest.MarkDecorator:

@@ -29,8 +29,8 @@ from construct_messages import (
 )
 from construct_messages.formats import FORMATS, JELLY, NDJSON_LD, SYNTAXES, YAML_LD, Format
 from construct_messages.terms import Term, iri
-from tests.logs.test_archive import archive
 from tests.support.http.fault_server import JSON, TSV, XML, FaultServer, response
+from tests.support.logs.archives import archive
 from tests.support.results.documents import json_document, tsv_document, xml_document
 
 DIRTY = """\

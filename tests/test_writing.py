@@ -26,7 +26,7 @@ from construct_messages import (
 )
 from construct_messages.formats import FORMATS
 from construct_messages.terms import iri, literal
-from tests.logs.test_archive import archive
+from tests.support.logs.archives import archive
 from tests.support.places import ROOT
 
 SUBJECT, PREDICATE, GRAPH = (iri(f"http://example.org/{name}") for name in "spg")

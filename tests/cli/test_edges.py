@@ -16,8 +16,8 @@ import pytest
 
 from construct_messages import read_log, write_log
 from construct_messages.formats import FORMATS
-from tests.logs.test_archive import archive
 from tests.support.commands import COMMAND, ENVIRONMENT, Done
+from tests.support.logs.archives import archive
 from tests.support.places import ROOT
 
 Here = Callable[..., Done]

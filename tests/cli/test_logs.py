@@ -19,8 +19,8 @@ import pytest
 from construct_messages import read_log, write_log
 from construct_messages.cli import build_parser
 from construct_messages.formats import FORMATS
-from tests.logs.test_archive import archive
 from tests.support.commands import COMMAND, ENVIRONMENT, Done, interrupt, on_terminal, run
+from tests.support.logs.archives import archive
 from tests.support.places import ROOT
 
 Here = Callable[..., Done]

@@ -15,8 +15,8 @@ import pytest
 import yaml
 
 from construct_messages.cli import main
+from tests.support.docs import BLOCKS
 from tests.support.places import ROOT
-from tests.test_docs import BLOCKS
 
 DATA = str(ROOT / "queries" / "data" / "companies.ttl")
 URL = "https://example.org/sparql"

@@ -20,7 +20,8 @@ import pytest
 
 from construct_messages import read_log
 from tests.support.commands import COMMAND, ENVIRONMENT, Done
-from tests.test_docs import BLOCKS, ROOT, SPARK, Block
+from tests.support.docs import BLOCKS, SPARK, Block
+from tests.support.places import ROOT
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -18,7 +18,7 @@ from construct_messages.isomorphism import match, rename
 from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.message import Message, Quad
 from construct_messages.terms import Term
-from tests.test_isomorphism import graph, plane, small
+from tests.support.graphs import graph, plane, small
 
 
 def trig(text: str) -> Message:

@@ -16,26 +16,13 @@ from construct_messages.logs import encoder_for
 from construct_messages.logs.archive import ArchiveDecoder
 from construct_messages.message import Message, Quad
 from construct_messages.terms import Term, iri
+from tests.support.logs.archives import archive
 
 SUBJECT, PREDICATE, OBJECT, GRAPH = (iri(f"http://example.org/{name}") for name in "spog")
 TRIPLE = b"<http://example.org/s> <http://example.org/p> <http://example.org/o> .\n"
 PREFIXED = b"PREFIX ex: <http://example.org/> ex:s ex:p ex:o ."
 ONE = Message([Quad(SUBJECT, PREDICATE, OBJECT)])
 IN_GRAPH = Message([Quad(SUBJECT, PREDICATE, OBJECT, GRAPH)])
-
-
-def archive(*files: tuple[str, bytes] | tarfile.TarInfo, format: int = tarfile.DEFAULT_FORMAT) -> bytes:
-    written = io.BytesIO()
-    with tarfile.open(fileobj=written, mode="w", format=format) as tar:
-        for file in files:
-            if isinstance(file, tarfile.TarInfo):
-                tar.addfile(file)
-            else:
-                name, content = file
-                header = tarfile.TarInfo(name)
-                header.size = len(content)
-                tar.addfile(header, io.BytesIO(content))
-    return written.getvalue()
 
 
 def of_type(type: bytes, name: str = "0000000000.ttl") -> tarfile.TarInfo:

@@ -20,7 +20,7 @@ from construct_messages.logs import encoder_for
 from construct_messages.logs.auto import DetectingDecoder, Known
 from construct_messages.message import Message, Quad
 from construct_messages.terms import iri, literal
-from tests.logs.test_archive import archive
+from tests.support.logs.archives import archive
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "": bytes,

@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.server.runtime.test_supervisor import HALF, QUERY, WHOLE, Held, Running, begin, drain, refuses
+from tests.support.docs import BLOCKS
+from tests.support.http.command import HALF, QUERY, WHOLE, Held, Running, begin, drain, refuses
 from tests.support.http.fault_server import FaultServer
 from tests.support.places import absent
-from tests.test_docs import BLOCKS
 
 NGINX = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
 PLACES = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")

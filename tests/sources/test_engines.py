@@ -17,7 +17,7 @@ from construct_messages import ConstructMessagesError, NotConstruct, SourceError
 from construct_messages.errors import Position
 from construct_messages.terms import from_pyoxigraph
 from tests.support.engines import page, reference
-from tests.support.engines.construct_cases import CASES, DATA, DECLARED, RDF_1_2, Case, Fails, Gives
+from tests.support.engines.construct_cases import CASES, DATA, DECLARED, ON_SPARK, RDF_1_2, Case, Fails, Gives
 from tests.support.engines.servers import ENGINES, Missing, NotStarted
 from tests.support.places import absent
 
@@ -120,10 +120,6 @@ def spark_tables(spark: Any, quick: Any) -> dict[tuple[str, str], Any]:
     return tables
 
 
-SPARK = {"group_by", "group_order", "distinct", "skip_empty", "max_messages", "default_graph", "named_graphs"}
-"""The options of the cases that are options on Spark, too."""
-
-
 def runs() -> Iterator[object]:
     for engine, kind in ENGINES.items():
         for case in CASES:
@@ -135,7 +131,7 @@ def runs() -> Iterator[object]:
         if can_be_asked(case) and "page_size" not in case.options:
             yield pytest.param("embedded", "oxigraph", case, id=f"embedded-{case.name}")
     for case in CASES:
-        if case.options.keys() <= SPARK:
+        if case.options.keys() <= ON_SPARK:
             yield pytest.param("spark", "spark", case, id=f"spark-{case.name}")
             yield pytest.param("spark doubled", "spark", case, id=f"spark-doubled-{case.name}")
 
@@ -181,7 +177,7 @@ def test_case(
         assert reference.as_one(found) == reference.as_one(wanted), "messages share other blank nodes"
 
 
-@pytest.mark.parametrize("option", sorted({option for case in CASES for option in case.options} - SPARK))
+@pytest.mark.parametrize("option", sorted({option for case in CASES for option in case.options} - ON_SPARK))
 def test_options_that_mean_nothing_on_spark(option: str) -> None:
     from construct_messages.spark import construct_messages as on_spark
 

@@ -17,19 +17,13 @@ from hypothesis import strategies as st
 
 from construct_messages import terms
 from construct_messages.errors import QueryError, SourceError, SourceTimeout, UsageError
-from construct_messages.query.select import Select
 from construct_messages.sources import Request
 from construct_messages.sources.oxigraph import OxigraphSource
 from construct_messages.terms import Term
+from tests.support.queries.requests import request
 from tests.support.strategies import TERMS
 
 EX = "http://example.org/"
-
-
-def request(variables: str, group: str, **options: object) -> Request:
-    names = tuple(variables.split())
-    head = f"SELECT {' '.join(f'?{name}' for name in names)} "
-    return Request(Select("", head, names, "WHERE ", group), **options)  # type: ignore[arg-type]
 
 
 def numbers(count: int) -> ox.Store:

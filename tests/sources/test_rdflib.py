@@ -18,7 +18,7 @@ from construct_messages.labels import Labels
 from construct_messages.sources import Request
 from construct_messages.sources.rdflib import RdflibSource
 from construct_messages.terms import XSD
-from tests.sources.test_oxigraph import request
+from tests.support.queries.requests import request
 
 EX = rdflib.Namespace("http://example.org/")
 

@@ -19,7 +19,7 @@ from construct_messages.sources import UNION, Request
 from construct_messages.sources.http.upstream import Upstream
 from construct_messages.sources.operations import Answer, Backend, Operation
 from construct_messages.terms import Term
-from tests.conftest import Serve
+from tests.support.engines.servers import Serve
 from tests.support.http.clients import JSON_BODY, SELECT, TABLE, VARIABLES
 from tests.support.http.fault_server import JSON, PAUSE, RESET, STALL, TSV, XML, Asked, FaultServer, response
 from tests.support.http.pauses import no_pauses, own_pauses

@@ -28,8 +28,8 @@ from construct_messages import construct_messages, read_log
 from construct_messages.errors import SparkUnavailable
 from construct_messages.spark import session
 from tests.support.commands import Done
-from tests.support.places import absent
-from tests.test_docs import BLOCKS, ROOT, SPARK
+from tests.support.docs import BLOCKS, SPARK
+from tests.support.places import ROOT, absent
 
 QUERIES = ROOT / "queries"
 DATA = QUERIES / "data" / "companies.ttl"

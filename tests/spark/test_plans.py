@@ -37,8 +37,7 @@ from construct_messages.query.optimizer.equalities import Links, links
 from construct_messages.query.optimizer.optimize import optimize
 from construct_messages.query.rewrite import ConstructQuery, query_form
 from construct_messages.terms import iri, literal
-from tests.sources.test_engines import SPARK
-from tests.support.engines.construct_cases import CASES, DECLARED
+from tests.support.engines.construct_cases import CASES, DECLARED, ON_SPARK
 from tests.support.places import ROOT, shared_path
 from tests.support.queries.w3c import Case, cases
 from tests.support.spark.sessions import QUICK, UNBROADCAST, executed, new_session, optimized
@@ -251,7 +250,7 @@ def test_plans_of_shared_cases(session: SparkSession, table: QuadTable) -> None:
     asked = {
         case.query.partition("WHERE")[2]: case
         for case in CASES
-        if not case.fails and "spark" not in case.differs and case.options.keys() <= SPARK
+        if not case.fails and "spark" not in case.differs and case.options.keys() <= ON_SPARK
     }
     assert len(asked) > 30
     for case in asked.values():

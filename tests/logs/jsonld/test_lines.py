@@ -1,140 +1,22 @@
-"""NDJSON-LD logs: exact bytes, what is refused and where, and what other readers of JSON-LD make of the lines."""
+"""NDJSON-LD logs: exact bytes, what is refused and where, and documents that others write."""
 
 from __future__ import annotations
 
 import json
-import os
-import re
-import subprocess
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
-import pyoxigraph as ox
 import pytest
-from hypothesis import event, given, settings
-from hypothesis import strategies as st
-from pyld import jsonld
 
 from construct_messages.errors import LimitExceeded, LogError, UnsupportedByFormat
 from construct_messages.formats import NDJSON_LD, YAML_LD
 from construct_messages.logs import decoder_for
-from construct_messages.logs.from_pyoxigraph import to_message
-from construct_messages.logs.jsonld.encoder import JsonLdEncoder
 from construct_messages.logs.jsonld.json_text import DEPTH
-from construct_messages.message import Message, Quad
-from construct_messages.terms import RDF, XSD, Term, iri, literal, parse_term, triple
+from construct_messages.terms import RDF, XSD, Term, iri, literal, triple
+from tests.support.logs.jsonld_cases import EMPTY, EX, HEAD, LINES, LOGS, ONE, O, P, S, log, message
 from tests.support.logs.kinds import Kind, isomorphic, read, single_bytes, write
-from tests.support.places import absent
-from tests.support.strategies import messages
 
 assert NDJSON_LD.own is not None
 assert YAML_LD.own is not None
-LINES = Kind(NDJSON_LD, NDJSON_LD.own)
 YAML = Kind(YAML_LD, YAML_LD.own)
-
-EX = {"ex": "http://example.org/"}
-HEAD = '{"@context":{"ex":"http://example.org/"}}\n'
-
-
-def ex(local: str) -> Term:
-    return iri(f"http://example.org/{local}")
-
-
-S, P, Q, O, G = map(ex, "spqog")  # noqa: E741 - the usual letter for an object
-TYPE = iri(RDF + "type")
-B = Term("_:b")
-
-
-def message(*quads: tuple[Term, ...]) -> Message:
-    return Message(Quad(*quad) for quad in quads)
-
-
-EMPTY, ONE = Message(), message((S, P, O))
-
-# messages, prefixes, and the log: what the encoder writes, and the decoder reads
-LOGS: dict[str, tuple[list[Message], dict[str, str], str]] = {
-    "no message": ([], {}, ""),
-    "no message, prefixes": ([], EX, HEAD),
-    "empty ones": ([EMPTY, EMPTY], {}, "{}\n{}\n"),
-    "empty ones, prefixes": ([EMPTY, ONE, EMPTY], EX, HEAD + '{}\n{"@id":"ex:s","ex:p":{"@id":"ex:o"}}\n{}\n'),
-    "one": ([ONE], {}, '{"@id":"http://example.org/s","http://example.org/p":{"@id":"http://example.org/o"}}\n'),
-    "many values": (
-        [message((S, P, literal("a")), (S, P, O), (S, Q, literal("b", language="en")), (S, P, literal("c")))],
-        EX,
-        HEAD + '{"@id":"ex:s","ex:p":["a",{"@id":"ex:o"},"c"],"ex:q":{"@value":"b","@language":"en"}}\n',
-    ),
-    "types": (
-        [message((S, TYPE, O), (S, TYPE, B), (O, TYPE, literal("t")), (O, TYPE, Q))],
-        EX,
-        HEAD + '{"@included":[{"@id":"ex:s","@type":["ex:o","_:b"]},'
-        f'{{"@id":"ex:o","{RDF}type":"t","@type":"ex:q"}}]}}\n',
-    ),
-    "a named graph": (
-        [message((S, P, O, G), (O, P, B, G))],
-        EX,
-        HEAD + '{"@id":"ex:g","@graph":[{"@id":"ex:s","ex:p":{"@id":"ex:o"}},{"@id":"ex:o","ex:p":{"@id":"_:b"}}]}\n',
-    ),
-    "graphs": (
-        [message((S, P, O, B), (S, P, O), (G, P, O), (S, P, literal("x"), G), (B, Q, B, B))],
-        EX,
-        HEAD + '{"@included":[{"@id":"_:b","@graph":[{"@id":"ex:s","ex:p":{"@id":"ex:o"}},'
-        '{"@id":"_:b","ex:q":{"@id":"_:b"}}]},{"@id":"ex:s","ex:p":{"@id":"ex:o"}},'
-        '{"@id":"ex:g","ex:p":{"@id":"ex:o"}},{"@id":"ex:g","@graph":[{"@id":"ex:s","ex:p":"x"}]}]}\n',
-    ),
-    "literals": (
-        [
-            message(
-                (S, P, literal("01.50", datatype=XSD + "double")),
-                (S, P, literal("{ }", datatype=RDF + "JSON")),
-                (S, P, literal("x", datatype="http://example.org/d")),
-                (S, P, literal("x", language="ar", direction="rtl")),
-                (S, P, literal('{"@id": "a"}\n\u2028\x00\x7f')),
-            )
-        ],
-        EX,
-        HEAD + f'{{"@id":"ex:s","ex:p":[{{"@value":"01.50","@type":"{XSD}double"}},'
-        f'{{"@value":"{{ }}","@type":"{RDF}JSON"}},{{"@value":"x","@type":"ex:d"}},'
-        '{"@value":"x","@language":"ar","@direction":"rtl"},'
-        '"{\\"@id\\": \\"a\\"}\\n\u2028\\u0000\x7f"]}\n',
-    ),
-    "an IRI that begins like a prefix": (
-        [message((S, P, iri("ex:o"))), ONE],
-        EX,
-        HEAD + '{"@context":null,"@id":"http://example.org/s","http://example.org/p":{"@id":"ex:o"}}\n'
-        '{"@id":"ex:s","ex:p":{"@id":"ex:o"}}\n',
-    ),
-    "a datatype that begins like a prefix": (
-        [message((S, P, literal("x", datatype="ex:d")), (O, P, O))],
-        EX,
-        HEAD + '{"@context":null,"@included":[{"@id":"http://example.org/s",'
-        '"http://example.org/p":{"@value":"x","@type":"ex:d"}},'
-        '{"@id":"http://example.org/o","http://example.org/p":{"@id":"http://example.org/o"}}]}\n',
-    ),
-    "what would read as an authority": (
-        [message((iri("http://example.org///s"), iri("ex://p"), iri("http://example.org/")))],
-        EX,
-        HEAD + '{"@id":"http://example.org///s","ex://p":{"@id":"ex:"}}\n',
-    ),
-    "prefixes of all kinds": (
-        [message((iri("urn:a:b"), iri("http://example.org/ab"), iri("urn:c")))],
-        {
-            "a": "http://example.org/a",
-            "urn": "urn:a:",
-            "": "http://example.org/",
-            "u": "urn:a:",
-            "@x": "urn:x:",
-            "r": "/",
-        },
-        '{"@context":{"a":{"@id":"http://example.org/a","@prefix":true},"u":"urn:a:"}}\n'
-        '{"@id":"u:b","a:b":{"@id":"urn:c"}}\n',
-    ),
-}
-
-
-def log(written: Sequence[Message], prefixes: Mapping[str, str] | None = None) -> str:
-    encoder = JsonLdEncoder(prefixes)
-    return b"".join([encoder.start(), *map(encoder.encode, written), encoder.finish()]).decode()
 
 
 @pytest.mark.parametrize("case", LOGS)
@@ -159,10 +41,6 @@ def test_the_context_names_the_prefixes() -> None:
     list(decoder.feed((HEAD + '{"@context":{"a":{"@id":"urn:a","@prefix":true},"b":"urn:b","c":"ex:c#"}}\n').encode()))
     assert decoder.prefixes == {"ex": "http://example.org/", "a": "urn:a", "c": "ex:c#"}
     assert decoder.syntax is NDJSON_LD.own
-
-
-def parse(quads: str) -> Message:
-    return to_message(ox.parse(quads, format=ox.RdfFormat.N_QUADS))
 
 
 VOCABULARY = {"https://example.org/v": {"@vocab": "http://example.org/"}}
@@ -364,116 +242,3 @@ def test_a_string_is_bounded_by_the_parser(size: int, read_: bool) -> None:
     came = read([b'{"@id": "urn:s", "urn:p": "' + b"x" * size + b'"}'], LINES)
     assert [len(each) for each in came.messages] == ([1] if read_ else [])
     assert isinstance(came.error, type(None) if read_ else LimitExceeded)
-
-
-# --- peers --------------------------------------------------------------------------------------------------------
-
-NODE = Path(os.environ.get("CONSTRUCT_MESSAGES_NODE", "node_modules-are-nowhere"))
-TO_RDF = """
-const jsonld = require("jsonld");
-let text = "";
-process.stdin.on("data", chunk => text += chunk).on("end", async () => {
-  const out = [];
-  for (const document of JSON.parse(text)) out.push(await jsonld.toRDF(document, {format: "application/n-quads"}));
-  process.stdout.write(JSON.stringify(out));
-});
-"""
-
-
-def by_pyld(documents: list[Any]) -> list[str]:
-    return [jsonld.to_rdf(document, {"format": "application/n-quads"}) for document in documents]
-
-
-def by_pyoxigraph(documents: list[Any]) -> list[str]:
-    parsed = [ox.parse(json.dumps(document), format=ox.RdfFormat.JSON_LD) for document in documents]
-    return ["\n".join(f"{quad} ." for quad in quads) for quads in parsed]
-
-
-def by_jsonld_js(documents: list[Any]) -> list[str]:
-    if not (NODE / "node_modules" / "jsonld").exists():
-        absent("npm's jsonld is absent: set CONSTRUCT_MESSAGES_NODE to the folder that holds its node_modules")
-    run = subprocess.run(
-        ["node", "-e", TO_RDF], input=json.dumps(documents), cwd=NODE, capture_output=True, text=True, check=True
-    )
-    found: list[str] = json.loads(run.stdout)
-    return found
-
-
-PEERS = {"PyLD": by_pyld, "pyoxigraph": by_pyoxigraph, "jsonld.js": by_jsonld_js}
-
-DIRECTION = re.compile(r"--(?:ltr|rtl)$")
-# JSON-LD 1.1 drops directions; both rewrite the digits of doubles; neither takes an IRI that holds white space for one
-CHANGED = re.compile(rf"\^\^<{XSD}double>$")
-
-
-def as_of_1_1(each: Message) -> Message:
-    return Message(Quad(s, p, Term(DIRECTION.sub("", o)) if o.startswith('"') else o, g) for s, p, o, g in each)
-
-
-def documents_of(text: str) -> list[Any]:
-    """The documents that a log's lines are, by the rule of the specification."""
-    found, context = [], None
-    for line in text.split("\n")[:-1]:
-        document = json.loads(line)
-        if document.keys() == {"@context"}:
-            context = document["@context"]
-        else:
-            found.append(document if context is None else {"@context": context, "@graph": document})
-    return found
-
-
-READABLE = {case: written for case, (written, _, _) in LOGS.items() if case != "literals"} | {
-    "literals": [
-        message(
-            (S, P, literal("{ }", datatype=RDF + "JSON")),
-            (S, P, literal("01.50", datatype=XSD + "decimal")),
-            (S, P, literal("x", language="ar", direction="rtl")),
-            (S, P, literal('"\\\n\t\u2028\x00\x7f')),
-        )
-    ]
-}
-
-
-@pytest.mark.parametrize("peer", PEERS)
-def test_peers_read_each_line(peer: str) -> None:
-    documents, expected = [], []
-    for case, written in READABLE.items():
-        for prefixes in (LOGS[case][1], {}, {"ex": "http://example.org/", "a": "http://example.org/a"}):
-            documents += documents_of(log(written, prefixes))
-            expected += written
-    found = [parse(quads) for quads in PEERS[peer](documents)]
-    if peer != "pyoxigraph":
-        expected = [as_of_1_1(each) for each in expected]
-    assert isomorphic(found, expected)
-
-
-prefixes_ = st.dictionaries(
-    st.sampled_from(["", "ex", "a", "e.x", "é-1", "urn", "http", "true", "@type", "_", "prefix"]),
-    st.sampled_from(
-        ["http://example.org/", "http://example.org/a", "http://example.org/a#", "urn:x:", "urn:", "ex:", XSD]
-    ),
-)
-
-
-@settings(max_examples=60)
-@given(messages(triple_terms=False), prefixes_)
-def test_pyld_and_pyoxigraph_read_whatever_is_written(written: list[Message], prefixes: dict[str, str]) -> None:
-    try:
-        documents = documents_of(log(written, prefixes))
-    except UnsupportedByFormat:
-        event("refused")
-        return
-    assert isomorphic([parse(quads) for quads in by_pyoxigraph(documents)], written)
-    if not any(CHANGED.search(quad.object) or re.search(r"<[^>]*\s", str(quad)) for each in written for quad in each):
-        event("read by PyLD")
-        assert isomorphic([parse(quads) for quads in by_pyld(documents)], [as_of_1_1(each) for each in written])
-
-
-def test_doubles_keep_their_digits_here_and_in_pyoxigraph_only() -> None:
-    written = [message((S, P, literal("1.50", datatype=XSD + "double")))]
-    documents = documents_of(log(written))
-    assert read([log(written).encode()], LINES).messages == written
-    assert isomorphic([parse(quads) for quads in by_pyoxigraph(documents)], written)
-    canonical = [message((S, P, parse_term(f'"1.5E0"^^<{XSD}double>')))]
-    assert [parse(quads) for quads in by_pyld(documents)] == canonical
-    assert [parse(quads) for quads in by_jsonld_js(documents)] == canonical

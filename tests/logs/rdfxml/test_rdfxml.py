@@ -1,102 +1,38 @@
-"""RDF/XML logs: exact bytes both ways, what XML cannot hold, what hostile documents do, and what other readers read."""
+"""RDF/XML logs: exact bytes both ways, what XML cannot hold, and what hostile documents do."""
 
 from __future__ import annotations
 
 import re
 import tracemalloc
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import NamedTuple
 
-import pyoxigraph as ox
 import pytest
-import rdflib
-from hypothesis import given
-from hypothesis import strategies as st
 
 from construct_messages.errors import LimitExceeded, LogError, Position, UnsupportedByFormat
 from construct_messages.formats import RDF_XML
 from construct_messages.logs import encoder_for
-from construct_messages.logs.from_pyoxigraph import to_message
-from construct_messages.message import Message, Quad
+from construct_messages.message import Message
 from construct_messages.template import Constant, Pattern, Template, Variable
-from construct_messages.terms import RDF, XSD, Term, from_rdflib, iri, literal, parse_term, triple
-from tests.support.logs.kinds import Kind, Reading, cut, isomorphic, read, single_bytes, write
-from tests.support.places import shared_path
-from tests.support.strategies import IRIS, LITERALS, TEXT
+from construct_messages.terms import RDF, XSD, Term, iri, literal, parse_term, triple
+from tests.support.logs.kinds import Reading, cut, isomorphic, read
+from tests.support.logs.rdfxml_cases import (
+    EX,
+    KIND,
+    LOGS,
+    NAMES,
+    PREFIXES,
+    SPLIT,
+    O,
+    P,
+    S,
+    Split,
+    described,
+    document,
+    log,
+    message,
+    rdflib_agrees,
+)
 
 assert RDF_XML.own
-KIND = Kind(RDF_XML, RDF_XML.own)
-PREFIXES = {"ex": "http://example.org/", "exa": "http://example.org/a", "": "urn:x:", "xsd": XSD}
-EX = ' xmlns:ex="http://example.org/"'
-EMPTY = f'<rdf:RDF xmlns:rdf="{RDF}"/>\n'
-
-
-def ex(local: str) -> Term:
-    return iri(f"http://example.org/{local}")
-
-
-S, P, O = map(ex, "spo")  # noqa: E741 - the usual letter for an object
-
-
-def message(*quads: tuple[Term, ...]) -> Message:
-    return Message(Quad(*quad) for quad in quads)
-
-
-Split = Callable[[bytes], list[bytes]]
-
-
-def document(body: str, namespaces: str = "") -> str:
-    return f'<rdf:RDF xmlns:rdf="{RDF}"{namespaces}>{body}</rdf:RDF>\n'
-
-
-def described(body: str, namespaces: str = EX, about: str = 'rdf:about="http://example.org/s"') -> str:
-    return document(f"<rdf:Description {about}>{body}</rdf:Description>", namespaces)
-
-
-def log(*messages: Message, prefixes: dict[str, str] | None = PREFIXES) -> bytes:
-    return write(messages, KIND, prefixes)
-
-
-SPLIT = pytest.mark.parametrize("split", [lambda log: [log], single_bytes], ids=["whole", "byte by byte"])
-
-LOGS = {
-    "no message": ([], ""),
-    "an empty one": ([Message()], EMPTY),
-    "one": ([message((S, P, O))], described('<ex:p rdf:resource="http://example.org/o"/>')),
-    "empty ones": (
-        [Message(), message((S, P, O)), Message(), Message()],
-        EMPTY + described('<ex:p rdf:resource="http://example.org/o"/>') + EMPTY + EMPTY,
-    ),
-    "a subject at a time": (
-        [message((S, P, O), (O, P, S), (S, iri(RDF + "type"), O))],
-        document(
-            '<rdf:Description rdf:about="http://example.org/s"><ex:p rdf:resource="http://example.org/o"/>'
-            '<rdf:type rdf:resource="http://example.org/o"/></rdf:Description>'
-            '<rdf:Description rdf:about="http://example.org/o"><ex:p rdf:resource="http://example.org/s"/>'
-            "</rdf:Description>",
-            EX,
-        ),
-    ),
-    "blank nodes are those of their document": (
-        [message((Term("_:d1.2"), P, Term("_:0")), (Term("_:0"), P, Term("_:d1.2"))), message((S, P, Term("_:0")))],
-        document(
-            '<rdf:Description rdf:nodeID="b0"><ex:p rdf:nodeID="b1"/></rdf:Description>'
-            '<rdf:Description rdf:nodeID="b1"><ex:p rdf:nodeID="b0"/></rdf:Description>',
-            EX,
-        )
-        + described('<ex:p rdf:nodeID="b0"/>'),
-    ),
-    "each declares the prefixes it uses": (
-        [message((S, iri("urn:x:p"), O), (S, iri("urn:y:p"), O), (S, iri("urn:z:p"), O)), message((S, ex("ab"), O))],
-        described(
-            '<p rdf:resource="http://example.org/o"/><ns2:p rdf:resource="http://example.org/o"/>'
-            '<ns3:p rdf:resource="http://example.org/o"/>',
-            ' xmlns="urn:x:" xmlns:ns2="urn:y:" xmlns:ns3="urn:z:"',
-        )
-        + described('<exa:b rdf:resource="http://example.org/o"/>', ' xmlns:exa="http://example.org/a"'),
-    ),
-}
 
 
 @pytest.mark.parametrize("case", LOGS)
@@ -139,50 +75,6 @@ def test_literals(text: str) -> None:
     assert log(written).decode() == described(TEXTS[text])
     assert read([log(written)], KIND) == Reading([written], None)
     assert rdflib_agrees(written)
-
-
-def rdflib_agrees(written: Message) -> bool:
-    """Whether rdflib reads the same graph from RDF/XML as from N-Triples; it rewrites some literals in both."""
-    graphs = [rdflib.Graph().parse(data=log(written), format="xml"), rdflib.Graph()]
-    graphs[1].parse(data="".join(f"{quad}\n" for quad in written), format="nt")
-    one, other = (Message(Quad(*map(from_rdflib, triple)) for triple in graph) for graph in graphs)
-    return one.isomorphic(other)
-
-
-# A predicate, and the name of its element with the namespace
-NAMES = {
-    "http://example.org/p": "ex:p http://example.org/",
-    "http://example.org/": None,
-    "http://example.org/abc": "exa:bc http://example.org/a",
-    "http://example.org/a": "ex:a http://example.org/",
-    "http://example.org/a1": "ex:a1 http://example.org/",
-    "http://example.org/p/q": "ns1:q http://example.org/p/",
-    "http://example.org/1p": "ns1:p http://example.org/1",
-    "http://example.org/p-1.x_y": "ex:p-1.x_y http://example.org/",
-    "http://example.org/Zürich": "ex:Zürich http://example.org/",
-    "http://example.org/日本": "ex:日本 http://example.org/",
-    "http://example.org/a\u0301": "ex:a\u0301 http://example.org/",
-    # names of the fifth edition of XML, which expat does not know
-    "http://example.org/\U00010400x": "ns1:x http://example.org/\U00010400",
-    "http://example.org/\U00010400": None,
-    "http://example.org/1": None,
-    "http://example.org/p?q=1&r=s": "ns1:s http://example.org/p?q=1&r=",
-    "urn:x:p": "p urn:x:",
-    "urn:x:p:q": "ns1:q urn:x:p:",
-    "a:b": "ns1:b a:",
-    "a:": None,
-    "http://www.w3.org/XML/1998/namespacelang": "ns1:namespacelang http://www.w3.org/XML/1998/",
-    "http://www.w3.org/XML/1998/namespace/p": "ns1:p http://www.w3.org/XML/1998/namespace/",
-    "http://www.w3.org/2000/xmlns/p": None,
-    "http://www.w3.org/2000/xmlns/pq": "ns1:q http://www.w3.org/2000/xmlns/p",
-    f"{RDF}type": f"rdf:type {RDF}",
-    f"{RDF}_1": f"rdf:_1 {RDF}",
-    f"{RDF}value": f"rdf:value {RDF}",
-    f"{RDF}li": None,
-    f"{RDF}Description": None,
-    f"{RDF}aboutEach": None,
-    f"{RDF}nodeID": None,
-}
 
 
 @pytest.mark.parametrize("predicate", NAMES)
@@ -395,103 +287,3 @@ def test_a_large_literal_is_read_in_linear_time_and_memory() -> None:
     assert error is None
     assert len(read_back) == 1
     assert peak < 15 * len(text)
-
-
-# --- the suites, other readers, and properties ---
-
-
-class Case(NamedTuple):
-    name: str
-    document: Path
-    result: Path | None
-
-
-MANIFEST = rdflib.Namespace("http://www.w3.org/2001/sw/DataAccess/tests/test-manifest#")
-
-
-def w3c_cases() -> Iterator[Case]:
-    """The RDF/XML suites' cases; one with a result is positive."""
-    for folder in ("rdf11/rdf-xml", "rdf12/rdf-xml/eval"):
-        manifest = shared_path(f"suites/w3c/rdf/{folder}/manifest.ttl")
-        tests = rdflib.Graph().parse(manifest)
-        for test, action in sorted(tests.subject_objects(MANIFEST.action)):
-            result = tests.value(test, MANIFEST.result)
-            name = f"{folder}/{str(action).partition(f'{folder}/')[2]}"
-            yield Case(
-                name, *(path and manifest.parent / str(path).partition(f"{folder}/")[2] for path in (action, result))
-            )
-
-
-# They expect the canonical form of an rdf:XMLLiteral, which pyoxigraph leaves as it is written
-AS_WRITTEN = {
-    *("rdf11/rdf-xml/xml-canon/test001.rdf", "rdf11/rdf-xml/xml-canon/test002.rdf"),
-    *("rdf12/rdf-xml/eval/rdf12-xml-an-13.rdf", "rdf12/rdf-xml/eval/rdf12-xml-an-14.rdf"),
-}
-
-
-def test_w3c() -> None:
-    """Each positive document, its lines joined, is a log of one message, and each negative one an error."""
-    counts = {True: 0, False: 0}
-    for case in w3c_cases():
-        line = re.sub(rb"\r?\n", b" ", case.document.read_bytes().strip())
-        base = f"https://w3c.github.io/rdf-tests/rdf/{case.name}"
-        reading = read([line + b"\n"], KIND, base=base)
-        counts[case.result is not None] += 1
-        if case.result is None:
-            assert isinstance(reading.error, LogError), case.name
-            continue
-        assert reading.error is None, f"{case.name}: {reading.error}"
-        (found,) = reading.messages
-        if case.name in AS_WRITTEN:
-            expected = to_message(ox.parse(line, format=ox.RdfFormat.RDF_XML, base_iri=base))
-        else:
-            expected = to_message(ox.parse(path=str(case.result), format=ox.RdfFormat.N_TRIPLES))
-        assert found.isomorphic(expected), case.name
-    assert counts == {True: 155, False: 42}
-
-
-def is_valid(value: str) -> bool:
-    """Whether RFC 3987 knows such an IRI; what it does not, pyoxigraph refuses."""
-    try:
-        ox.NamedNode(value)
-    except ValueError:
-        return False
-    return True
-
-
-blanks = st.sampled_from([Term(f"_:{label}") for label in ("b0", "b1", "0", "d1.2", "B-1")])
-predicates = st.one_of(
-    st.sampled_from([iri(name) for name, element in NAMES.items() if element]),
-    st.text("ab1.-_%é/#?()~!;=&", min_size=1, max_size=8)
-    .map(lambda text: f"http://example.org/{text}a")
-    .filter(is_valid)
-    .map(iri),
-)
-
-
-def is_carried(term: Term) -> bool:
-    return not term.endswith(("--ltr", "--rtl")) and not re.search(r"\\u|\\[bf]|[\ufffe\uffff]", term)
-
-
-plain_literals = st.one_of(LITERALS, TEXT.map(literal)).filter(is_carried)
-messages = st.lists(
-    st.builds(Quad, IRIS | blanks, predicates, st.one_of(IRIS, blanks, plain_literals), st.none()), max_size=6
-).map(Message)
-prefixes = st.dictionaries(
-    st.sampled_from(["", "ex", "ns", "ns1", "xml", "rdf", "é"]),
-    st.sampled_from(["http://example.org/", "http://example.org/a", "urn:x:", RDF]),
-)
-
-
-@given(st.lists(messages, max_size=4), prefixes, st.lists(st.integers(0, 2000)))
-def test_round_trip(messages: list[Message], prefixes: dict[str, str], places: list[int]) -> None:
-    text = log(*messages, prefixes=prefixes)
-    assert text.count(b"\n") == len(messages)
-    reading = read(cut(text, [min(place, len(text)) for place in places]), KIND)
-    assert reading.error is None
-    assert isomorphic(reading.messages, messages)
-
-
-@given(messages)
-def test_rdflib_reads_the_same(written: Message) -> None:
-    assert rdflib_agrees(written)

@@ -13,7 +13,7 @@ import pytest_asyncio
 import zstandard
 
 from construct_messages.server.config import Endpoint, Limits
-from tests.conftest import Serve
+from tests.support.engines.servers import Serve
 from tests.support.http.fault_server import FaultServer, response
 from tests.support.http.serving import Served, eventually, serving
 

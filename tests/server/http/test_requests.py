@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from construct_messages.server.config import Limits
 from construct_messages.server.http.request_log import request_id
-from tests.conftest import Serve
+from tests.support.engines.servers import Serve
 from tests.support.http.fault_server import FaultServer
 
 SECONDS = 10

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from construct_messages.errors import UsageError
 from construct_messages.server.config import OF_FILES, OF_URLS, Config, Endpoint, Limits, written
 from construct_messages.server.runtime.settings import PREFIX, described, load_config, shown
+from tests.support.docs import BLOCKS
 from tests.support.places import ROOT
-from tests.test_docs import BLOCKS
 
 URL = "https://example.org/sparql"
 REMOTE = f'[endpoints.d]\nsource = "{URL}"\n'

@@ -23,7 +23,7 @@ from construct_messages.server.sparql.service_proxy import Policy, ServiceProxy
 from construct_messages.sources.evaluators.pool import EvaluatorPool
 from construct_messages.sources.operations import Operation
 from construct_messages.terms import Term
-from tests.sources.test_oxigraph import request as select
+from tests.support.queries.requests import request as select
 
 EX = "http://example.org/"
 

@@ -185,6 +185,9 @@ def is_value(value: str) -> str:
     return f"ex:x ex:is {value}".replace(value, value.replace(" ", r"\u0020"))
 
 
+ON_SPARK: Final = {"group_by", "group_order", "distinct", "skip_empty", "max_messages", "default_graph", "named_graphs"}
+"""The options of the cases that are options on Spark, too."""
+
 EACH: Final = "WHERE { ?c ex:location ?l FILTER(isIRI(?l)) } ORDER BY ?c ?l"
 RATED: Final = "WHERE { GRAPH ?g { ?c ex:rating ?r } } ORDER BY ?g ?c"
 

@@ -206,3 +206,7 @@ ENGINES: Final = {
     "virtuoso": Engine(virtuoso, "virtuoso"),
     "comunica": Engine(comunica, "generic"),
 }
+
+
+Serve = Callable[[Path], str]
+"""Starts an engine over an RDF file, once in a test session, and gives its endpoint's URL."""

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
 
@@ -20,9 +20,7 @@ import pytest_asyncio
 from construct_messages import construct_messages, terms
 from construct_messages.errors import (
     ConstructMessagesError,
-    Forbidden,
     IncompleteResult,
-    NotAcceptable,
     QueryError,
     SourceError,
     SourceTimeout,
@@ -31,96 +29,30 @@ from construct_messages.errors import (
 from construct_messages.sources import Request
 from construct_messages.sources.evaluators.pool import EvaluatorPool
 from construct_messages.sources.files import open_directory
-from construct_messages.sources.operations import Answer, Operation
+from construct_messages.sources.operations import Operation
 from construct_messages.sources.oxigraph import OxigraphSource
-from construct_messages.terms import Term
-from tests.sources.test_oxigraph import request
+from tests.support.evaluators import (
+    ALL,
+    COUNT,
+    CROSS,
+    EX,
+    STUCK,
+    aclosing_pool,
+    children,
+    collect,
+    cpu_seconds,
+    drain,
+    eventually,
+    quick,
+)
 from tests.support.places import ROOT
-from tests.test_construct import CASES, DATA, PREFIX
-
-EX = "http://example.org/"
-COUNT = 2000
+from tests.support.queries.message_cases import CASES, DATA, PREFIX
+from tests.support.queries.requests import request
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts processes and descriptors in /proc")
 
 
-@pytest.fixture(scope="module")
-def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with numbers in its default graph, and two named graphs."""
-    path = tmp_path_factory.mktemp("evaluators") / "store"
-    p = ox.NamedNode(f"{EX}p")
-    store = ox.Store(str(path))
-    store.bulk_extend(ox.Quad(ox.NamedNode(f"{EX}s{n}"), p, ox.Literal(n)) for n in range(COUNT))
-    store.extend(ox.Quad(ox.NamedNode(EX + g), p, ox.Literal(g, language="en"), ox.NamedNode(EX + g)) for g in "gh")
-    del store
-    return path
-
-
-_others: set[int] = set()
-
-
-@pytest.fixture(autouse=True)
-def _only_processes_of_this_test_count() -> None:
-    """Engines that other tests started go on."""
-    _others.clear()
-    _others.update(children())
-
-
-def children() -> dict[int, str]:
-    """The state of each process that this one started, by its number; Z is a zombie."""
-    found = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) not in _others:
-            try:
-                after_name = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:  # it ended meanwhile
-                continue
-            if int(after_name[1]) == os.getpid():
-                found[int(entry.name)] = after_name[0]
-    return found
-
-
-async def eventually(condition: Callable[[], bool], seconds: float = 10) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        await asyncio.sleep(0.01)
-
-
-@pytest_asyncio.fixture
-async def pool(directory: Path) -> AsyncIterator[EvaluatorPool]:
-    """Two processes; at the end of a test nothing is left of them."""
-    processes, descriptors = set(children()), len(os.listdir("/proc/self/fd"))
-    opened = EvaluatorPool(directory, size=2, queue_seconds=30)
-    await opened.start()
-    yield opened
-    await opened.aclose()
-    assert set(children()) <= processes
-    assert len(os.listdir("/proc/self/fd")) <= descriptors
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def steady(directory: Path) -> AsyncIterator[EvaluatorPool]:
-    """For tests that leave the processes alone."""
-    async with aclosing_pool(directory, size=2) as opened:
-        yield opened
-
-
 module = pytest.mark.asyncio(loop_scope="module")
-
-ALL = "{ ?s ?p ?n }"
-CROSS = "{ ?s ?p ?o . ?s2 ?p2 ?o2 }"
-# finds nothing, for minutes
-STUCK = "{ ?s ?p ?o . ?a ?q ?b . ?c ?r ?d FILTER(CONCAT(STR(?o), STR(?b), STR(?d)) = '') }"
-
-
-async def collect(source: EvaluatorPool | OxigraphSource, asked: Request) -> list[tuple[Term, ...]]:
-    async with aclosing(source.asolutions(asked)) as batches:
-        return [solution async for batch in batches for solution in batch]
-
-
-async def quick(pool: EvaluatorPool) -> None:
-    assert await collect(pool, request("n", "{ ?s ?p ?n }", timeout=20)), "a quick query is answered"
 
 
 # --- solutions ---
@@ -265,10 +197,6 @@ async def test_heavy_queries_starve_nobody(directory: Path) -> None:
                 await task
 
 
-def aclosing_pool(directory: Path, **options: object) -> aclosing[EvaluatorPool]:
-    return aclosing(EvaluatorPool(directory, **options))  # type: ignore[arg-type]
-
-
 async def test_one_stuck_query_holds_up_no_other(pool: EvaluatorPool) -> None:
     stuck = asyncio.create_task(collect(pool, request("s", STUCK)))
     await asyncio.sleep(0.1)
@@ -325,11 +253,6 @@ async def test_a_killed_process_ends_its_evaluation_only(pool: EvaluatorPool) ->
     await asyncio.gather(*(quick(pool) for _ in range(4)))
 
 
-async def drain(batches: AsyncGenerator[object], count: int) -> None:
-    for _ in range(count):
-        await anext(batches)
-
-
 async def test_a_stuck_process_that_is_killed(pool: EvaluatorPool) -> None:
     before = children()
     task = asyncio.create_task(collect(pool, request("s", STUCK)))
@@ -368,7 +291,8 @@ async def test_processes_end_with_the_one_that_started_them(group: str, director
 import asyncio, os, sys
 from pathlib import Path
 from construct_messages.sources.evaluators.pool import EvaluatorPool
-from tests.sources.test_evaluators import children, collect, request
+from tests.support.evaluators import children, collect
+from tests.support.queries.requests import request
 
 async def main():
     pool = EvaluatorPool(Path(sys.argv[1]), size=2)
@@ -410,11 +334,6 @@ async def test_a_slow_reader_holds_back_its_own_process_only(pool: EvaluatorPool
         for _ in range(5):
             await quick(pool)
     await quick(pool)
-
-
-def cpu_seconds(process: int) -> float:
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 # --- the pool itself ---
@@ -469,75 +388,3 @@ async def test_a_store_that_is_gone(tmp_path: Path) -> None:
         assert caught.value.status == 503
     assert children() == {}
     await pool.aclose()
-
-
-# --- answers ---
-
-
-async def body_of(answer: Answer) -> bytes:
-    async with aclosing(answer.body) as chunks:
-        return b"".join([chunk async for chunk in chunks])
-
-
-async def ask(pool: EvaluatorPool, text: str, accept: str | None = None, **options: object) -> tuple[str, bytes]:
-    headers = {} if accept is None else {"Accept": accept}
-    answer = await pool.answer(Operation(text, headers=headers, **options))  # type: ignore[arg-type]
-    assert answer.status == 200
-    ((name, content_type),) = answer.headers
-    assert name == "Content-Type"
-    return content_type, await body_of(answer)
-
-
-@module
-async def test_head_evaluates_nothing(steady: EvaluatorPool) -> None:
-    assert await ask(steady, f"SELECT ?s {STUCK}", head=True) == ("application/sparql-results+json", b"")
-    with pytest.raises(QueryError):
-        await ask(steady, "SELECT", head=True)
-
-
-@module
-@pytest.mark.parametrize(
-    ("operation", "kind", "status", "words"),
-    [
-        (Operation("SELECT ?s {\n ?s ?p"), QueryError, 400, "^line 2, column .*: the embedded engine refuses[^\n]*$"),
-        (Operation("ASK {}", default_graphs=("relative",)), UsageError, 400, "absolute IRIs"),
-        (Operation("SELECT * { SERVICE <http://127.0.0.1:9/> {} }"), SourceError, 502, "evaluation failed"),
-        (Operation(f"SELECT ?s {STUCK}", timeout=0.2), SourceTimeout, 504, "time allowed"),
-        (Operation(f"ASK {STUCK}", timeout=0.2), SourceTimeout, 504, "time allowed"),
-        (Operation("CLEAR ALL", update=True), Forbidden, 403, "read-only"),
-        (Operation("ASK {}", headers={"Accept": "text/turtle"}), NotAcceptable, 406, "takes no format"),
-        (Operation("CONSTRUCT {} {}", parameters=(("format", "csv"),)), NotAcceptable, 406, "takes no format"),
-        (Operation(None), UsageError, 400, "no query"),
-    ],
-    ids=["syntax", "graphs", "fails", "late solutions", "late ask", "update", "results", "triples", "nothing"],
-)
-async def test_the_status_is_known_before_the_answer(
-    operation: Operation, kind: type[ConstructMessagesError], status: int, words: str, steady: EvaluatorPool
-) -> None:
-    with pytest.raises(kind, match=words) as caught:
-        await steady.answer(operation)
-    assert caught.value.status == status
-    await quick(steady)
-
-
-async def test_an_answer_that_breaks_does_not_end(pool: EvaluatorPool) -> None:
-    answer = await pool.answer(Operation(f"SELECT * {CROSS}"))
-    await anext(answer.body)
-    for child in children():
-        os.kill(child, signal.SIGKILL)
-    with pytest.raises(IncompleteResult, match="SIGKILL"):
-        await body_of(answer)
-    await quick(pool)
-    late = await pool.answer(Operation(f"SELECT * {CROSS}", timeout=0.5))
-    with pytest.raises(SourceTimeout):
-        await body_of(late)
-    await quick(pool)
-
-
-async def test_an_answer_that_nobody_reads_is_let_go(directory: Path) -> None:
-    async with aclosing_pool(directory, size=1, queue_seconds=5) as pool:
-        for _ in range(3):
-            answer = await pool.answer(Operation(f"SELECT * {CROSS}"))
-            await answer.body.aclose()
-        del answer
-        await quick(pool)

@@ -1,0 +1,86 @@
+"""RDF/XML logs: the W3C's suite, what rdflib reads, and what is written is read again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pyoxigraph as ox
+import rdflib
+from hypothesis import given
+from hypothesis import strategies as st
+
+from construct_messages.errors import LogError
+from construct_messages.logs.from_pyoxigraph import to_message
+from construct_messages.message import Message
+from tests.support.logs.kinds import cut, isomorphic, read
+from tests.support.logs.rdfxml_cases import KIND, log, messages, prefixes, rdflib_agrees
+from tests.support.places import shared_path
+
+# --- the suites, other readers, and properties ---
+
+
+class Case(NamedTuple):
+    name: str
+    document: Path
+    result: Path | None
+
+
+MANIFEST = rdflib.Namespace("http://www.w3.org/2001/sw/DataAccess/tests/test-manifest#")
+
+
+def w3c_cases() -> Iterator[Case]:
+    """The RDF/XML suites' cases; one with a result is positive."""
+    for folder in ("rdf11/rdf-xml", "rdf12/rdf-xml/eval"):
+        manifest = shared_path(f"suites/w3c/rdf/{folder}/manifest.ttl")
+        tests = rdflib.Graph().parse(manifest)
+        for test, action in sorted(tests.subject_objects(MANIFEST.action)):
+            result = tests.value(test, MANIFEST.result)
+            name = f"{folder}/{str(action).partition(f'{folder}/')[2]}"
+            yield Case(
+                name, *(path and manifest.parent / str(path).partition(f"{folder}/")[2] for path in (action, result))
+            )
+
+
+# They expect the canonical form of an rdf:XMLLiteral, which pyoxigraph leaves as it is written
+AS_WRITTEN = {
+    *("rdf11/rdf-xml/xml-canon/test001.rdf", "rdf11/rdf-xml/xml-canon/test002.rdf"),
+    *("rdf12/rdf-xml/eval/rdf12-xml-an-13.rdf", "rdf12/rdf-xml/eval/rdf12-xml-an-14.rdf"),
+}
+
+
+def test_w3c() -> None:
+    """Each positive document, its lines joined, is a log of one message, and each negative one an error."""
+    counts = {True: 0, False: 0}
+    for case in w3c_cases():
+        line = re.sub(rb"\r?\n", b" ", case.document.read_bytes().strip())
+        base = f"https://w3c.github.io/rdf-tests/rdf/{case.name}"
+        reading = read([line + b"\n"], KIND, base=base)
+        counts[case.result is not None] += 1
+        if case.result is None:
+            assert isinstance(reading.error, LogError), case.name
+            continue
+        assert reading.error is None, f"{case.name}: {reading.error}"
+        (found,) = reading.messages
+        if case.name in AS_WRITTEN:
+            expected = to_message(ox.parse(line, format=ox.RdfFormat.RDF_XML, base_iri=base))
+        else:
+            expected = to_message(ox.parse(path=str(case.result), format=ox.RdfFormat.N_TRIPLES))
+        assert found.isomorphic(expected), case.name
+    assert counts == {True: 155, False: 42}
+
+
+@given(st.lists(messages, max_size=4), prefixes, st.lists(st.integers(0, 2000)))
+def test_round_trip(messages: list[Message], prefixes: dict[str, str], places: list[int]) -> None:
+    text = log(*messages, prefixes=prefixes)
+    assert text.count(b"\n") == len(messages)
+    reading = read(cut(text, [min(place, len(text)) for place in places]), KIND)
+    assert reading.error is None
+    assert isomorphic(reading.messages, messages)
+
+
+@given(messages)
+def test_rdflib_reads_the_same(written: Message) -> None:
+    assert rdflib_agrees(written)

@@ -1,0 +1,90 @@
+"""Evaluating processes: which there are, what they spend, and asking them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from pathlib import Path
+
+from construct_messages.sources import Request
+from construct_messages.sources.evaluators.pool import EvaluatorPool
+from construct_messages.sources.operations import Answer, Operation
+from construct_messages.sources.oxigraph import OxigraphSource
+from construct_messages.terms import Term
+from tests.support.queries.requests import request
+
+EX = "http://example.org/"
+COUNT = 2000
+
+
+_others: set[int] = set()
+
+
+def children() -> dict[int, str]:
+    """The state of each process that this one started, by its number; Z is a zombie."""
+    found = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        if int(entry.name) not in _others:
+            try:
+                after_name = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:  # it ended meanwhile
+                continue
+            if int(after_name[1]) == os.getpid():
+                found[int(entry.name)] = after_name[0]
+    return found
+
+
+async def eventually(condition: Callable[[], bool], seconds: float = 10) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        await asyncio.sleep(0.01)
+
+
+ALL = "{ ?s ?p ?n }"
+CROSS = "{ ?s ?p ?o . ?s2 ?p2 ?o2 }"
+# finds nothing, for minutes
+STUCK = "{ ?s ?p ?o . ?a ?q ?b . ?c ?r ?d FILTER(CONCAT(STR(?o), STR(?b), STR(?d)) = '') }"
+
+
+async def collect(source: EvaluatorPool | OxigraphSource, asked: Request) -> list[tuple[Term, ...]]:
+    async with aclosing(source.asolutions(asked)) as batches:
+        return [solution async for batch in batches for solution in batch]
+
+
+async def quick(pool: EvaluatorPool) -> None:
+    assert await collect(pool, request("n", "{ ?s ?p ?n }", timeout=20)), "a quick query is answered"
+
+
+def aclosing_pool(directory: Path, **options: object) -> aclosing[EvaluatorPool]:
+    return aclosing(EvaluatorPool(directory, **options))  # type: ignore[arg-type]
+
+
+async def drain(batches: AsyncGenerator[object], count: int) -> None:
+    for _ in range(count):
+        await anext(batches)
+
+
+def cpu_seconds(process: int) -> float:
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+# --- answers ---
+
+
+async def body_of(answer: Answer) -> bytes:
+    async with aclosing(answer.body) as chunks:
+        return b"".join([chunk async for chunk in chunks])
+
+
+async def ask(pool: EvaluatorPool, text: str, accept: str | None = None, **options: object) -> tuple[str, bytes]:
+    headers = {} if accept is None else {"Accept": accept}
+    answer = await pool.answer(Operation(text, headers=headers, **options))  # type: ignore[arg-type]
+    assert answer.status == 200
+    ((name, content_type),) = answer.headers
+    assert name == "Content-Type"
+    return content_type, await body_of(answer)
