@@ -42,6 +42,7 @@ bench:
 	$(PYTHON) -m benchmarks.spark_floor
 	$(PYTHON) -m benchmarks.spark_joins
 	$(PYTHON) -m benchmarks.spark_logs
+	$(PYTHON) -m benchmarks.streams
 	$(PYTHON) -m benchmarks.turtle
 	$(PYTHON) -m benchmarks.virtuoso
 
