@@ -1,16 +1,12 @@
-"""The commands for logs: `convert`, `head`, `slice`, `inspect`, `validate`, `diff`."""
+"""The commands that write logs: `convert`, `cat`, `head`, `tail`, `slice`."""
 
 from __future__ import annotations
 
 import argparse
 import gzip
-import json
-import os
 import re
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 
@@ -19,40 +15,12 @@ import pytest
 from construct_messages import read_log, write_log
 from construct_messages.cli import build_parser
 from construct_messages.formats import FORMATS
-from tests.support.commands import COMMAND, ENVIRONMENT, Done, interrupt, on_terminal, run
+from tests.support.commands import COMMAND, ENVIRONMENT, Done
 from tests.support.logs.archives import archive
+from tests.support.logs.cli_logs import Here, sizes
 from tests.support.places import ROOT
 
-Here = Callable[..., Done]
-
-LOG = """PREFIX ex: <http://example.org/>
-
-# @message
-ex:a ex:p 1 , 2 .
-# @message
-# @message
-PREFIX later: <http://example.org/later#>
-
-ex:b ex:p [ later:q "text"@en ] .
-# @message
-ex:c ex:p ex:d .
-"""
-NAMED = "@prefix ex: <http://example.org/> .\nex:g { ex:a ex:p 1 }\n# @message\nex:h { ex:a ex:p 2 }\n"
 EXTENSIONS = [format.extension for format in FORMATS]
-
-
-@pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder to be in, with a log that all formats can carry and one with named graphs."""
-    (tmp_path / "log.ttl").write_text(LOG, encoding="utf-8")
-    (tmp_path / "named.trig").write_text(NAMED, encoding="utf-8")
-    (tmp_path / "broken.nt").write_text("<urn:a> <urn:p> <urn:o> .\n# @message\n<urn:b> <urn:p>\n", encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def sizes(path: str) -> list[int]:
-    return [len(message) for message in read_log(path)]
 
 
 # --- convert --------------------------------------------------------------------------------------------------------
@@ -355,173 +323,6 @@ def test_no_space_left(arguments: list[str], status: int) -> None:
     with open("/dev/full", "wb") as full:
         done = subprocess.run([*COMMAND, *arguments], stdout=full, stderr=subprocess.PIPE, env=ENVIRONMENT, check=False)
     assert (done.returncode, done.stderr) == (status, b"error: cannot write: No space left on device\n")
-
-
-# --- inspect, validate, diff ----------------------------------------------------------------------------------------
-
-
-def test_inspect(here: Here) -> None:
-    done = here("inspect", "log.ttl")
-    assert (done.status, done.errors) == (0, "")
-    lines = dict(re.match(r"(.{14}) ?(.*)", line).groups() for line in done.log.splitlines())  # type: ignore[union-attr] # every line has a label
-    shown = {label.strip(): text for label, text in lines.items()}
-    assert shown["format"] == "Turtle, rdfm, RDF 1.2"
-    assert shown["messages"] == "4, of which 1 empty"
-    assert shown["quads"] == "5"
-    assert shown["in a message"] == "0 to 2, median 1.5, mean 1.2; the largest is message 1"
-    assert shown["blank nodes"] == "in 1 message"
-    assert shown["prefixes"] == "ex: <http://example.org/>"
-    assert re.fullmatch(r"190 bytes in \d+\.\d{3} s: [\d,]+ messages/s, [\d.]+ [kM]?B/s", shown["read"])
-    assert all(line == line.rstrip() for line in done.log.splitlines())
-
-
-def test_inspect_of_named_graphs(here: Here) -> None:
-    assert "named graphs   in 2 messages, 2 names\n" in here("inspect", "named.trig").log
-
-
-@pytest.mark.parametrize("name", ["log.ttl", "log.nq.gz", "log.jelly", "empty", "stream.tar"])
-def test_inspect_for_programs(name: str, here: Here, place: Path) -> None:
-    if name == "stream.tar":
-        (place / name).write_bytes(archive(("0.ttl", b"<urn:s> <urn:p> <urn:o> ."), ("1.nt", b"")))
-    elif name == "empty":
-        (place / name).write_bytes(b"")
-    elif name != "log.ttl":
-        write_log(read_log("log.ttl"), name)
-    done = here("inspect", name, "--json")
-    assert (done.status, done.errors) == (0, "")
-    figures = json.loads(done.log)
-    with read_log(name) as reader:
-        messages = list(reader)
-    assert figures["messages"] == len(messages)
-    assert figures["quads"] == sum(map(len, messages))
-    assert figures["empty"] == sum(not len(message) for message in messages)
-    assert figures["bytes"] == (place / name).stat().st_size
-    assert figures["prefixes"] == dict(reader.prefixes)
-    assert reader.format is not None
-    assert (figures["format"], figures["archive"]) == (reader.format.name, name == "stream.tar")
-    assert figures["packing"] == ("gz" if name.endswith("gz") else None)
-    assert figures["syntax"] == ("rdfm" if name.startswith("log.") and name != "log.jelly" else None)
-    assert figures["seconds"] > 0
-    assert here("inspect", name).status == 0
-
-
-def test_validate_goes_on_behind_a_broken_log(here: Here) -> None:
-    done = here("validate", "log.ttl", "broken.nt", "named.trig")
-    assert done.status == 1
-    assert done.log == "log.ttl: ok, 4 messages, 5 quads\nnamed.trig: ok, 2 messages, 2 quads\n"
-    assert done.errors.count("error: ") == 1
-    assert here("validate", "broken.nt", "absent").status == 2
-
-
-def test_validate_standard_input(place: Path) -> None:
-    assert run("validate", "-", stdin=LOG) == Done(0, "-: ok, 4 messages, 5 quads\n", "")
-    done = run("validate", "-", "--input-format", "nt", stdin=(place / "broken.nt").read_bytes())
-    assert (done.status, done.log) == (1, "")
-    assert done.errors.startswith("error: line 3, column 16: message 2: ")
-
-
-def test_diff(here: Here, place: Path) -> None:
-    (place / "other.ttl").write_text(LOG.replace("ex:d", "ex:e").replace(" , 2", "") + "# @message\n", encoding="utf-8")
-    done = here("diff", "log.ttl", "other.ttl")
-    assert (done.status, done.errors) == (1, "")
-    assert done.log == (
-        "--- log.ttl\n+++ other.ttl\n"
-        "message 1\n"
-        '- <http://example.org/a> <http://example.org/p> "2"^^<http://www.w3.org/2001/XMLSchema#integer> .\n'
-        "message 4\n"
-        "- <http://example.org/c> <http://example.org/p> <http://example.org/d> .\n"
-        "+ <http://example.org/c> <http://example.org/p> <http://example.org/e> .\n"
-        "other.ttl has 1 more, from message 5 on\n"
-    )
-
-
-def test_what_the_output_cannot_encode(place: Path) -> None:
-    name = os.fsdecode(b"log\xff.nt")
-    (place / name).write_text('<urn:s> <urn:p> "é" .', encoding="utf-8")
-    done = run("validate", name)
-    assert done == Done(0, "log\\udcff.nt: ok, 1 message, 1 quad\n", "")
-    done = run("diff", "log.ttl", name, PYTHONIOENCODING="ascii")
-    assert (done.status, done.errors) == (1, "")
-    assert '+ <urn:s> <urn:p> "\\xe9" .\n' in done.log
-
-
-def test_diff_with_standard_input() -> None:
-    assert run("diff", "log.ttl", "-", stdin=LOG) == Done(0, "", "")
-    assert run("diff", "-", "named.trig", stdin=LOG).status == 1
-
-
-# --- pipes, terminals, stopping -------------------------------------------------------------------------------------
-
-
-def test_a_message_goes_out_before_the_next_comes_in() -> None:
-    command = [*COMMAND, "convert", "-", "-", "--input-format", "nt", "--format", "nt", "--messages", "1.2-messages"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=ENVIRONMENT) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(b'VERSION "1.2-messages"\n<urn:s> <urn:p> "1" .\nMESSAGE\n')
-        process.stdin.flush()
-        assert process.stdout.readline() == b'VERSION "1.2-messages"\n'
-        assert process.stdout.readline() == b'<urn:s> <urn:p> "1" .\n'
-        process.stdin.close()
-        assert process.stdout.read() == b"MESSAGE\n"
-    assert process.returncode == 0
-
-
-@pytest.mark.parametrize(
-    "command", [["convert", "-", "-"], ["validate", "log.ttl", "-"], ["convert", "-", "out.nq.gz"]], ids=" ".join
-)
-def test_interrupted(command: list[str], place: Path) -> None:
-    before = set(place.iterdir())
-    process = subprocess.Popen(
-        [*COMMAND, *command, "--input-format", "ttl"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=ENVIRONMENT,
-    )
-    with process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stderr is not None
-        process.stdin.write(LOG.encode())
-        process.stdin.flush()
-        if command[-1] == "-":
-            assert process.stdout.readline() != b""  # it waits for more
-        else:
-            deadline = time.monotonic() + 20
-            while set(place.iterdir()) == before:  # the hidden file appears with the first message
-                assert time.monotonic() < deadline
-                time.sleep(0.02)
-        assert interrupt(process) < 1
-        assert (process.returncode, process.stderr.read()) == (130, b"")
-    assert set(place.iterdir()) == before
-
-
-def test_a_reader_that_leaves_is_no_error(place: Path) -> None:
-    (place / "long.nq").write_text('# @message\n<urn:s> <urn:p> "1" .\n' * 100_000, encoding="utf-8")
-    with subprocess.Popen(
-        [*COMMAND, "convert", "long.nq", "-"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT
-    ) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        assert process.stdout.readline() == b"# @message\n"
-        process.stdout.close()
-        assert (process.wait(timeout=20), process.stderr.read()) == (0, b"")
-
-
-@pytest.mark.parametrize("arguments", [["convert", "log.ttl", "out.nq"], ["validate", "log.ttl"]], ids=" ".join)
-def test_progress_on_a_terminal(arguments: list[str]) -> None:
-    shown, _ = on_terminal(*arguments)
-    assert re.search(r"4 messages, [\d,]+ messages/s, 190 bytes\r\n\Z", shown)
-
-
-def test_quiet_on_a_terminal() -> None:
-    assert on_terminal("head", "log.ttl", "--quiet")[0] == ""
-
-
-def test_inspect_on_a_terminal() -> None:
-    shown, _ = on_terminal("inspect", "log.ttl", "--quiet", log_too=True)
-    assert "messages       4, of which 1 empty\r\n" in re.sub(r"\x1b\[[\d;]*m", "", shown)
 
 
 # --- what the commands are ------------------------------------------------------------------------------------------

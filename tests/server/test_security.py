@@ -765,20 +765,17 @@ async def test_what_is_no_http_is_refused(files: Served, name: str) -> None:
 def test_the_page_names_the_tests() -> None:
     """Each test that it names exists, and it names each test here."""
     page = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
-    named = re.findall(r"`(test_\w+)(?:::(test_\w+))?`", page)
+    here = "server/test_security"
+    named = {(module or here, test) for module, test in re.findall(r"`(?:([\w/]+)::)?(test_\w+)`", page)}
     defined = {
-        module: set(
-            re.findall(r"^(?:async )?def (test_\w+)", (ROOT / "tests" / f"{module}.py").read_text(), re.MULTILINE)
-        )
-        for module in {"test_security", *(module for module, test in named if test)}
+        (module, test)
+        for module in {module for module, _ in named}
+        for test in re.findall(r"^(?:async )?def (test_\w+)", (ROOT / f"tests/{module}.py").read_text(), re.MULTILINE)
     }
-    for module, test in named:
-        assert (test or module) in defined[module if test else "test_security"], (module, test)
-    assert defined["test_security"] - {"test_the_page_names_the_tests"} <= {
-        module for module, test in named if not test
-    }
+    assert named <= defined
+    assert {test for test in defined if test[0] == here} - named == {(here, "test_the_page_names_the_tests")}
     promises = [
         line for line in page.splitlines() if line.startswith("| ") and not line.startswith(("| promise", "|--"))
     ]
     assert len(promises) > 20
-    assert all("`test_" in line for line in promises)
+    assert all("test_" in line for line in promises)

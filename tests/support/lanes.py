@@ -20,8 +20,10 @@ LONG: Final = frozenset(
         *("server/test_virtuoso.py", "sources/test_virtuoso.py"),
         # faults, at every byte and by every client
         *(
-            "sources/test_endpoint_faults.py",
-            "sources/test_retries.py",
+            "sources/http/test_faults.py",
+            "sources/http/test_fault_table.py",
+            "sources/http/test_pages.py",
+            "sources/http/test_retries.py",
             "server/test_security.py",
             "server/test_faults.py",
         ),
@@ -33,7 +35,7 @@ LONG: Final = frozenset(
         *(
             "cli/test_edges.py",
             "cli/test_spark.py",
-            "sources/test_loading.py",
+            "sources/evaluators/test_loading.py",
             "server/test_load.py",
             "server/runtime/test_supervisor.py",
         ),
@@ -41,7 +43,7 @@ LONG: Final = frozenset(
             "test_docs.py",
             "server/sparql/test_service_proxy.py",
             "sources/test_oxigraph.py",
-            "sources/test_evaluators.py",
+            "sources/evaluators/test_pool.py",
         ),
     )
 )

@@ -9,8 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
@@ -29,27 +28,16 @@ from tests.support.http.fault_server import JSON, RESET, STALL, TSV, XML, Act, A
 from tests.support.http.pauses import no_pauses, own_pauses
 from tests.support.results.documents import json_document, tsv_document, xml_document
 
+pytestmark = pytest.mark.usefixtures("at_once")
+
 WHOLE = response(JSON_BODY)
 HEAD, _, BODY = WHOLE.partition(b"\r\n\r\n")
 FIRST = WHOLE.index(b"}}") + 2  # just behind the first solution
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[FaultServer]:
-    with closing(FaultServer()) as server:
-        yield server
-
-
 @pytest.fixture(params=CLIENTS)
 def client(request: pytest.FixtureRequest) -> str:
     return str(request.param)
-
-
-@pytest.fixture(autouse=True)
-def at_once() -> Iterator[None]:
-    """Without pauses; how long they are is tested by itself."""
-    with no_pauses():
-        yield
 
 
 def refusal(status: int, text: str = "no", **headers: str) -> bytes:

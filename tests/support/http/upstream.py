@@ -1,0 +1,42 @@
+"""Asking an upstream, and reading what it answers."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from typing import Any
+
+from construct_messages.sources import Request
+from construct_messages.sources.http.upstream import Upstream
+from construct_messages.sources.operations import Answer, Operation
+from construct_messages.terms import Term
+from tests.support.http.clients import SELECT
+from tests.support.http.fault_server import response
+
+TEXT = "SELECT ?é { ?é ?p 'a+b & c' }"
+ASK = Operation(TEXT, headers={"Accept": "text/csv"}, timeout=10)
+PAGE = b"<!DOCTYPE html><title>secret page</title>"
+
+
+async def body_of(answer: Answer) -> bytes:
+    async with aclosing(answer.body) as body:
+        return b"".join([chunk async for chunk in body])
+
+
+async def solutions(upstream: Upstream, request: Request | None = None) -> list[tuple[Term, ...]]:
+    async with aclosing(upstream.asolutions(request or Request(SELECT, timeout=10))) as batches:
+        return [solution async for batch in batches for solution in batch]
+
+
+async def until(condition: Any) -> None:
+    async with asyncio.timeout(5):
+        while not condition():  # noqa: ASYNC110 the server has threads, and no event of the loop
+            await asyncio.sleep(0.01)
+
+
+# --- retries ---------------------------------------------------------------------------------------------------------
+
+
+def busy(status: int, **headers: str) -> bytes:
+    given = {name.replace("_", "-"): value for name, value in headers.items()}
+    return response(b"busy", "text/plain", status=f"{status} Busy", headers=given)
