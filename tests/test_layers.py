@@ -69,6 +69,8 @@ IO_MODULES = {
 IO_CALLS = {"open", "print", "input"}
 
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+TESTS = Path(__file__).parent
+TEST_MODULES = sorted(TESTS.rglob("*.py"))
 
 
 def room_of(path: Path) -> str:
@@ -188,3 +190,33 @@ TOO_LONG_YET = {
 def test_folders_are_small(folder: Path) -> None:
     files = [path for path in folder.glob("*.py") if not path.name.startswith("__")]
     assert len(files) <= 15, f"{name_of(folder)} has {len(files)} files"
+
+
+# --- the tests, in rooms of the same names ------------------------------------------------------------------------------
+
+
+def name_of_test(path: Path) -> str:
+    return str(path.relative_to(TESTS))
+
+
+@pytest.mark.parametrize("path", TEST_MODULES, ids=name_of_test)
+def test_no_test_imports_a_test(path: Path) -> None:
+    """What several tests use is in `tests/support/`; what `conftest.py` has are fixtures."""
+    for name, line in imports(path):
+        top, *rest = name.split(".")
+        assert top != "tests" or rest[0] == "support", f"{path}:{line} imports {name}"
+
+
+@pytest.mark.parametrize("path", [path for path in TEST_MODULES if path.name.startswith("test_")], ids=name_of_test)
+def test_test_modules_are_small(path: Path) -> None:
+    lines = len(path.read_text(encoding="utf-8").splitlines())
+    assert lines <= TESTS_TOO_LONG_YET.get(name_of_test(path), 450), f"{name_of_test(path)} has {lines} lines"
+
+
+TESTS_TOO_LONG_YET = {"server/test_security.py": 800, "server/test_faults.py": 460, "spark/sql/test_functions.py": 500}
+
+
+@pytest.mark.parametrize("folder", sorted({path.parent for path in TEST_MODULES}), ids=name_of_test)
+def test_folders_of_tests_are_small(folder: Path) -> None:
+    files = [path for path in folder.glob("*.py") if path.name not in ("__init__.py", "conftest.py")]
+    assert len(files) <= 15, f"{name_of_test(folder)} has {len(files)} files"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.logs.cli_logs import LOG, NAMED
+from tests.support.logs.cases.commands import LOG, NAMED
 
 
 @pytest.fixture(autouse=True)

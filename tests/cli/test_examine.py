@@ -12,7 +12,7 @@ import pytest
 from construct_messages import read_log, write_log
 from tests.support.commands import Done, run
 from tests.support.logs.archives import archive
-from tests.support.logs.cli_logs import LOG, Here
+from tests.support.logs.cases.commands import LOG, Here
 
 # --- inspect, validate, diff ----------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from construct_messages.cli import build_parser
 from construct_messages.formats import FORMATS
 from tests.support.commands import COMMAND, ENVIRONMENT, Done
 from tests.support.logs.archives import archive
-from tests.support.logs.cli_logs import Here, sizes
+from tests.support.logs.cases.commands import Here, sizes
 from tests.support.places import ROOT
 
 EXTENSIONS = [format.extension for format in FORMATS]

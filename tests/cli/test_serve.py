@@ -1,4 +1,4 @@
-"""The command `serve`: options, what it prints, exit statuses. How a server runs: `server/runtime/test_supervisor.py`."""
+"""The command `serve`: options, output, exit statuses. How a server runs: `server/runtime/test_supervisor.py`."""
 
 import os
 import pty

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commands import COMMAND, ENVIRONMENT, interrupt, on_terminal
-from tests.support.logs.cli_logs import LOG
+from tests.support.logs.cases.commands import LOG
 
 # --- pipes, terminals, stopping -------------------------------------------------------------------------------------
 

@@ -29,7 +29,7 @@ from construct_messages import (
     write_log,
 )
 from construct_messages.terms import Term, iri, literal
-from tests.support.logs.jelly_frames import log_of, options_row, row
+from tests.support.logs.cases.jelly import log_of, options_row, row
 from tests.support.logs.kinds import blanks
 from tests.support.strategies import messages
 

@@ -24,7 +24,7 @@ from construct_messages.terms import (
     literal,
     triple,
 )
-from tests.support.logs.jelly_frames import (
+from tests.support.logs.cases.jelly import (
     ENTRIES,
     FIRST,
     GRAPHS,

@@ -11,7 +11,7 @@ from construct_messages.formats import NDJSON_LD, YAML_LD
 from construct_messages.logs import decoder_for
 from construct_messages.logs.jsonld.json_text import DEPTH
 from construct_messages.terms import RDF, XSD, Term, iri, literal, triple
-from tests.support.logs.jsonld_cases import EMPTY, EX, HEAD, LINES, LOGS, ONE, O, P, S, log, message
+from tests.support.logs.cases.jsonld import EMPTY, EX, HEAD, LINES, LOGS, ONE, O, P, S, log, message
 from tests.support.logs.kinds import Kind, isomorphic, read, single_bytes, write
 
 assert NDJSON_LD.own is not None

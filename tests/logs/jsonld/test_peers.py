@@ -18,7 +18,7 @@ from pyld import jsonld
 from construct_messages.errors import UnsupportedByFormat
 from construct_messages.message import Message, Quad
 from construct_messages.terms import RDF, XSD, Term, literal, parse_term
-from tests.support.logs.jsonld_cases import LINES, LOGS, P, S, log, message, parse
+from tests.support.logs.cases.jsonld import LINES, LOGS, P, S, log, message, parse
 from tests.support.logs.kinds import isomorphic, read
 from tests.support.places import absent
 from tests.support.strategies import messages

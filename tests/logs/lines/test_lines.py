@@ -21,8 +21,7 @@ from construct_messages.logs.lines.decoder import LinesDecoder
 from construct_messages.logs.lines.statements import Lines, Statements
 from construct_messages.message import Message
 from construct_messages.terms import RDF
-from tests.support.logs.kinds import Kind, Reading, cut, isomorphic, read, write
-from tests.support.logs.line_cases import (
+from tests.support.logs.cases.lines import (
     BLANKS,
     DELIMITERS,
     DIRECTION,
@@ -39,6 +38,7 @@ from tests.support.logs.line_cases import (
     S,
     V,
 )
+from tests.support.logs.kinds import Kind, Reading, cut, isomorphic, read, write
 from tests.support.places import shared_path
 from tests.support.strategies import messages
 

@@ -13,8 +13,7 @@ from construct_messages.logs import encoder_for
 from construct_messages.message import Message
 from construct_messages.template import Constant, Pattern, Template, Variable
 from construct_messages.terms import RDF, XSD, Term, iri, literal, parse_term, triple
-from tests.support.logs.kinds import Reading, cut, isomorphic, read
-from tests.support.logs.rdfxml_cases import (
+from tests.support.logs.cases.rdfxml import (
     EX,
     KIND,
     LOGS,
@@ -31,6 +30,7 @@ from tests.support.logs.rdfxml_cases import (
     message,
     rdflib_agrees,
 )
+from tests.support.logs.kinds import Reading, cut, isomorphic, read
 
 assert RDF_XML.own
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from construct_messages.errors import LogError
 from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.message import Message
+from tests.support.logs.cases.rdfxml import KIND, log, messages, prefixes, rdflib_agrees
 from tests.support.logs.kinds import cut, isomorphic, read
-from tests.support.logs.rdfxml_cases import KIND, log, messages, prefixes, rdflib_agrees
 from tests.support.places import shared_path
 
 # --- the suites, other readers, and properties ---

@@ -10,8 +10,8 @@ from construct_messages.errors import LimitExceeded, LogError
 from construct_messages.formats import TURTLE, find_syntax
 from construct_messages.logs import decoder_for
 from construct_messages.message import Message
+from tests.support.logs.cases.turtle import NEW, RDFM_TTL, READ, A, B, Chunks, chunked, decode, messages
 from tests.support.logs.kinds import cut
-from tests.support.logs.turtle_cases import NEW, RDFM_TTL, READ, A, B, Chunks, chunked, decode, messages
 
 
 @chunked

@@ -17,8 +17,8 @@ from construct_messages.errors import LogError
 from construct_messages.formats import Format, find_format
 from construct_messages.logs.from_pyoxigraph import to_message
 from tests.support.engines.servers import NODE
+from tests.support.logs.cases.turtle import FORMATS, NEW, READ, Chunks, chunked, decode, messages
 from tests.support.logs.kinds import isomorphic
-from tests.support.logs.turtle_cases import FORMATS, NEW, READ, Chunks, chunked, decode, messages
 from tests.support.places import absent, shared_path
 
 # --- another reader, and the suites ----------------------------------------------------------------------------------

@@ -15,9 +15,9 @@ from construct_messages.formats import N_QUADS, N_TRIPLES, RDFM, Format, Syntax,
 from construct_messages.labels import Labels
 from construct_messages.message import Message
 from construct_messages.spark.logs.splitting import announced_in, messages_of
+from tests.support.logs.cases.lines import LIMITS, READ
 from tests.support.logs.hostile import empty_messages, endless, long_literal
 from tests.support.logs.kinds import KINDS, Kind, Reading, isomorphic, read, write
-from tests.support.logs.line_cases import LIMITS, READ
 from tests.support.logs.seeds import seeds
 from tests.support.strategies import messages
 

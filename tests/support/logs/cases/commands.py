@@ -1,4 +1,4 @@
-""""""
+"""What the tests of the commands for logs read, and how much of it there is."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Logs of one format as data, a module a format."""
