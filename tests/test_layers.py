@@ -192,7 +192,7 @@ def test_folders_are_small(folder: Path) -> None:
     assert len(files) <= 15, f"{name_of(folder)} has {len(files)} files"
 
 
-# --- the tests, in rooms of the same names ------------------------------------------------------------------------------
+# --- the tests, in rooms of the same names ---
 
 
 def name_of_test(path: Path) -> str:
