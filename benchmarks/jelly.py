@@ -120,7 +120,7 @@ def measure(what: str, template: Template, solutions: Sequence[tuple[Term, ...]]
 
     def write_by_template() -> bytes:
         frames = JellyEncoder(graphs=graphs).for_template(template)
-        return b"".join(frames.encode(batch, start) for start, batch in batches)
+        return b"".join(bytes(frames.encode(batch, start)) for start, batch in batches)
 
     def peer_write() -> bytes:
         kind = jelly.LOGICAL_STREAM_TYPE_DATASETS if graphs else jelly.LOGICAL_STREAM_TYPE_GRAPHS

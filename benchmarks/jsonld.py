@@ -46,7 +46,7 @@ def measure(companies: int, rounds: int) -> tuple[str, list[Figure]]:
         encoder = encoder_for(N_QUADS if lines else NDJSON_LD, RDFM, query.prefixes)
         writer = encoder.for_template(query.template) if specialised else ByMessage(encoder.encode, query.template)
         return b"".join(
-            [encoder.start(), *(writer.encode(batch, BATCH * place) for place, batch in enumerate(batches))]
+            [encoder.start(), *(bytes(writer.encode(batch, BATCH * place)) for place, batch in enumerate(batches))]
         )
 
     log = written(specialised=True)

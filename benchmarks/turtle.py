@@ -42,7 +42,7 @@ def measure(format: Format, companies: int, rounds: int) -> list[Figure]:
         encoder = encoder_for(format, SYNTAX, query.prefixes)
         writer = encoder.for_template(query.template) if specialised else ByMessage(encoder.encode, query.template)
         return b"".join(
-            [encoder.start(), *(writer.encode(batch, BATCH * place) for place, batch in enumerate(batches))]
+            [encoder.start(), *(bytes(writer.encode(batch, BATCH * place)) for place, batch in enumerate(batches))]
         )
 
     log = written(specialised=True)

@@ -11,8 +11,8 @@ from construct_messages.assembly.grouping import ByAppearance, EachSolution, Gro
 from construct_messages.errors import LimitExceeded, SourceError
 from construct_messages.formats import Format, Syntax
 from construct_messages.logs import TemplateEncoder, encoder_for
+from construct_messages.logs.encoded import EncodedBatch
 from construct_messages.logs.jelly.options import JellyOptions
-from construct_messages.logs.sizes import sizes
 from construct_messages.message import Message, Quad
 from construct_messages.solutions import Solutions
 from construct_messages.template import Template
@@ -98,14 +98,14 @@ class Assembly:
         """The messages that the end completes."""
         return self._messages(self._grouping.finish())
 
-    def encode(self, encoder: TemplateEncoder, solutions: Solutions) -> bytes:
+    def encode(self, encoder: TemplateEncoder, solutions: Solutions) -> EncodedBatch:
         """A batch by the fast path, which `is_plain` allows."""
         if self.left is not None and len(solutions) > self.left:
             solutions = solutions.head(self.left)
-        chunk = encoder.encode(solutions, self.message_count)
+        encoded = encoder.encode(solutions, self.message_count)
         self._count(solutions)
         self._deliver(len(solutions))
-        return chunk
+        return encoded
 
     def _count(self, solutions: Solutions) -> None:
         self.solutions += len(solutions)
@@ -230,7 +230,7 @@ class Writing:
         prefixes: Mapping[str, str],
         jelly: JellyOptions | None = None,
     ) -> None:
-        self._assembly, self._format, self._syntax = assembly, format, syntax
+        self._assembly = assembly
         self._message_bytes = assembly.message_bytes
         self._encoder = encoder_for(
             format,
@@ -247,9 +247,11 @@ class Writing:
     def feed(self, solutions: Solutions) -> bytes:
         """What a batch adds to the log."""
         if self._batches is not None:
-            chunk = self._assembly.encode(self._batches, solutions)
+            encoded = self._assembly.encode(self._batches, solutions)
+            chunk = bytes(encoded)
             if self._message_bytes is not None and len(chunk) > self._message_bytes:  # so one of them may be, too
-                self._bound(max(sizes(self._format, self._syntax, chunk)))
+                for message in encoded:
+                    self._bound(len(message))
         else:
             chunk = b"".join(map(self._encode, self._assembly.feed(solutions)))
         if chunk:

@@ -24,6 +24,7 @@ from construct_messages.formats import (
     Syntax,
 )
 from construct_messages.labels import Labels
+from construct_messages.logs.encoded import EncodedBatch
 from construct_messages.message import Message
 from construct_messages.solutions import Solutions
 from construct_messages.template import Template
@@ -37,10 +38,12 @@ MESSAGE_BYTES: Final = 1 << 28
 
 
 class TemplateEncoder(Protocol):
-    """An encoder specialised for a template; it writes what its encoder would, byte for byte."""
+    """An encoder specialised for a template. It writes the same bytes as its encoder."""
 
-    def encode(self, solutions: Solutions, first: int) -> bytes:
-        """The messages of a batch, one a solution, each with its delimiter.
+    def encode(self, solutions: Solutions, first: int) -> EncodedBatch:
+        """Encodes the messages of a batch of solutions, one message a solution.
+
+        `bytes(…)` of the result is what they add to the log; iterating over it gives the messages one by one.
 
         Args:
             solutions: their columns are the template's variables.
@@ -53,7 +56,12 @@ class TemplateEncoder(Protocol):
 
 
 class Encoder(Protocol):
-    """Writes one log: `start()`, then `encode(message)` for each message, then `finish()`; joined, they are the log."""
+    """Writes one log, or documents that hold one message each.
+
+    `start()`, then `encode(message)` for each message, then `finish()`, joined, are a log. What `encode` returns may
+    depend on what stands before it: on prefixes, a JSON-LD context, the lookup tables of Jelly. `encode_document`
+    depends on its message alone, and changes nothing in the log.
+    """
 
     def start(self) -> bytes:
         """What stands before the first message."""
@@ -64,6 +72,19 @@ class Encoder(Protocol):
 
         Raises:
             UnsupportedByFormat: a quad that the format or the version has no syntax for.
+        """
+        ...
+
+    def encode_document(self, message: Message) -> bytes:
+        """Encodes one message as a document of its own, which any parser of the format reads by itself.
+
+        It has no delimiter and no version label, and declares those prefixes that it uses; its blank node labels mean
+        nothing outside it. A Jelly document is one frame, without its length, with options and lookup tables of its
+        own: the value of a record in a broker, or a frame of a gRPC stream whose frames have the same options. A
+        document of NDJSON-LD is JSON-LD on one line. A message without quads may be no bytes at all.
+
+        Raises:
+            UnsupportedByFormat: as `encode`.
         """
         ...
 

@@ -117,7 +117,11 @@ def test_specialised_for_a_template_an_encoder_writes_the_same(
 
     def special() -> bytes:
         encoder = encoder_for(kind.format, kind.syntax, prefixes)
-        return encoder.start() + encoder.for_template(template).encode(Solutions.of(solutions), 3) + encoder.finish()
+        return (
+            encoder.start()
+            + bytes(encoder.for_template(template).encode(Solutions.of(solutions), 3))
+            + encoder.finish()
+        )
 
     expected = outcome(plain)
     assert outcome(special) == expected

@@ -11,6 +11,7 @@ Jelly 1.1, serialization (rdf.proto); RDF Messages section 3.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache, lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
@@ -124,8 +125,8 @@ class JellyEncoder:
     ) -> None:
         self.options = options = (options or JellyOptions()).for_writing(graphs=graphs, triple_terms=triple_terms)
         self.kind = _QUAD if options.physical_type is PhysicalType.QUADS else _TRIPLE
-        declared = prefixes or {} if options.namespace_declarations else {}
-        self._namespaces = {prefix: iri(value) for prefix, value in declared.items()}
+        self._prefixes = prefixes or {} if options.namespace_declarations else {}
+        self._namespaces = {prefix: iri(value) for prefix, value in self._prefixes.items()}
         self.is_open = False
         self.message_count = 0
         self._restart()
@@ -174,6 +175,17 @@ class JellyEncoder:
         self.is_open = True
         frame = b"".join(rows)
         return delimited(frame) if self.options.delimited else frame
+
+    def encode_document(self, message: Message) -> bytes:
+        """One message as a frame with its own options and tables, without its length; see `Encoder.encode_document`.
+
+        Raises:
+            UnsupportedByFormat: as `encode`.
+        """
+        alone = JellyEncoder(replace(self.options, delimited=False), prefixes=self._prefixes)
+        alone.message_count = self.message_count
+        self.message_count += 1
+        return alone.encode(message)
 
     def refused(self, error: UnsupportedByFormat) -> UnsupportedByFormat:
         """The error as one of the last message, after which the next one depends on nothing that was not written."""

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from construct_messages.errors import UnsupportedByFormat
 from construct_messages.labels import Labels
+from construct_messages.logs.encoded import EncodedMessages
 from construct_messages.logs.jelly.columns import Batch, LiteralHeads, Literals, Part, spliced
 from construct_messages.logs.jelly.encoder import HEADS, OBJECT, PREDICATE, SUBJECT, JellyEncoder, Statement, row
 from construct_messages.logs.jelly.options import PhysicalType
@@ -68,10 +69,10 @@ class TemplateFrames:
             if isinstance(slot, Variable)
         }
 
-    def encode(self, solutions: Solutions, first: int) -> bytes:
-        """The frames of a batch, one a solution; see `TemplateEncoder.encode`."""
+    def encode(self, solutions: Solutions, first: int) -> EncodedMessages:
+        """Encodes a batch, one frame a solution; see `TemplateEncoder.encode`."""
         if self._plain:
-            return b"".join(map(self._encode_plainly, solutions, count(first)))
+            return EncodedMessages(list(map(self._encode_plainly, solutions, count(first))))
         encoder, prepared, layout = self._encoder, self._prepared, self._layout
         batch = Batch(solutions)
         are_whole = all(batch.has_all(index, forbidden) for index, forbidden in self._checks)
@@ -96,7 +97,7 @@ class TemplateFrames:
                 rows = prepared.rows
                 steps = layout.steps(rows, batch, literals)
             out.append(prepared.frame(terms, steps, number))
-        return b"".join(out)
+        return EncodedMessages(out)
 
     def _encode_plainly(self, solution: tuple[Term, ...], number: int) -> bytes:
         return self._encoder.encode(Message(self._template.instantiate(solution, number)))

@@ -57,6 +57,15 @@ class JsonLdEncoder:
         self._carrier.check(message)
         return msgspec.json.encode(self._documents.write(message)) + b"\n"
 
+    def encode_document(self, message: Message) -> bytes:
+        """One message as a document of JSON-LD on one line, without its end; see `Encoder.encode_document`.
+
+        Raises:
+            UnsupportedByFormat: as `encode`.
+        """
+        self._carrier.check(message)
+        return msgspec.json.encode(self._documents.write_alone(message))
+
     def finish(self) -> bytes:
         """What stands after the last message: nothing."""
         return b""

@@ -72,7 +72,8 @@ class MessageDocuments:
 
     def __init__(self, prefixes: Mapping[str, str] | None) -> None:
         self.context = context_of(prefixes or {})
-        self.compact, self._full = Nodes({name: (prefixes or {})[name] for name in self.context}), Nodes({})
+        self._namespaces = {name: (prefixes or {})[name] for name in self.context}
+        self.compact, self._full = Nodes(self._namespaces), Nodes({})
         self.message_count = 0
 
     def write(self, message: Message) -> Node:
@@ -88,7 +89,28 @@ class MessageDocuments:
             except Ambiguous:
                 return {"@context": None} | self._full.document(message)
         except UnsupportedByFormat as error:
-            raise UnsupportedByFormat(f"message {self.message_count}: {error.message}", hint=error.hint) from None
+            raise self._refused(error) from None
+
+    def write_alone(self, message: Message) -> Node:
+        """A message as one object that needs no active context: it has one of its own, of the prefixes it uses.
+
+        Raises:
+            UnsupportedByFormat: as `write`.
+        """
+        self.message_count += 1
+        try:
+            try:
+                nodes = Nodes(self._namespaces)
+                node = nodes.document(message)
+            except Ambiguous:
+                return self._full.document(message)
+        except UnsupportedByFormat as error:
+            raise self._refused(error) from None
+        context = {prefix: declared for prefix, declared in self.context.items() if prefix in nodes.names.used}
+        return {"@context": context} | node if context else node
+
+    def _refused(self, error: UnsupportedByFormat) -> UnsupportedByFormat:
+        return UnsupportedByFormat(f"message {self.message_count}: {error.message}", hint=error.hint)
 
 
 class Nodes:
@@ -149,6 +171,9 @@ def alone(items: list[Any]) -> Any:
 class Names(dict[Term, str]):
     """IRIs and blank nodes as JSON-LD writes them, remembered for the terms met lately.
 
+    Attributes:
+        used: the prefixes that any of them has begun with.
+
     Raises:
         UnsupportedByFormat: readers would drop the IRI.
         Ambiguous: see there.
@@ -160,6 +185,7 @@ class Names(dict[Term, str]):
         longest_first = sorted(self._prefixes, key=len, reverse=True)
         self._namespace = re.compile(f"({'|'.join(map(re.escape, longest_first))})(?!//)" if namespaces else "(?!)")
         self._schemes = set(namespaces)
+        self.used: set[str] = set()
 
     def __missing__(self, term: Term) -> str:
         name = str(term) if is_blank(term) else self._of_iri(term[1:-1])
@@ -173,7 +199,9 @@ class Names(dict[Term, str]):
                 hint="percent-encode what no IRI may hold, or write N-Quads",
             )
         if found := self._namespace.match(iri):
-            return f"{self._prefixes[found[1]]}:{iri[found.end() :]}"
+            prefix = self._prefixes[found[1]]
+            self.used.add(prefix)
+            return f"{prefix}:{iri[found.end() :]}"
         scheme, _, rest = iri.partition(":")
         if scheme in self._schemes and not rest.startswith("//"):
             raise Ambiguous(iri)

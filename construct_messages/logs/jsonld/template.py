@@ -16,6 +16,7 @@ import msgspec
 
 from construct_messages.errors import UnsupportedByFormat
 from construct_messages.logs.capabilities import Carrier
+from construct_messages.logs.encoded import EncodedBatch, EncodedMessages, EncodedTexts
 from construct_messages.logs.jsonld.nodes import RDF_TYPE, Ambiguous, MessageDocuments, Nodes, remember
 from construct_messages.logs.plain_encoder import ByMessage
 from construct_messages.message import Message
@@ -49,8 +50,8 @@ class JsonLdTemplate:
             except (Ambiguous, UnsupportedByFormat):
                 self._layout = None  # every message is to be refused, or written without the context
 
-    def encode(self, solutions: Solutions, first: int) -> bytes:
-        """The messages of a batch, one a solution; see `TemplateEncoder.encode`."""
+    def encode(self, solutions: Solutions, first: int) -> EncodedBatch:
+        """Encodes a batch; see `TemplateEncoder.encode`."""
         if self._layout is None or not self._carrier.carries_columns(solutions):
             return self._plain.encode(solutions, first)
         exceptions = self._layout.exceptions(solutions.text)
@@ -60,7 +61,7 @@ class JsonLdTemplate:
             return self._plain.encode(solutions, first)
         if not exceptions:
             self._count(len(solutions))
-            return "".join(regular).encode()
+            return EncodedTexts(list(regular))
         lines = []
         for place, solution in enumerate(solutions):
             if place in exceptions:
@@ -68,7 +69,7 @@ class JsonLdTemplate:
             else:
                 self._count(1)
                 lines.append(next(regular).encode())
-        return b"".join(lines)
+        return EncodedMessages(lines)
 
     def _count(self, messages: int) -> None:
         self._carrier.count(messages)

@@ -10,12 +10,14 @@ RDF 1.2 N-Triples/N-Quads; RDF Messages section 3 for the delimiters. `lines_dec
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import repeat
 from typing import Final
 
 from construct_messages.formats import Format, Syntax
 from construct_messages.labels import Labels
 from construct_messages.logs.capabilities import Carrier
+from construct_messages.logs.encoded import EncodedBatch
 from construct_messages.logs.plain_encoder import ByMessage
 from construct_messages.message import Message
 from construct_messages.solutions import Solutions
@@ -65,9 +67,16 @@ class LinesEncoder:
         Raises:
             UnsupportedByFormat: a quad the format or the version has no syntax for.
         """
+        return self.before + self.encode_document(message) + self.after
+
+    def encode_document(self, message: Message) -> bytes:
+        """The lines of one message; see `Encoder.encode_document`.
+
+        Raises:
+            UnsupportedByFormat: as `encode`.
+        """
         self._carrier.check(message)
-        lines = "".join(f"{s} {p} {o} .\n" if g is None else f"{s} {p} {o} {g} .\n" for s, p, o, g in message).encode()
-        return self.before + lines + self.after
+        return "".join(f"{s} {p} {o} .\n" if g is None else f"{s} {p} {o} {g} .\n" for s, p, o, g in message).encode()
 
     def finish(self) -> bytes:
         """What stands after the last message."""
@@ -94,7 +103,7 @@ class TemplateLines:
     >>> from construct_messages.template import Pattern
     >>> template = Template(("x",), (Pattern(Variable(0), Constant(Term("<urn:p>")), Constant(Term('"o"'))),))
     >>> lines = LinesEncoder(find_format("nt")[0], find_syntax("rdfm")).for_template(template)
-    >>> print(lines.encode(Solutions([[b"<urn:a>", b'"a literal"']]), 0).decode(), end="")
+    >>> print(bytes(lines.encode(Solutions([[b"<urn:a>", b'"a literal"']]), 0)).decode(), end="")
     # @message
     <urn:a> <urn:p> "o" .
     # @message
@@ -112,8 +121,8 @@ class TemplateLines:
         ]
         self._compared = {i for twins in self._twins for i in twins} | {j for j, t in enumerate(self._twins) if t}
 
-    def encode(self, solutions: Solutions, first: int) -> bytes:
-        """The messages of a batch, one a solution.
+    def encode(self, solutions: Solutions, first: int) -> EncodedBatch:
+        """Encodes a batch, one message a solution; see `TemplateEncoder.encode`.
 
         Args:
             solutions: their columns are `template.variables`.
@@ -144,7 +153,7 @@ class TemplateLines:
             pieces.append(line)
         pieces.append(self._encoder.after)
         self._encoder._carrier.count(len(solutions))
-        return _interleave(pieces, len(solutions))
+        return _EncodedColumns(pieces, len(solutions))
 
 
 def _lines(parts: Sequence[_Column], size: int, gaps: bool) -> list[bytes]:
@@ -164,19 +173,28 @@ def _format(form: bytes, parts: Sequence[_Column], size: int, gaps: bool) -> lis
     return [form % terms for terms in zip(*columns, strict=True)]
 
 
-def _interleave(pieces: Sequence[_Column], size: int) -> bytes:
-    """The pieces of each solution in turn, with neighbouring constants joined first."""
-    merged: list[_Column] = []
-    for piece in pieces:
-        if isinstance(piece, bytes) and merged and isinstance(merged[-1], bytes):
-            merged[-1] += piece
-        else:
-            merged.append(piece)
-    width = len(merged)
-    out: list[bytes] = [b""] * (width * size)
-    for index, piece in enumerate(merged):
-        out[index::width] = [piece] * size if isinstance(piece, bytes) else piece
-    return b"".join(out)
+class _EncodedColumns:
+    """A batch as columns of pieces of its messages; see `EncodedBatch`."""
+
+    def __init__(self, pieces: Sequence[_Column], size: int) -> None:
+        self._columns: list[_Column] = []
+        for piece in pieces:  # neighbouring constants joined
+            if isinstance(piece, bytes) and self._columns and isinstance(self._columns[-1], bytes):
+                self._columns[-1] += piece
+            else:
+                self._columns.append(piece)
+        self._size = size
+
+    def __bytes__(self) -> bytes:
+        width = len(self._columns)
+        out: list[bytes] = [b""] * (width * self._size)
+        for index, column in enumerate(self._columns):
+            out[index::width] = [column] * self._size if isinstance(column, bytes) else column
+        return b"".join(out)
+
+    def __iter__(self) -> Iterator[bytes]:
+        columns = (repeat(each, self._size) if isinstance(each, bytes) else each for each in self._columns)
+        return map(b"".join, zip(*columns, strict=True))
 
 
 class _Batch:

@@ -73,6 +73,14 @@ class RdfXmlEncoder:
             UnsupportedByFormat: a named graph, a triple term, a base direction, a predicate that is the name of no
                 element, or a character that XML cannot hold.
         """
+        return self.encode_document(message) + b"\n"
+
+    def encode_document(self, message: Message) -> bytes:
+        """One message as an XML document on one line, without its end; see `Encoder.encode_document`.
+
+        Raises:
+            UnsupportedByFormat: as `encode`.
+        """
         self._messages += 1
         self._carrier.check(message)
         try:
@@ -104,7 +112,7 @@ class RdfXmlEncoder:
         namespaces = "".join(
             f' xmlns{":" if prefix else ""}{prefix}="{_escape(namespace)}"' for namespace, prefix in declared.items()
         )
-        return f"<rdf:RDF{namespaces}>{''.join(nodes)}</rdf:RDF>\n" if nodes else f"<rdf:RDF{namespaces}/>\n"
+        return f"<rdf:RDF{namespaces}>{''.join(nodes)}</rdf:RDF>" if nodes else f"<rdf:RDF{namespaces}/>"
 
 
 class _Names:

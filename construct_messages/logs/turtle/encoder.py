@@ -8,11 +8,12 @@ carry is `carry.py`'s to say; `turtle_template.py` writes the messages of a temp
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 from construct_messages.formats import Format, Syntax
 from construct_messages.logs.capabilities import Carrier
+from construct_messages.logs.encoded import EncodedBatch, EncodedTexts
 from construct_messages.logs.plain_encoder import ByMessage
 from construct_messages.logs.turtle.template import TurtleTemplate, is_laid_out
 from construct_messages.message import Message
@@ -69,13 +70,14 @@ class TurtleEncoder:
     def __init__(self, format: Format, syntax: Syntax, prefixes: Mapping[str, str] | None = None) -> None:
         self._carrier = Carrier(format, syntax)
         self.format, self.syntax = format, syntax
-        namespaces = {
+        self._namespaces = {
             prefix: value for prefix, value in (prefixes or {}).items() if _PREFIX.fullmatch(prefix) and is_iri(value)
         }
-        head = "".join(f"PREFIX {prefix}: <{value}>\n" for prefix, value in namespaces.items())
-        self._head = f"{head}\n" if head else ""
-        self._texts = _Texts(namespaces)
-        self._verbs = _Verbs(self._texts)
+        self._head = _head(self._namespaces)
+        self._statements = _Statements(self._namespaces)
+        self._before, self._after = "", syntax.delimiter
+        if syntax.delimiter_first:
+            self._before, self._after = self._after, ""
 
     def start(self) -> bytes:
         """What stands before the first message."""
@@ -89,7 +91,19 @@ class TurtleEncoder:
             UnsupportedByFormat: a quad the format or the version has no syntax for.
         """
         self._carrier.check(message)
-        return self._delimited([self._text(message)])
+        return bytes(self._batch([self._text(message)]))
+
+    def encode_document(self, message: Message) -> bytes:
+        """One message with the prefixes that it uses; see `Encoder.encode_document`.
+
+        Raises:
+            UnsupportedByFormat: as `encode`.
+        """
+        self._carrier.check(message)
+        statements = _Statements(self._namespaces)
+        text = statements.text(message)
+        used = {prefix: value for prefix, value in self._namespaces.items() if prefix in statements.texts.used}
+        return f"{_head(used)}{text}".encode()
 
     def finish(self) -> bytes:
         """What stands after the last message."""
@@ -101,38 +115,26 @@ class TurtleEncoder:
             return ByMessage(self.encode, template)
         return TurtleBatches(self, template)
 
-    def _delimited(self, texts: Sequence[str]) -> bytes:
-        """The texts of messages, each with its delimiter."""
-        before, after = "", self.syntax.delimiter
-        if self.syntax.delimiter_first:
-            before, after = after, ""
-        return "".join([before, self._take_head(), f"{after}{before}".join(texts), after]).encode()
+    def _batch(self, texts: list[str]) -> EncodedTexts:
+        """The texts of messages, once the prefixes are declared."""
+        if self._head:  # behind the delimiter of the first message, where that stands before it
+            texts[0] = f"{self._before}{self._head}{texts[0].removeprefix(self._before)}"
+            self._head = ""
+        return EncodedTexts(texts)
 
     def _text(self, message: Message) -> str:
-        graphs: dict[Term | None, dict[Term, dict[Term, list[Term]]]] = {}
-        for subject, predicate, object, graph in message:
-            graphs.setdefault(graph, {}).setdefault(subject, {}).setdefault(predicate, []).append(object)
-        return "".join(
-            self._statements(subjects, "")
-            if graph is None
-            else f"{self._texts[graph]} {{\n{self._statements(subjects, '    ')}}}\n"
-            for graph, subjects in graphs.items()
-        )
+        """One message with its delimiter."""
+        return f"{self._before}{self._statements.text(message)}{self._after}"
 
     def _take_head(self) -> str:
         head, self._head = self._head, ""
         return head
 
-    def _statements(self, subjects: Mapping[Term, Mapping[Term, list[Term]]], indent: str) -> str:
-        texts, verbs, separator = self._texts, self._verbs, f" ;\n{indent}    "
-        statements = []
-        for subject, predicates in subjects.items():
-            pairs = [
-                f"{verbs[predicate]} {' , '.join([texts[object] for object in objects])}"
-                for predicate, objects in predicates.items()
-            ]
-            statements.append(f"{indent}{texts[subject]} {separator.join(pairs)} .\n")
-        return "".join(statements)
+
+def _head(namespaces: Mapping[str, str]) -> str:
+    """The declarations of prefixes."""
+    declarations = "".join(f"PREFIX {prefix}: <{value}>\n" for prefix, value in namespaces.items())
+    return f"{declarations}\n" if declarations else ""
 
 
 class TurtleBatches:
@@ -146,7 +148,7 @@ class TurtleBatches:
     >>> from construct_messages.template import Constant, Pattern, Variable
     >>> template = Template(("x",), (Pattern(Variable(0), Constant(Term(_TYPE)), Constant(Term("<urn:o>"))),))
     >>> batches = TurtleEncoder(find_format("ttl")[0], find_syntax("rdfm"), {"u": "urn:"}).for_template(template)
-    >>> print(batches.encode(Solutions.of([("<urn:a>",), ('"a literal"',)]), 0).decode(), end="")
+    >>> print(bytes(batches.encode(Solutions.of([("<urn:a>",), ('"a literal"',)]), 0)).decode(), end="")
     # @message
     PREFIX u: <urn:>
     <BLANKLINE>
@@ -156,22 +158,66 @@ class TurtleBatches:
 
     def __init__(self, encoder: TurtleEncoder, template: Template) -> None:
         self._encoder, self._plain = encoder, ByMessage(encoder.encode, template)
-        self._template = TurtleTemplate(encoder._text, encoder._texts, encoder._verbs, template)
+        statements = encoder._statements
+        self._template = TurtleTemplate(encoder._text, statements.texts, statements.verbs, template)
 
-    def encode(self, solutions: Solutions, first: int) -> bytes:
-        """The messages of a batch, one a solution; see `TemplateEncoder.encode`."""
+    def encode(self, solutions: Solutions, first: int) -> EncodedBatch:
+        """Encodes a batch; see `TemplateEncoder.encode`."""
         if not len(solutions) or not self._encoder._carrier.carries_columns(solutions):
             return self._plain.encode(solutions, first)
         self._encoder._carrier.count(len(solutions))
-        return self._encoder._delimited(self._template.messages(solutions, first))
+        return self._encoder._batch(self._template.messages(solutions, first))
+
+
+class _Statements:
+    """The statements of messages, without delimiters.
+
+    Args:
+        namespaces: IRIs by prefix.
+
+    Attributes:
+        texts, verbs: what is written for terms, and for predicates.
+    """
+
+    def __init__(self, namespaces: Mapping[str, str]) -> None:
+        self.texts = _Texts(namespaces)
+        self.verbs = _Verbs(self.texts)
+
+    def text(self, message: Message) -> str:
+        """The statements of one message, grouped by graph, subject and predicate."""
+        graphs: dict[Term | None, dict[Term, dict[Term, list[Term]]]] = {}
+        for subject, predicate, object, graph in message:
+            graphs.setdefault(graph, {}).setdefault(subject, {}).setdefault(predicate, []).append(object)
+        return "".join(
+            self._of_subjects(subjects, "")
+            if graph is None
+            else f"{self.texts[graph]} {{\n{self._of_subjects(subjects, '    ')}}}\n"
+            for graph, subjects in graphs.items()
+        )
+
+    def _of_subjects(self, subjects: Mapping[Term, Mapping[Term, list[Term]]], indent: str) -> str:
+        texts, verbs, separator = self.texts, self.verbs, f" ;\n{indent}    "
+        statements = []
+        for subject, predicates in subjects.items():
+            pairs = [
+                f"{verbs[predicate]} {' , '.join([texts[object] for object in objects])}"
+                for predicate, objects in predicates.items()
+            ]
+            statements.append(f"{indent}{texts[subject]} {separator.join(pairs)} .\n")
+        return "".join(statements)
 
 
 class _Texts(dict[Term, str]):
-    """What Turtle writes for a term, remembered for the terms met lately."""
+    """What Turtle writes for a term, remembered for the terms met lately.
+
+    Attributes:
+        used: the prefixes that any of them has.
+    """
 
     def __init__(self, namespaces: Mapping[str, str]) -> None:
         # of two namespaces that both begin an IRI, the longer one shortens it more
         self._namespaces = sorted(((value, prefix) for prefix, value in namespaces.items()), key=lambda n: -len(n[0]))
+        self.used: set[str] = set()
 
     def __missing__(self, term: Term) -> str:
         if term.startswith('"'):
@@ -193,6 +239,7 @@ class _Texts(dict[Term, str]):
     def _iri(self, term: Term) -> str:
         for namespace, prefix in self._namespaces:
             if term.startswith(namespace, 1) and _LOCAL.fullmatch(term, len(namespace) + 1, len(term) - 1):
+                self.used.add(prefix)
                 return f"{prefix}:{term[len(namespace) + 1 : -1]}"
         return term
 

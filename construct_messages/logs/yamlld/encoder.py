@@ -66,6 +66,15 @@ class YamlLdEncoder:
         self._carrier.check(message)
         return _write(self._documents.write(message))
 
+    def encode_document(self, message: Message) -> bytes:
+        """One message as a document without markers; see `Encoder.encode_document`.
+
+        Raises:
+            UnsupportedByFormat: as `encode`.
+        """
+        self._carrier.check(message)
+        return _write(self._documents.write_alone(message), markers=False)
+
     def finish(self) -> bytes:
         """What stands after the last message: nothing."""
         return b""
@@ -90,13 +99,13 @@ class _Dumper(yaml.CSafeDumper):
 _Dumper.add_representer(str, _Dumper.represent_string)
 
 
-def _write(document: Mapping[str, Any]) -> bytes:
+def _write(document: Mapping[str, Any], *, markers: bool = True) -> bytes:
     written: bytes = yaml.dump(
         document,
         Dumper=_Dumper,
         default_flow_style=False,
-        explicit_start=True,
-        explicit_end=True,
+        explicit_start=markers,
+        explicit_end=markers,
         sort_keys=False,
         allow_unicode=True,
         encoding="utf-8",

@@ -56,7 +56,7 @@ def test_batches_equal_messages(
             if part:
                 messages = [Message(template.instantiate(one, number + place)) for place, one in enumerate(part)]
                 expected = outcome(lambda messages=messages: b"".join(map(plain.encode, messages)))
-                assert outcome(lambda part=part, at=number: frames.encode(Solutions.of(part), at)) == expected
+                assert outcome(lambda part=part, at=number: bytes(frames.encode(Solutions.of(part), at))) == expected
                 number += len(part)
                 event("refused" if isinstance(expected, str) else "written")
 
@@ -99,7 +99,8 @@ def test_long_logs_outlive_their_tables(names: int, datatypes: int) -> None:
     ]
     expected = b"".join(plain.encode(Message(STAR.instantiate(one, number))) for number, one in enumerate(solutions))
     log = b"".join(
-        frames.encode(Solutions.of(solutions[start : start + 100]), start) for start in range(0, len(solutions), 100)
+        bytes(frames.encode(Solutions.of(solutions[start : start + 100]), start))
+        for start in range(0, len(solutions), 100)
     )
     assert log == expected
     decoder = JellyDecoder(message_bytes=1 << 20, shared_labels=True, labels=Labels("x", keep=True))
@@ -136,7 +137,7 @@ def test_batches_and_messages_in_turn() -> None:
     for number, solution in enumerate(solutions):
         message = Message(STAR.instantiate(solution, number))
         expected = plain.encode(message)
-        written = special.encode(message) if number % 3 == 2 else frames.encode(Solutions.of([solution]), number)
+        written = special.encode(message) if number % 3 == 2 else bytes(frames.encode(Solutions.of([solution]), number))
         assert written == expected
 
 
@@ -185,4 +186,4 @@ def test_columns_of_literals(names: int, size: int) -> None:
     for start in range(0, len(solutions), size):
         part = solutions[start : start + size]
         expected = b"".join(plain.encode(Message(template.instantiate(each, start))) for each in part)
-        assert frames.encode(Solutions.of(part), start) == expected
+        assert bytes(frames.encode(Solutions.of(part), start)) == expected

@@ -42,7 +42,7 @@ def fast(template: Template, solutions: list[tuple[Term, ...]], prefixes: dict[s
     try:
         for part in (solutions[:cut], solutions[cut:]):
             if part:
-                written += encoder.encode(Solutions(Solutions.of(part).utf8), number)
+                written += bytes(encoder.encode(Solutions(Solutions.of(part).utf8), number))
                 number += len(part)
     except UnsupportedByFormat as error:
         return str(error)

@@ -141,7 +141,7 @@ def test_for_template_is_encode() -> None:
     template = Template(("x",), (Pattern(Constant(S), Constant(P), Variable(0)),))
     solutions = Solutions.of([(literal("a"),), (S,), (Term(""),)])
     batch = encoder_for(RDF_XML, KIND.syntax, PREFIXES).for_template(template).encode(solutions, 0)
-    assert batch == log(message((S, P, literal("a"))), message((S, P, S)), Message())
+    assert bytes(batch) == log(message((S, P, literal("a"))), message((S, P, S)), Message())
 
 
 # --- reading ---
