@@ -17,7 +17,7 @@ from construct_messages.message import Message, Quad
 from construct_messages.solutions import Solutions
 from construct_messages.template import Blank, Constant, Pattern, Template, Variable
 from construct_messages.terms import RDF, XSD, Term, iri, literal, triple
-from tests.support.log_kinds import KINDS, Kind, isomorphic, read
+from tests.support.logs.kinds import KINDS, Kind, isomorphic, read
 from tests.support.strategies import SOLUTIONS, templates
 
 PREFIXES = {"ex": "http://example.org/", "": "http://example.org/MESSAGE/", "unused": "http://example.org/unused/"}

@@ -7,7 +7,7 @@ from itertools import repeat
 from operator import eq
 from typing import Final, NamedTuple, TypeAlias
 
-from construct_messages.logs.jelly.encoder import OBJECT
+from construct_messages.logs.jelly.tags import OBJECT
 from construct_messages.logs.jelly.wire import delimited, varint
 from construct_messages.solutions import Solutions
 from construct_messages.terms import Term

@@ -1,91 +1,23 @@
-"""Writes Jelly logs: a frame is a message, behind its length.
+"""The Jelly encoder: a frame is a message, behind its length.
 
-Terms are canonical N-Triples strings, so a row is spliced of their bytes: an IRI is two table ids, most of which the
-one before makes unnecessary, and what a literal has behind its closing quote is looked up. Every stream starts by
-naming its ids and terms in full, so that logs with the same options can be joined end to end. Which row a term
-stands in is decided here alone; `template.py` only spares what a template makes known beforehand.
+What stands in a frame is written by `frames.py`, or for a template's solutions by `template.py`.
 
-Jelly 1.1, serialization (rdf.proto); RDF Messages section 3.
+Jelly 1.1, serialization; RDF Messages section 3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
-from functools import cache, lru_cache
-from itertools import groupby
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from collections.abc import Mapping
 
 from construct_messages.errors import UnsupportedByFormat
-from construct_messages.logs.jelly.options import JellyOptions, PhysicalType
-from construct_messages.logs.jelly.tables import Table
-from construct_messages.logs.jelly.wire import DEEPEST, delimited, varint
-from construct_messages.message import Message, Quad
-from construct_messages.terms import Term, iri, is_triple, triple_parts, unescape
-
-if TYPE_CHECKING:
-    from construct_messages.logs.jelly.template import TemplateFrames
-    from construct_messages.template import Template
-
-
-Statement: TypeAlias = tuple[Term, Term, Term, Term | None]
-
-
-class Position(NamedTuple):
-    """The tags of the fields that a term may go to in one position of a statement, by the kind of the term."""
-
-    iri: bytes
-    blank: bytes
-    literal: bytes
-    triple: bytes
-
-
-SUBJECT: Final = Position(b"\x0a", b"\x12", b"\x1a", b"\x22")
-PREDICATE: Final = Position(b"\x2a", b"\x32", b"\x3a", b"\x42")
-OBJECT: Final = Position(b"\x4a", b"\x52", b"\x5a", b"\x62")
-# graphs are named by no triple: neither RDF nor rdf.proto has a place for that
-GRAPH: Final = Position(b"\x6a", b"\x72", b"\x82\x01", b"")
-_STARTED: Final = Position(b"\x0a", b"\x12", b"\x22", b"")
-_DEFAULT_GRAPH: Final = b"\x7a\x00"
-_DEFAULT_STARTED: Final = b"\x1a\x00"
-
-_TRIPLE, _QUAD, _GRAPH_START, _GRAPH_END, _NAMESPACE = b"\x12", b"\x1a", b"\x22", b"\x2a", b"\x32"
-_NEITHER: Final = b"\x00"  # the RdfIri without ids
-_NO_TERM: Final = Term("")
-_NOWHERE: Final = -2  # an id that no id is, or follows
-_MOST: Final = 1 << 12  # languages and datatypes to remember
-_MOST_IRIS: Final = 1 << 14
-
-
-class Iri(NamedTuple):
-    """An IRI whose prefix and name are in the tables.
-
-    `forms` are its RdfIri where the prefix is not that of the IRI before and its name does not follow, where only the
-    prefix is the same, where only the name follows, and where both is so.
-    """
-
-    prefix: int
-    name: int
-    forms: tuple[bytes, bytes, bytes, bytes]
-
-
-def row(kind: bytes, body: bytes) -> bytes:
-    """A row of a frame.
-
-    >>> row(b"\\x2a", b"").hex()
-    '0a022a00'
-    """
-    size = len(body)
-    if size < 126:
-        return HEADS[kind][size] + body
-    return b"\x0a" + delimited(kind + varint(size) + body)
-
-
-_LEXICAL_HEADS: Final = tuple(bytes((0x0A, size)) for size in range(128))
-HEADS: Final = {
-    kind: tuple(bytes((0x0A, size + 2, kind[0], size)) for size in range(126))
-    for kind in (_TRIPLE, _QUAD, _GRAPH_START, _GRAPH_END, _NAMESPACE)
-}
+from construct_messages.logs.jelly.frames import FrameWriter
+from construct_messages.logs.jelly.options import JellyOptions
+from construct_messages.logs.jelly.template import TemplateFrames, has_layout
+from construct_messages.logs.jelly.wire import delimited
+from construct_messages.logs.plain_encoder import ByMessage
+from construct_messages.message import Message
+from construct_messages.template import Template
+from construct_messages.terms import iri
 
 
 class JellyEncoder:
@@ -106,6 +38,7 @@ class JellyEncoder:
         TermError: a prefix for what is no IRI.
 
     >>> from construct_messages.message import Quad
+    >>> from construct_messages.terms import Term
     >>> encoder = JellyEncoder(graphs=False)
     >>> s, p = iri("urn:s"), iri("urn:p")
     >>> first = encoder.encode(Message([Quad(s, p, s)]))
@@ -124,27 +57,9 @@ class JellyEncoder:
         prefixes: Mapping[str, str] | None = None,
     ) -> None:
         self.options = options = (options or JellyOptions()).for_writing(graphs=graphs, triple_terms=triple_terms)
-        self.kind = _QUAD if options.physical_type is PhysicalType.QUADS else _TRIPLE
-        self._prefixes = prefixes or {} if options.namespace_declarations else {}
-        self._namespaces = {prefix: iri(value) for prefix, value in self._prefixes.items()}
-        self.is_open = False
-        self.message_count = 0
-        self._restart()
-
-    def _restart(self) -> None:
-        """Forgets what stands in the log: whatever comes next names its ids and terms in full."""
-        options = self.options
-        self.names = Table("names", 0x4A, options.max_name_table_size)
-        self.prefixes = Table("prefixes", 0x52, options.max_prefix_table_size)
-        self.datatypes = Table("datatypes", 0x5A, options.max_datatype_table_size)
-        if not options.max_prefix_table_size:
-            self.prefixes.ids[""] = 0  # what all IRIs then have, and no row enters
-        self.iris: dict[Term, Iri] = {}
-        self._named: dict[str, list[Term]] = {}  # the keys of `iris`, by name
-        self.suffixes: dict[str, bytes] = {"": b""}
-        # where no prefix is ever written, the last one is that of no id
-        self.prefix, self.name = _NOWHERE if options.max_prefix_table_size else 0, _NOWHERE
-        self.last: Statement = (_NO_TERM, _NO_TERM, _NO_TERM, _NO_TERM)
+        declared = prefixes or {} if options.namespace_declarations else {}
+        self._namespaces = {prefix: iri(value) for prefix, value in declared.items()}
+        self._frames = FrameWriter(options, self._namespaces)
 
     def start(self) -> bytes:
         """What stands before the first message: nothing, as options stand in its frame."""
@@ -158,23 +73,15 @@ class JellyEncoder:
                 none, triple terms too deep in each other, a statement that outgrows a table, or a second message
                 where the stream is not delimited.
         """
-        self.message_count += 1
-        if self.is_open and not self.options.delimited:
+        if self.options.delimited:
+            return delimited(self._frames.write(message))
+        if self._frames.is_open:
+            self._frames.message_count += 1
             raise UnsupportedByFormat(
-                f"message {self.message_count}: a stream that is not delimited is a single frame",
+                f"message {self._frames.message_count}: a stream that is not delimited is a single frame",
                 hint="write a delimited stream, as is the default",
             )
-        rows = [] if self.is_open else self._opening()
-        try:
-            if self.options.physical_type is PhysicalType.GRAPHS:
-                self._graphs(message, rows)
-            else:
-                self.statements(message, rows)
-        except UnsupportedByFormat as error:
-            raise self.refused(error) from None
-        self.is_open = True
-        frame = b"".join(rows)
-        return delimited(frame) if self.options.delimited else frame
+        return self._frames.write(message)
 
     def encode_document(self, message: Message) -> bytes:
         """One message as a frame with its own options and tables, without its length; see `Encoder.encode_document`.
@@ -182,280 +89,16 @@ class JellyEncoder:
         Raises:
             UnsupportedByFormat: as `encode`.
         """
-        alone = JellyEncoder(replace(self.options, delimited=False), prefixes=self._prefixes)
-        alone.message_count = self.message_count
-        self.message_count += 1
-        return alone.encode(message)
-
-    def refused(self, error: UnsupportedByFormat) -> UnsupportedByFormat:
-        """The error as one of the last message, after which the next one depends on nothing that was not written."""
-        self._restart()
-        return UnsupportedByFormat(f"message {self.message_count}: {error.message}", hint=error.hint)
+        alone = FrameWriter(self.options, self._namespaces, self._frames.message_count)
+        self._frames.message_count += 1
+        return alone.write(message)
 
     def finish(self) -> bytes:
         """What stands after the last message."""
         return b""
 
-    def for_template(self, template: Template) -> TemplateFrames:
-        """The encoder specialised for a template: a batch of solutions in, bytes out."""
-        from construct_messages.logs.jelly.template import TemplateFrames  # which is built upon this module
-
-        return TemplateFrames(self, template)
-
-    def _opening(self) -> list[bytes]:
-        rows = [row_of_options(self.options)]
-        for prefix, value in self._namespaces.items():
-            declared = self.field(b"\x12", self._entered(value, (), rows))
-            rows.append(row(_NAMESPACE, (b"\x0a" + delimited(prefix.encode()) if prefix else b"") + declared))
-        return rows
-
-    def statements(self, quads: Iterable[Statement], rows: list[bytes]) -> None:
-        """Adds the rows of statements, triples or quads."""
-        known, kind, heads = self.iris, self.kind, HEADS[self.kind]
-        last_subject, last_predicate, last_object, last_graph = self.last
-        for quad in quads:
-            subject, predicate, object, graph = quad
-            body = b""
-            if subject != last_subject:
-                found = known.get(subject)
-                body = self.field(b"\x0a", found) if found else self.term(SUBJECT, subject, quad, rows)
-            if predicate != last_predicate:
-                found = known.get(predicate)
-                body += self.field(b"\x2a", found) if found else self.term(PREDICATE, predicate, quad, rows)
-            if object != last_object:
-                found = known.get(object)
-                body += self.field(b"\x4a", found) if found else self.term(OBJECT, object, quad, rows)
-            if graph != last_graph:
-                body += self.graph(graph, quad, rows)
-            last_subject, last_predicate, last_object, last_graph = quad
-            size = len(body)
-            rows.append(heads[size] + body if size < 126 else row(kind, body))
-        self.last = last_subject, last_predicate, last_object, last_graph
-
-    def _graphs(self, message: Iterable[Quad], rows: list[bytes]) -> None:
-        last = self.last
-        for name, quads in groupby(message, key=lambda quad: quad.graph):
-            for number, quad in enumerate(quads):
-                if number == 0:
-                    started = _DEFAULT_STARTED if name is None else self.term(_STARTED, name, quad, rows)
-                    rows.append(row(_GRAPH_START, started))
-                body = b""
-                for position, term, previous in zip(_TRIPLE_POSITIONS, quad[:3], last[:3], strict=True):
-                    if term != previous:
-                        body += self.term(position, term, quad, rows)
-                last = quad
-                rows.append(row(_TRIPLE, body))
-            rows.append(row(_GRAPH_END, b""))
-        self.last = last
-
-    def term(self, position: Position, term: Term, quad: Statement | tuple[()], rows: list[bytes]) -> bytes:
-        """The field of a term in a position of a statement; what it needs in the tables is entered by `rows`.
-
-        Args:
-            quad: the whole statement, whose entries must not make room for each other.
-        """
-        start = term[0]
-        if start == '"':
-            if position is not OBJECT and not self.options.generalized_statements:
-                raise _no_place("a literal", quad)
-            return position.literal + self.literal(term, quad, rows)
-        if start == "_":
-            if position is PREDICATE and not self.options.generalized_statements:
-                raise _no_place("a blank node as predicate", quad)
-            return position.blank + delimited(term[2:].encode())
-        if term.startswith("<<("):
-            return self._quoted(position, term, quad, rows)
-        return self.field(position.iri, self.iris.get(term) or self._entered(term, quad, rows))
-
-    def graph(self, name: Term | None, quad: Statement | tuple[()], rows: list[bytes]) -> bytes:
-        """The field of a quad's graph, which is another than the last quad's."""
-        if self.kind is _TRIPLE:
-            if name is None:
-                return b""
-            raise UnsupportedByFormat(
-                f"a stream of triples has no named graphs: {_shown(quad)}", hint="write a stream of quads"
-            )
-        return _DEFAULT_GRAPH if name is None else self.term(GRAPH, name, quad, rows)
-
-    def field(self, tag: bytes, found: Iri) -> bytes:
-        """The field of an IRI, without the ids that the one before it makes unnecessary."""
-        prefix, name, forms = found
-        form = forms[(prefix == self.prefix) + 2 * (name == self.name + 1)]
-        self.prefix, self.name = prefix, name
-        return tag + form
-
-    def _quoted(self, position: Position, term: Term, quad: Statement | tuple[()], rows: list[bytes]) -> bytes:
-        if not self.options.rdf_star:
-            raise UnsupportedByFormat(
-                f"the stream's options allow no triple terms: {_shown(quad)}",
-                hint="allow them (Jelly's option rdf_star), or write N-Quads or TriG",
-            )
-        if not position.triple or (position is PREDICATE and not self.options.generalized_statements):
-            raise _no_place("a triple term", quad)
-        if _is_too_deep(term):
-            raise UnsupportedByFormat(f"triple terms of more than {DEEPEST} in each other, where no reader goes deeper")
-        body = b"".join(
-            self.term(inner, part, quad, rows)
-            for inner, part in zip(_TRIPLE_POSITIONS, triple_parts(term), strict=True)
-        )
-        return position.triple + delimited(body)
-
-    def found(self, term: Term) -> Iri | None:
-        """An IRI, if its prefix and its name are in the tables."""
-        start, rest = self._split(term)
-        prefix, name = self.prefixes.ids.get(start), self.names.ids.get(rest)
-        return None if prefix is None or name is None else _iri(prefix, name)
-
-    def _entered(self, term: Term, quad: Statement | tuple[()], rows: list[bytes]) -> Iri:
-        """An IRI, once its prefix and its name are in the tables."""
-        start, rest = self._split(term)
-        prefix = self.prefixes.ids.get(start)
-        if prefix is None:
-            prefix, old, entry = self.prefixes.enter(start, lambda old: self._needs_prefix(quad, old))
-            rows.append(entry)
-            if old is not None:
-                self._forget()
-        name = self.names.ids.get(rest)
-        if name is None:
-            name, old, entry = self.names.enter(rest, lambda old: self._needs_name(quad, old))
-            rows.append(entry)
-            if old in self._named:
-                for stale in self._named.pop(old):
-                    del self.iris[stale]
-            return _iri(prefix, name)  # not worth remembering before it comes again, which most never do
-        if len(self.iris) >= _MOST_IRIS:
-            self._forget()
-        self.iris[term] = found = _iri(prefix, name)
-        if rest in self._named:
-            self._named[rest].append(term)
-        else:
-            self._named[rest] = [term]
-        return found
-
-    def _forget(self) -> None:
-        self.iris.clear()
-        self._named.clear()
-
-    def _split(self, term: Term) -> tuple[str, str]:
-        """Prefix and name of an IRI: what most IRIs of one vocabulary share, and the rest."""
-        at = term.rfind("#")
-        if at < 0:
-            at = term.rfind("/")
-        if at < 0 or not self.options.max_prefix_table_size:
-            return "", term[1:-1]
-        return term[1 : at + 1], term[at + 1 : -1]
-
-    def _needs_prefix(self, quad: Statement | tuple[()], prefix: str) -> bool:
-        return _holds(quad, f"<{prefix}") and any(self._split(leaf)[0] == prefix for leaf in _iris(quad))
-
-    def _needs_name(self, quad: Statement | tuple[()], name: str) -> bool:
-        return _holds(quad, f"{name}>") and any(self._split(leaf)[1] == name for leaf in _iris(quad))
-
-    def literal(self, term: Term, quad: Statement | tuple[()], rows: list[bytes]) -> bytes:
-        """A literal as a field's value, behind its length."""
-        end = term.rindex('"')
-        kind = self.suffixes.get(term[end + 1 :])
-        if kind is None:
-            kind = self._kind(term[end + 1 :], quad, rows)
-        lexical = term[1:end]
-        data = (unescape(lexical) if "\\" in lexical else lexical).encode()
-        size = len(data)
-        if size < 0x80:
-            return varint(size + 2 + len(kind)) + _LEXICAL_HEADS[size] + data + kind
-        return delimited(b"\x0a" + delimited(data) + kind)
-
-    def _kind(self, suffix: str, quad: Statement | tuple[()], rows: list[bytes]) -> bytes:
-        """What stands in an RdfLiteral for the language or the datatype behind the closing quote."""
-        if suffix.startswith("@"):
-            if "--" in suffix:
-                raise UnsupportedByFormat(f"Jelly has no base directions: {_shown(quad)}", hint="write N-Quads or TriG")
-            kind = b"\x12" + delimited(suffix[1:].encode())
-            if len(self.suffixes) >= _MOST:
-                self.suffixes = {"": b""}
-        else:
-            if not self.options.max_datatype_table_size:
-                raise UnsupportedByFormat(
-                    f"the stream's options allow no datatypes: {_shown(quad)}",
-                    hint="allow some (Jelly's option max_datatype_table_size)",
-                )
-            datatype = suffix[3:-1]
-            number = self.datatypes.ids.get(datatype)
-            if number is None:
-                number, old, entry = self.datatypes.enter(
-                    datatype,
-                    lambda old: (
-                        _holds(quad, f"^^<{old}>") and any(leaf.endswith(f'"^^<{old}>') for leaf in _leaves(quad))
-                    ),
-                )
-                rows.append(entry)
-                if old is not None:
-                    self.suffixes.pop(f"^^<{old}>", None)
-            kind = b"\x18" + varint(number)
-        self.suffixes[suffix] = kind
-        return kind
-
-
-@lru_cache(_MOST_IRIS)  # names come and go, and their ids come again
-def _iri(prefix: int, name: int) -> Iri:
-    next_name, same_prefix = _form(0x08, prefix), _form(0x10, name)
-    full = delimited(next_name[1:] + same_prefix[1:])
-    return Iri(prefix, name, (full, same_prefix, next_name, _NEITHER))
-
-
-@cache
-def _form(tag: int, number: int) -> bytes:
-    """An RdfIri of one id."""
-    return delimited(bytes((tag,)) + varint(number))
-
-
-_TRIPLE_POSITIONS: Final = (SUBJECT, PREDICATE, OBJECT)
-
-
-def row_of_options(options: JellyOptions) -> bytes:
-    """The row that opens a stream."""
-    return b"\x0a" + delimited(b"\x0a" + delimited(options.encode()))
-
-
-def _leaves(quad: Statement | tuple[()]) -> Iterator[Term]:
-    """The terms of a statement, and those in its triple terms instead of these."""
-    pending = [(term, 0) for term in quad if term is not None]
-    while pending:
-        term, depth = pending.pop()
-        if not is_triple(term):
-            yield term
-        elif depth < DEEPEST:  # what is deeper is refused anyway
-            pending += ((part, depth + 1) for part in triple_parts(term))
-
-
-def _iris(quad: Statement | tuple[()]) -> Iterator[Term]:
-    return (leaf for leaf in _leaves(quad) if leaf.startswith("<"))
-
-
-def _holds(quad: Statement | tuple[()], text: str) -> bool:
-    """Whether a term holds a text, in whatever sense: a quick no is what matters, at each entry that makes room."""
-    for term in quad:  # noqa: SIM110 - any() of a generator takes twice the time, for each name that is new
-        if term is not None and text in term:
-            return True
-    return False
-
-
-def _is_too_deep(term: Term) -> bool:
-    if term.count("<<(") <= DEEPEST:  # some may stand in a literal
-        return False
-    pending = [(term, 1)]
-    while pending:
-        part, depth = pending.pop()
-        if is_triple(part):
-            if depth > DEEPEST:
-                return True
-            pending += ((inner, depth + 1) for inner in triple_parts(part))
-    return False
-
-
-def _no_place(what: str, quad: Statement | tuple[()]) -> UnsupportedByFormat:
-    hint = "allow it (Jelly's option generalized_statements)"
-    return UnsupportedByFormat(f"RDF has no place for {what}: {_shown(quad)}", hint=hint)
-
-
-def _shown(quad: Statement | tuple[()]) -> str:
-    return " ".join((*(term for term in quad if term is not None), "."))
+    def for_template(self, template: Template) -> ByMessage | TemplateFrames:
+        """The encoder specialised for a template."""
+        if not (self.options.delimited and has_layout(template, self.options)):
+            return ByMessage(self.encode, template)
+        return TemplateFrames(self._frames, template)

@@ -3,23 +3,24 @@
 Most rows of a frame repeat their subject and add a constant predicate, often a constant object too. Such rows are
 prepared: their bytes depend on nothing but which table ids the IRI before them makes unnecessary. They hold as long
 as the tables keep what they refer to; the tables tell how long that is, and frames beyond it go the plain way, by
-`Template.instantiate` and `JellyEncoder.encode`, as do solutions that drop a triple or give one twice. So frames are
+`Template.instantiate` and `FrameWriter.write`, as do solutions that drop a triple or give one twice. So frames are
 byte for byte what the plain encoder writes (tests/logs/jelly/test_template.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations, count
+from itertools import combinations
 from typing import Final, NamedTuple, TypeAlias
 
 from construct_messages.errors import UnsupportedByFormat
 from construct_messages.labels import Labels
 from construct_messages.logs.encoded import EncodedMessages
 from construct_messages.logs.jelly.columns import Batch, LiteralHeads, Literals, Part, spliced
-from construct_messages.logs.jelly.encoder import HEADS, OBJECT, PREDICATE, SUBJECT, JellyEncoder, Statement, row
-from construct_messages.logs.jelly.options import PhysicalType
+from construct_messages.logs.jelly.frames import FrameWriter, Statement
+from construct_messages.logs.jelly.options import JellyOptions, PhysicalType
 from construct_messages.logs.jelly.tables import Table
+from construct_messages.logs.jelly.tags import HEADS, OBJECT, PREDICATE, SUBJECT, row
 from construct_messages.logs.jelly.wire import delimited
 from construct_messages.message import Message
 from construct_messages.solutions import Solutions
@@ -39,28 +40,29 @@ from construct_messages.terms import Term, is_literal, is_triple
 _MOST_PATTERNS: Final = 100
 
 
+def has_layout(template: Template, options: JellyOptions) -> bool:
+    """Whether frames of a template can be prepared; those of one with variables in triple terms cannot."""
+    # each pattern is compared with each: of very many, message by message is quicker
+    return (
+        len(template.live) <= _MOST_PATTERNS
+        and options.physical_type is not PhysicalType.GRAPHS
+        and not any(isinstance(slot, Nested) for pattern in template.live for slot in pattern)
+    )
+
+
 class TemplateFrames:
-    """Encodes batches of solutions. Byte for byte what `encode(Message(instantiate(…)))` gives.
+    """Encodes batches of solutions as delimited frames. Byte for byte what `encode(Message(instantiate(…)))` gives.
 
     Args:
-        encoder: whose log it is.
-        template: what instantiates the solutions.
+        writer: of the stream.
+        template: what instantiates the solutions; see `has_layout`.
     """
 
-    def __init__(self, encoder: JellyEncoder, template: Template) -> None:
-        self._encoder, self._template = encoder, template
+    def __init__(self, writer: FrameWriter, template: Template) -> None:
+        self._writer, self._template = writer, template
         patterns = template.live
-        # each pattern is compared with each: of very many, message by message is quicker
-        self._plain = (
-            len(patterns) > _MOST_PATTERNS
-            or encoder.options.physical_type is PhysicalType.GRAPHS
-            or not encoder.options.delimited
-            or any(isinstance(slot, Nested) for pattern in patterns for slot in pattern)
-        )
-        if self._plain:
-            return
         self._layout = _Layout(patterns, len(template.variables), template.labels)
-        self._prepared = _Prepared(encoder, patterns, self._layout)
+        self._prepared = _Prepared(writer, patterns, self._layout)
         self._twins = any(may_coincide(one, other) for one, other in combinations(patterns, 2))
         self._checks = {
             (slot.index, FORBIDDEN[position])
@@ -71,9 +73,7 @@ class TemplateFrames:
 
     def encode(self, solutions: Solutions, first: int) -> EncodedMessages:
         """Encodes a batch, one frame a solution; see `TemplateEncoder.encode`."""
-        if self._plain:
-            return EncodedMessages(list(map(self._encode_plainly, solutions, count(first))))
-        encoder, prepared, layout = self._encoder, self._prepared, self._layout
+        writer, prepared, layout = self._writer, self._prepared, self._layout
         batch = Batch(solutions)
         are_whole = all(batch.has_all(index, forbidden) for index, forbidden in self._checks)
         literals: list[Literals | None] = []
@@ -81,17 +81,17 @@ class TemplateFrames:
         rows, steps = None, list[_Step]()
         out = []
         for number, solution in enumerate(solutions):
-            if not (encoder.is_open and prepared.holds() and (are_whole or self._is_whole(solution))):
+            if not (writer.is_open and prepared.holds() and (are_whole or self._is_whole(solution))):
                 out.append(self._encode_plainly(solution, first + number))
                 continue
             terms = layout.terms(solution, first + number)
             if self._twins and layout.has_twins(terms):
                 out.append(self._encode_plainly(solution, first + number))
                 continue
-            if entered < 0:  # by now the encoder knows what one message needs
-                entered = encoder.datatypes.entered
-                literals = [batch.literals(index, encoder.suffixes) for index in range(len(solution))]
-            elif entered != encoder.datatypes.entered:  # which may have cost a datatype its id
+            if entered < 0:  # by now the writer knows what one message needs
+                entered = writer.datatypes.entered
+                literals = [batch.literals(index, writer.suffixes) for index in range(len(solution))]
+            elif entered != writer.datatypes.entered:  # which may have cost a datatype its id
                 rows, literals = None, [None] * len(literals)
             if rows is not prepared.rows:
                 rows = prepared.rows
@@ -100,7 +100,7 @@ class TemplateFrames:
         return EncodedMessages(out)
 
     def _encode_plainly(self, solution: tuple[Term, ...], number: int) -> bytes:
-        return self._encoder.encode(Message(self._template.instantiate(solution, number)))
+        return delimited(self._writer.write(Message(self._template.instantiate(solution, number))))
 
     def _is_whole(self, solution: tuple[Term, ...]) -> bool:
         """Whether every triple of the template is one of the message."""
@@ -247,10 +247,10 @@ class _Step:
 
 
 class _Prepared:
-    """The rows of a template that can be prepared, as long as the encoder's tables hold what they refer to."""
+    """The rows of a template that can be prepared, as long as the writer's tables hold what they refer to."""
 
-    def __init__(self, encoder: JellyEncoder, patterns: Sequence[Pattern], layout: _Layout) -> None:
-        self._encoder, self._patterns, self._indexes = encoder, patterns, layout.indexes
+    def __init__(self, writer: FrameWriter, patterns: Sequence[Pattern], layout: _Layout) -> None:
+        self._writer, self._patterns, self._indexes = writer, patterns, layout.indexes
         prepared = [slot for pattern in patterns if _can_be_prepared(pattern) for slot in pattern[1:3]]
         self._constants = {slot.term for slot in prepared if isinstance(slot, Constant)}
         # An entry is made at most once for each other term of a message, and then may have to pass the four that its
@@ -263,26 +263,26 @@ class _Prepared:
 
     def holds(self) -> bool:
         """Whether the next message can be written, by what is prepared or by what can be now."""
-        limits, encoder = self._limits, self._encoder
-        # an encoder that refused a message has begun with new tables
-        if limits and limits[0][0] is encoder.names:
+        limits, writer = self._limits, self._writer
+        # a writer that refused a message has begun with new tables
+        if limits and limits[0][0] is writer.names:
             for table, limit in limits:
                 if table.entered > limit:
                     break
             else:
                 return True
         self._limits = []
-        iris = [encoder.found(term) for term in self._constants if not is_literal(term)]
+        iris = [writer.found(term) for term in self._constants if not is_literal(term)]
         suffixes = {term[term.rindex('"') + 1 :] for term in self._constants if is_literal(term)}
-        if None in iris or not suffixes <= encoder.suffixes.keys():
+        if None in iris or not suffixes <= writer.suffixes.keys():
             return False
         found = [each for each in iris if each is not None]
-        datatypes = [encoder.datatypes.ids[suffix[3:-1]] for suffix in suffixes if suffix.startswith("^^")]
-        needed = [(encoder.names, [each.name for each in found])]
-        if encoder.options.max_prefix_table_size:
-            needed.append((encoder.prefixes, [each.prefix for each in found]))
+        datatypes = [writer.datatypes.ids[suffix[3:-1]] for suffix in suffixes if suffix.startswith("^^")]
+        needed = [(writer.names, [each.name for each in found])]
+        if writer.options.max_prefix_table_size:
+            needed.append((writer.prefixes, [each.prefix for each in found]))
         if datatypes:
-            needed.append((encoder.datatypes, datatypes))
+            needed.append((writer.datatypes, datatypes))
         limits = [(table, table.entered + table.spares(ids) - self._reserve) for table, ids in needed]
         if any(table.entered > limit for table, limit in limits):
             return False
@@ -297,8 +297,8 @@ class _Prepared:
         return True
 
     def _prepare(self, pattern: Pattern, adds: bool) -> _Row:
-        encoder = self._encoder
-        predicate = encoder.found(_constant(pattern.predicate))
+        writer = self._writer
+        predicate = writer.found(_constant(pattern.predicate))
         assert predicate is not None  # which `holds` has seen to
         end = predicate[:2]
         object = b""
@@ -306,15 +306,15 @@ class _Prepared:
         if is_complete:
             term = _constant(pattern.object)
             if is_literal(term):
-                object = OBJECT.literal + encoder.literal(term, (), [])
+                object = OBJECT.literal + writer.literal(term, (), [])
             else:
-                found = encoder.found(term)
+                found = writer.found(term)
                 assert found is not None
                 object = OBJECT.iri + found.forms[(found.prefix == end[0]) + 2 * (found.name == end[1] + 1)]
                 end = found[:2]
         bodies = [PREDICATE.iri + form + object for form in predicate.forms]
         if is_complete and adds:
-            bodies = [row(encoder.kind, body) for body in bodies]
+            bodies = [row(writer.kind, body) for body in bodies]
         full, same_prefix, next_name, neither = bodies
         return _Row(*predicate[:2], (full, same_prefix, next_name, neither), end, is_complete, adds, {})
 
@@ -327,14 +327,14 @@ class _Prepared:
             number: of the solution in it.
 
         Raises:
-            UnsupportedByFormat: as `JellyEncoder.encode`.
+            UnsupportedByFormat: as `FrameWriter.write`.
         """
-        encoder = self._encoder
-        encoder.message_count += 1
-        known, heads, kind = encoder.iris, HEADS[encoder.kind], encoder.kind
+        writer = self._writer
+        writer.message_count += 1
+        known, heads, kind = writer.iris, HEADS[writer.kind], writer.kind
         rows: list[bytes] = []
-        last, last_object = None, encoder.last[2]  # `last` are the indexes of the last statement
-        prefix, name = encoder.prefix, encoder.name
+        last, last_object = None, writer.last[2]  # `last` are the indexes of the last statement
+        prefix, name = writer.prefix, writer.name
         try:
             for step in steps:
                 if step.is_run and terms[step.rows[0][0][2]] != last_object:
@@ -349,16 +349,16 @@ class _Prepared:
                     object = terms[place]
                     start: bytes | None = b""
                     if prepared is None or object == last_object or not prepared.adds:
-                        encoder.prefix, encoder.name = prefix, name
+                        writer.prefix, writer.name = prefix, name
                         if last is not None:
-                            encoder.last = _statement(terms, last)
+                            writer.last = _statement(terms, last)
                         statement = _statement(terms, indexes)
                         start = None
                         if prepared is not None and object != last_object:
                             start = self._start(statement, rows)
                         if start is None:
-                            encoder.statements((statement,), rows)
-                        prefix, name = encoder.prefix, encoder.name
+                            writer.statements((statement,), rows)
+                        prefix, name = writer.prefix, writer.name
                     last, last_object = indexes, object
                     if start is None or prepared is None:
                         continue
@@ -377,33 +377,33 @@ class _Prepared:
                         prefix, name = found.prefix, found.name
                         body += OBJECT.iri + found.forms[form]
                     else:
-                        encoder.prefix, encoder.name = prefix, name
-                        body += encoder.term(OBJECT, object, _statement(terms, indexes), rows)
-                        prefix, name = encoder.prefix, encoder.name
+                        writer.prefix, writer.name = prefix, name
+                        body += writer.term(OBJECT, object, _statement(terms, indexes), rows)
+                        prefix, name = writer.prefix, writer.name
                     body = start + body
                     size = len(body)
                     rows.append(heads[size] + body if size < 126 else row(kind, body))
         except UnsupportedByFormat as error:
-            raise encoder.refused(error) from None
-        encoder.prefix, encoder.name = prefix, name
+            raise writer.refused(error) from None
+        writer.prefix, writer.name = prefix, name
         if last is not None:
-            encoder.last = _statement(terms, last)
+            writer.last = _statement(terms, last)
         return delimited(b"".join(rows))
 
     def _start(self, statement: Statement, rows: list[bytes]) -> bytes | None:
         """What stands before the predicate of a prepared row that is no mere addition; None: other bytes differ too."""
-        encoder = self._encoder
+        writer = self._writer
         subject, predicate, _, graph = statement
-        last_subject, last_predicate, _, last_graph = encoder.last
+        last_subject, last_predicate, _, last_graph = writer.last
         if predicate == last_predicate or graph != last_graph:
             return None
         if subject == last_subject:
             return b""
-        return encoder.term(SUBJECT, subject, statement, rows)
+        return writer.term(SUBJECT, subject, statement, rows)
 
 
 def _can_be_prepared(pattern: Pattern) -> bool:
-    """Whether the predicate is constant, and the object no constant that the encoder might refuse."""
+    """Whether the predicate is constant, and the object no constant that the writer might refuse."""
     return isinstance(pattern.predicate, Constant) and not (
         isinstance(pattern.object, Constant) and is_triple(pattern.object.term)
     )

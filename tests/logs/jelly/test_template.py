@@ -12,6 +12,7 @@ from construct_messages.errors import UnsupportedByFormat
 from construct_messages.labels import Labels
 from construct_messages.logs.jelly.decoder import JellyDecoder
 from construct_messages.logs.jelly.encoder import JellyEncoder
+from construct_messages.logs.jelly.frames import FrameWriter
 from construct_messages.logs.jelly.options import JellyOptions, LogicalType, PhysicalType
 from construct_messages.message import Message
 from construct_messages.solutions import Solutions
@@ -113,8 +114,8 @@ def test_most_frames_are_written_by_what_is_prepared(monkeypatch: pytest.MonkeyP
     encoder = JellyEncoder()
     frames = encoder.for_template(STAR)
     plainly: list[Message] = []
-    encode = encoder.encode
-    monkeypatch.setattr(encoder, "encode", lambda message: plainly.append(message) or encode(message))
+    write = FrameWriter.write
+    monkeypatch.setattr(FrameWriter, "write", lambda self, message: plainly.append(message) or write(self, message))
     for number in range(9000):
         subject = iri(f"http://example.org/thing/{number}")
         frames.encode(Solutions.of([(subject, literal("a"), literal("b"), literal("c"))]), number)

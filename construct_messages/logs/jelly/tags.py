@@ -1,0 +1,90 @@
+"""The rows of rdf.proto and their fields, as bytes to write: what stands before a term, an IRI's ids, a statement.
+
+Nothing here knows which entries are in the lookup tables, nor what a statement repeats of the one before.
+
+Jelly 1.1, serialization (rdf.proto).
+"""
+
+from __future__ import annotations
+
+from functools import cache, lru_cache
+from typing import Final, NamedTuple
+
+from construct_messages.logs.jelly.options import JellyOptions
+from construct_messages.logs.jelly.wire import delimited, varint
+
+_MOST_IRIS: Final = 1 << 14
+
+
+class Position(NamedTuple):
+    """The tags of the fields that a term may go to in one position of a statement, by the kind of the term."""
+
+    iri: bytes
+    blank: bytes
+    literal: bytes
+    triple: bytes
+
+
+SUBJECT: Final = Position(b"\x0a", b"\x12", b"\x1a", b"\x22")
+PREDICATE: Final = Position(b"\x2a", b"\x32", b"\x3a", b"\x42")
+OBJECT: Final = Position(b"\x4a", b"\x52", b"\x5a", b"\x62")
+TRIPLE_POSITIONS: Final = (SUBJECT, PREDICATE, OBJECT)
+# graphs are named by no triple: neither RDF nor rdf.proto has a place for that
+GRAPH: Final = Position(b"\x6a", b"\x72", b"\x82\x01", b"")
+STARTED_GRAPH: Final = Position(b"\x0a", b"\x12", b"\x22", b"")
+DEFAULT_GRAPH: Final = b"\x7a\x00"
+STARTED_DEFAULT_GRAPH: Final = b"\x1a\x00"
+
+TRIPLE, QUAD, GRAPH_START, GRAPH_END, NAMESPACE = b"\x12", b"\x1a", b"\x22", b"\x2a", b"\x32"
+
+LEXICAL_HEADS: Final = tuple(bytes((0x0A, size)) for size in range(128))
+"""What stands before the lexical form of a literal, by its length."""
+HEADS: Final = {
+    kind: tuple(bytes((0x0A, size + 2, kind[0], size)) for size in range(126))
+    for kind in (TRIPLE, QUAD, GRAPH_START, GRAPH_END, NAMESPACE)
+}
+"""What stands before the body of a row, by its kind and its length."""
+_NEITHER: Final = b"\x00"  # the RdfIri without ids
+
+
+def row(kind: bytes, body: bytes) -> bytes:
+    """A row of a frame.
+
+    >>> row(GRAPH_END, b"").hex()
+    '0a022a00'
+    """
+    size = len(body)
+    if size < 126:
+        return HEADS[kind][size] + body
+    return b"\x0a" + delimited(kind + varint(size) + body)
+
+
+def options_row(options: JellyOptions) -> bytes:
+    """The row that opens a stream."""
+    return b"\x0a" + delimited(b"\x0a" + delimited(options.encode()))
+
+
+class Iri(NamedTuple):
+    """An IRI whose prefix and name are in the tables.
+
+    `forms` are its RdfIri where the prefix is not that of the IRI before and its name does not follow, where only the
+    prefix is the same, where only the name follows, and where both is so.
+    """
+
+    prefix: int
+    name: int
+    forms: tuple[bytes, bytes, bytes, bytes]
+
+
+@lru_cache(_MOST_IRIS)  # names come and go, and their ids come again
+def iri_of(prefix: int, name: int) -> Iri:
+    """The IRI of two ids."""
+    next_name, same_prefix = _form(0x08, prefix), _form(0x10, name)
+    full = delimited(next_name[1:] + same_prefix[1:])
+    return Iri(prefix, name, (full, same_prefix, next_name, _NEITHER))
+
+
+@cache
+def _form(tag: int, number: int) -> bytes:
+    """An RdfIri of one id."""
+    return delimited(bytes((tag,)) + varint(number))
