@@ -213,9 +213,9 @@ def _run(options: argparse.Namespace) -> int:
 def _check_query(query: str, given: Mapping[str, Any]) -> None:
     """Refuses what is no query, or none that this package evaluates, before a session is waited for."""
     require(java=False)
-    from construct_messages.spark.query import planned
+    from construct_messages.spark.planning import plan_query
 
-    planned(query, **{name: value for name, value in given.items() if name in _ABOUT_THE_QUERY})
+    plan_query(query, **{name: value for name, value in given.items() if name in _ABOUT_THE_QUERY})
 
 
 def _convert(options: argparse.Namespace) -> int:

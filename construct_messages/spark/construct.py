@@ -17,17 +17,19 @@ from construct_messages.errors import UsageError
 from construct_messages.formats import JELLY, NDJSON_LD, Format, find_log
 from construct_messages.labels import Labels
 from construct_messages.logs.jelly.options import JellyOptions
-from construct_messages.query.algebra.nodes import Plan, Var, column
+from construct_messages.query.algebra.nodes import Var
+from construct_messages.query.algebra.plan import Plan
 from construct_messages.query.optimizer.explanation import explanation
 from construct_messages.query.optimizer.optimize import Hints, optimize
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.spark.frames.checks import check
+from construct_messages.spark.frames.evaluation import Options, evaluate
 from construct_messages.spark.frames.messages import Shape, messages, scoped
-from construct_messages.spark.frames.relations import Options, evaluate
 from construct_messages.spark.logs.writer import Written, write_file, write_folder
+from construct_messages.spark.planning import keys, plan_query
 from construct_messages.spark.quads.table import QuadTable
-from construct_messages.spark.query import keys, planned
 from construct_messages.spark.session import translated
+from construct_messages.spark.sql.columns import column
 from construct_messages.terms import iri
 from construct_messages.writing import format_of_target
 
@@ -107,7 +109,7 @@ def construct_messages(
         quads = QuadTable.of(quads, columns, assume_distinct)
     elif columns or assume_distinct:
         raise UsageError("columns and assume_distinct are about a DataFrame, and this is a table of quads already")
-    parsed, plan = planned(
+    parsed, plan = plan_query(
         query,
         group_by=group_by,
         group_order=group_order,

@@ -17,8 +17,9 @@ import pytest
 
 from construct_messages.errors import QueryError, UnsupportedQuery
 from construct_messages.message import Message, Quad
-from construct_messages.query.algebra.nodes import Plan, Var
-from construct_messages.query.algebra.plan import plan
+from construct_messages.query.algebra.nodes import Var
+from construct_messages.query.algebra.plan import Plan
+from construct_messages.query.algebra.translation import translate_query
 from construct_messages.query.rewrite import ConstructQuery, query_form
 from construct_messages.terms import UNBOUND, Term, from_pyoxigraph
 from tests.support.places import shared_path
@@ -47,8 +48,8 @@ def answer(planned: Plan, quads: Sequence[Quad]) -> Answer:
 
 def planned(case: Case) -> Plan:
     if query_form(case.text) == "CONSTRUCT":
-        return plan(ConstructQuery.parse(case.text, base=case.base).select, now=NOW, base=case.base)
-    return plan(case.text, now=NOW, base=case.base)
+        return translate_query(ConstructQuery.parse(case.text, base=case.base).select, now=NOW, base=case.base)
+    return translate_query(case.text, now=NOW, base=case.base)
 
 
 def test_plans_of_the_evaluation_tests_are_right() -> None:
@@ -99,7 +100,7 @@ def refusal(text: str) -> QueryError | None:
     try:
         if query_form(text) == "CONSTRUCT":
             text = ConstructQuery.parse(text, base="http://example.org/").select
-        plan(text, now=NOW, base="http://example.org/")
+        translate_query(text, now=NOW, base="http://example.org/")
     except QueryError as refused:
         return refused
     return None
@@ -146,7 +147,7 @@ def wild() -> list[Wild]:
             continue
         outcome: Plan | QueryError
         try:
-            outcome = plan(query.select, now=NOW, base=BASE)
+            outcome = translate_query(query.select, now=NOW, base=BASE)
         except QueryError as refused:
             outcome = refused
         found.append(Wild(name, row["class"], query.select, outcome))

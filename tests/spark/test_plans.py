@@ -16,7 +16,8 @@ import pytest
 
 from benchmarks.spark_data import QUERY
 from benchmarks.spark_joins import QUERIES
-from construct_messages.query.algebra.correlation import conjuncts, expressions_of, linked, parts
+from construct_messages.query.algebra.expressions import conjuncts
+from construct_messages.query.algebra.join_order import linked
 from construct_messages.query.algebra.nodes import (
     Bgp,
     Constant,
@@ -28,11 +29,11 @@ from construct_messages.query.algebra.nodes import (
     LeftJoin,
     Node,
     Path,
-    Plan,
     Unit,
     Vars,
 )
-from construct_messages.query.algebra.plan import plan
+from construct_messages.query.algebra.plan import Plan
+from construct_messages.query.algebra.translation import translate_query
 from construct_messages.query.optimizer.equalities import Links, links
 from construct_messages.query.optimizer.optimize import optimize
 from construct_messages.query.rewrite import ConstructQuery, query_form
@@ -48,7 +49,7 @@ pytest.importorskip("pyspark")
 from pyspark.sql import functions as F
 
 from construct_messages.spark.construct import construct_messages
-from construct_messages.spark.frames.relations import Options, evaluate
+from construct_messages.spark.frames.evaluation import Options, evaluate
 from construct_messages.spark.quads.table import QuadTable
 
 if TYPE_CHECKING:
@@ -91,10 +92,10 @@ def asks_for_product(node: Node, known: Links = ()) -> bool:
             return any(map(_is_constant, operands)) or any(map(asks_for_product, others))
         case LeftJoin(left, right, condition) if not linked(left.possible, right.possible, _links(condition)):
             return True
-    scope = frozenset().union(*(part.possible for part in parts(node)))
+    scope = frozenset().union(*(part.possible for part in node.children))
     below = _links(node.condition) if isinstance(node, Filter) else ()
-    return any(_asks_for_product(body, scope) for body in _bodies(expressions_of(node))) or any(
-        asks_for_product(part, below) for part in parts(node)
+    return any(_asks_for_product(body, scope) for body in _bodies(node.expressions)) or any(
+        asks_for_product(part, below) for part in node.children
     )
 
 
@@ -178,7 +179,7 @@ def has_path(value: object) -> bool:
     ],
 )
 def test_what_asks_for_a_product(text: str, product: bool) -> None:
-    assert asks_for_product(plan(f"SELECT * {text}", now=NOW).pattern) is product
+    assert asks_for_product(translate_query(f"SELECT * {text}", now=NOW).pattern) is product
 
 
 # --- what Spark does ------------------------------------------------------------------------------------------------
@@ -287,7 +288,7 @@ def test_equalities_join(session: SparkSession, table: QuadTable, text: str) -> 
     """Issue 13, 27: what only an equality links is joined by it."""
     text = f"PREFIX : <http://example.org/> {text}"
     select = ConstructQuery.parse(text).select if query_form(text) == "CONSTRUCT" else text
-    asked = optimize(plan(select, now=NOW), table.statistics)
+    asked = optimize(translate_query(select, now=NOW), table.statistics)
     assert not asks_for_product(asked.pattern)
     check(session, asked, lambda: evaluate(asked, table))
 
@@ -309,7 +310,7 @@ BOUND_BY = {
 @pytest.mark.parametrize("text", BOUND_BY.values(), ids=BOUND_BY)
 def test_plans_stay_small(table: QuadTable, text: str) -> None:
     """Issue 13, 27: no side of a join is planned again for each optional part above it."""
-    asked = optimize(plan(f"PREFIX : <http://example.org/> {text}", now=NOW), table.statistics)
+    asked = optimize(translate_query(f"PREFIX : <http://example.org/> {text}", now=NOW), table.statistics)
     frame = evaluate(asked, table)
     assert size(frame) <= LARGEST
     assert len(optimized(frame)) <= 250_000
@@ -329,7 +330,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def test_plans_of_the_evaluation_tests(session: SparkSession, table: QuadTable, case: Case) -> None:
     construct = query_form(case.text) == "CONSTRUCT"
     select = ConstructQuery.parse(case.text, base=case.base).select if construct else case.text
-    asked = optimize(plan(select, base=case.base, now=NOW), table.statistics)
+    asked = optimize(translate_query(select, base=case.base, now=NOW), table.statistics)
     check(session, asked, lambda: evaluate(asked, table, Options(allow_full_closure=True)))
 
 
@@ -346,7 +347,7 @@ def test_plans_of_the_evaluation_tests(session: SparkSession, table: QuadTable, 
     ],
 )
 def test_operators_are_found(table: QuadTable, where: str, operator: str) -> None:
-    asked = plan(f"SELECT * {{ {where} }}", now=NOW)
+    asked = translate_query(f"SELECT * {{ {where} }}", now=NOW)
     assert operator in operators(executed(evaluate(asked, table)))
 
 
@@ -357,7 +358,7 @@ def test_python_is_found(table: QuadTable) -> None:
 
 def test_what_is_fetched_is_found(session: SparkSession, table: QuadTable) -> None:
     """A path of many links counts, also links before it doubles them; what is collected is told apart."""
-    asked = plan(f"SELECT * {{ <urn:0> {P}+ ?x }}", now=NOW)
+    asked = translate_query(f"SELECT * {{ <urn:0> {P}+ ?x }}", now=NOW)
     actions = Actions(session)
     frame = evaluate(asked, table)
     methods = {method for method, description in actions if method == "localCheckpoint" or _counts(method, description)}

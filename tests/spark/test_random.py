@@ -26,10 +26,10 @@ from tests.support.spark.w3c import NOW
 
 pytest.importorskip("pyspark")
 
-from construct_messages.query.algebra.plan import plan
+from construct_messages.query.algebra.translation import translate_query
 from construct_messages.query.optimizer.optimize import optimize
 from construct_messages.spark.construct import construct_messages as on_spark
-from construct_messages.spark.frames.relations import evaluate
+from construct_messages.spark.frames.evaluation import evaluate
 from construct_messages.spark.quads.table import QuadTable
 from construct_messages.spark.session import translated
 
@@ -117,7 +117,7 @@ def test_solutions_are_those_of_pyoxigraph(quick: SparkSession) -> None:
         wanted = Answer(names, tuple(tuple(term(one[name]) or UNBOUND for name in names) for one in solutions))
         coverage.count(query, bool(wanted.solutions))
         table = table_of(quick, quads)
-        planned = optimize(plan(query.text, now=NOW), table.statistics)
+        planned = optimize(translate_query(query.text, now=NOW), table.statistics)
         with translated():
             found = evaluate(planned, table).collect()
         answer = Answer(planned.variables, tuple(tuple(Term(value or "") for value in one) for one in found))

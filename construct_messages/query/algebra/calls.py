@@ -1,8 +1,8 @@
-"""The expressions of a parse tree as calls of the algebra.
+"""Translation of expressions to calls of the algebra.
 
-SPARQL 1.1 Query, section 17 and grammar rules [110] to [128]. What needs more than an expression's own text is asked
-of its place: a number for BNODE, a group for an aggregate, a plan for EXISTS. Functions that SPARQL 1.1 does not have
-are refused by their name. No patterns here, and no evaluation.
+SPARQL 1.1 Query, section 17 and grammar rules [110] to [128]. What an expression needs of its surroundings comes as
+callbacks: a number for BNODE, the group of an aggregate, the body of EXISTS. Functions that SPARQL 1.1 does not have
+are refused by name. No patterns here, and no evaluation.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ CASTS: Final = frozenset(
 
 
 @dataclass
-class Reading:
-    """Reads expressions that are evaluated for the same solutions.
+class ExpressionTranslator:
+    """Translates expressions that are evaluated for the same solutions.
 
     Args:
-        tree: what they are parts of.
+        tree: of the query.
         now: the value of NOW().
         number: the variable of the `Number` node below, for BNODE.
         site: gives each FRESH call an integer of its own.
-        exists: plans the group of an EXISTS.
+        exists: translates the group of an EXISTS.
         aggregate: takes an aggregate of the group below and gives its variable; None where no aggregate may stand.
     """
 
@@ -69,7 +69,7 @@ class Reading:
 
         Raises:
             QueryError: an aggregate where none may stand; see also `ParseTree.term`.
-            UnsupportedQuery: a function or an operator that is not known here.
+            UnsupportedQuery: a function or an operator that is not supported.
         """
         match part:
             case rdflib.Variable():
@@ -117,7 +117,7 @@ class Reading:
                 return self.aggregate(part)
             case name if name.startswith("Builtin_"):
                 return self._function(part, name.removeprefix("Builtin_").upper(), of)
-        raise self.tree.unsupported(part, f"{part.name} is not known here", part.name)
+        raise self.tree.unsupported(part, f"{part.name} is not supported", part.name)
 
     def _associative(self, operator: str, of: dict[str, Any]) -> Expression:
         """A chain of && or ||, as a tree of little depth."""
@@ -148,7 +148,7 @@ class Reading:
     def _function(self, part: CompValue, name: str, of: dict[str, Any]) -> Expression:
         name = _SAME.get(name, name)
         if name not in FUNCTIONS:
-            raise self.tree.unsupported(part, f"the function {name} is not known here", name)
+            raise self.tree.unsupported(part, f"the function {name} is not supported", name)
         if name in ("CONCAT", "COALESCE"):
             return Call(name, tuple(self._list(of["arg"])))
         arguments = tuple(self.expression(argument) for argument in of.values())
@@ -168,7 +168,7 @@ class Reading:
         name = self.tree.term(of["iri"])
         if name not in CASTS:
             raise self.tree.unsupported(
-                part, f"the function {name} is not known here", name, "use the functions and casts of SPARQL 1.1"
+                part, f"the function {name} is not supported", name, "use the functions and casts of SPARQL 1.1"
             )
         arguments = of.get("expr", [])
         if len(arguments) != 1 or of.get("distinct"):

@@ -1,9 +1,9 @@
-"""Group graph patterns of a parse tree as nodes of the algebra.
+"""Translation of group graph patterns to the algebra.
 
 SPARQL 1.1 Query, section 18.2.2: the elements of a group in order, then its filters; OPTIONAL takes the filters of its
 own group as its condition. GRAPH (section 18.6) is put into the leaves: within `GRAPH ?g` they share a hidden variable,
 every group binds it, and `?g` is joined to it outside. What the grammar's notes forbid (section 19.8) is refused, as is
-whatever is not known. Solution modifiers are the business of `plan`.
+whatever is not supported. Solution modifiers are translated by `translation`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import Any
 import rdflib
 from rdflib.plugins.sparql.parserutils import CompValue
 
-from construct_messages.query.algebra.calls import Reading
-from construct_messages.query.algebra.grounding import grounded
+from construct_messages.query.algebra.active_graph import join_active_graph
+from construct_messages.query.algebra.calls import ExpressionTranslator
 from construct_messages.query.algebra.nodes import (
     Bgp,
     Call,
@@ -46,7 +46,7 @@ Scope = dict[Var, None]
 
 @dataclass
 class Collected:
-    """A group as far as it is read: its pattern, its scope, and the filters that apply at its end."""
+    """A group as far as it is translated: its pattern, its scope, and the filters that apply at its end."""
 
     pattern: Node
     scope: Scope
@@ -54,12 +54,12 @@ class Collected:
 
 
 class Groups:
-    """Plans the groups of one tree.
+    """Translates the groups of one query.
 
     Args:
-        tree: what is planned.
+        tree: of the query.
         now: the value of NOW().
-        subquery: plans a sub-query in an active graph, and tells what it projects.
+        subquery: translates a sub-query in an active graph; gives its pattern and the variables that it projects.
     """
 
     def __init__(
@@ -89,9 +89,9 @@ class Groups:
         """A group whose solutions bind the active graph, and its filters."""
         if part.name == "SubSelect":
             pattern, scope = self._subquery(part, graph)
-            return Collected(grounded(pattern, graph), dict.fromkeys(scope))
+            return Collected(join_active_graph(pattern, graph), dict.fromkeys(scope))
         if part.name != "GroupGraphPatternSub":
-            raise self._tree.unsupported(part, f"{part.name} is not known here", part.name)
+            raise self._tree.unsupported(part, f"{part.name} is not supported", part.name)
         group = Collected(Unit(), {})
         elements = [element for element in dict.get(part, "part", ()) if not self._tree.is_nothing(element)]
         group.filters = tuple(dict.__getitem__(one, "expr") for one in elements if one.name == "Filter")
@@ -102,7 +102,7 @@ class Groups:
             else:
                 for element in same:
                     self._element(element, dict(dict.items(element)), group, graph)
-        group.pattern = grounded(group.pattern, graph)
+        group.pattern = join_active_graph(group.pattern, graph)
         return group
 
     def _element(self, part: CompValue, of: dict[str, Any], group: Collected, graph: Position | None) -> None:
@@ -117,11 +117,11 @@ class Groups:
             case "MinusGraphPattern":
                 right = self.closed(of["graph"], graph).pattern
                 within = frozenset({graph}) if isinstance(graph, Var) else frozenset[Var]()
-                group.pattern = Minus(grounded(group.pattern, graph), right, within)
+                group.pattern = Minus(join_active_graph(group.pattern, graph), right, within)
             case "GraphGraphPattern":
                 self._graph(of["term"], of["graph"], group)
             case "Bind":
-                pattern, expression = self.expression(grounded(group.pattern, graph), of["expr"], graph)
+                pattern, expression = self.expression(join_active_graph(group.pattern, graph), of["expr"], graph)
                 variable = self.new_variable(of["var"], group.scope)
                 group.pattern = Extend(pattern, variable, expression)
                 group.scope[variable] = None
@@ -130,7 +130,7 @@ class Groups:
                 group.pattern = join(group.pattern, values)
                 group.scope |= dict.fromkeys(values.variables)
             case _:
-                raise self._tree.unsupported(part, f"{part.name} is not known here", part.name)
+                raise self._tree.unsupported(part, f"{part.name} is not supported", part.name)
 
     def _triples(self, blocks: Sequence[Sequence[Any]], group: Collected, graph: Position | None) -> None:
         self._block += 1
@@ -157,7 +157,7 @@ class Groups:
             right, expression = self.expression(right, condition, graph)
             conditions.append(expression)
         together = reduce(lambda left, right: Call("&&", (left, right)), conditions) if conditions else None
-        group.pattern = LeftJoin(grounded(group.pattern, graph), right, together)
+        group.pattern = LeftJoin(join_active_graph(group.pattern, graph), right, together)
         group.scope |= optional.scope
 
     def _graph(self, name: Any, part: CompValue, group: Collected) -> None:
@@ -188,21 +188,21 @@ class Groups:
 
     # --- expressions ------------------------------------------------------------------------------------------------
 
-    def reading(
+    def translator(
         self, number: Var, graph: Position | None, aggregate: Callable[[CompValue], Var] | None = None
-    ) -> Reading:
+    ) -> ExpressionTranslator:
         def exists(part: CompValue) -> Node:
             return self.closed(part, graph).pattern
 
-        return Reading(self._tree, self._now, number, partial(next, self._sites), exists, aggregate)
+        return ExpressionTranslator(self._tree, self._now, number, partial(next, self._sites), exists, aggregate)
 
     def expression(self, pattern: Node, part: Any, graph: Position | None) -> tuple[Node, Expression]:
         """An expression over the solutions of a pattern, and the pattern with the number that it may need."""
         number = numbered_by(pattern)
-        reading = self.reading(number or self.fresh("n"), graph)
-        expression = reading.expression(part)
-        if reading.numbered and number is None:
-            pattern = Number(pattern, reading.number)
+        translator = self.translator(number or self.fresh("n"), graph)
+        expression = translator.expression(part)
+        if translator.numbered and number is None:
+            pattern = Number(pattern, translator.number)
         return pattern, expression
 
     def new_variable(self, leaf: rdflib.Variable, scope: Scope) -> Var:

@@ -1,27 +1,28 @@
-"""The algebra of a query, as frozen nodes: what `plan` makes, `optimize` rewrites and `relations` evaluates.
+"""The SPARQL algebra as frozen nodes: SPARQL 1.1 Query, section 18.
 
-SPARQL 1.1 Query, section 18. Each node tells which variables it binds: `possible` in some solution, `certain` in
-every solution. GRAPH is gone here: each leaf carries the graph it matches in, so evaluation knows no active graph.
-Variables whose names begin with a dot are the plan's own (blank nodes of the query, graphs, aggregates, marks): no
-query can name them and none is projected. No query text here, no SQL and no pyspark.
+Each node tells which variables it binds: `possible` in some solution, `certain` in every solution. There is no node
+for GRAPH: each leaf carries the graph that it matches in, so evaluation has no active graph. Variables whose names
+begin with a dot are generated (for blank nodes of the query, graphs, aggregates, marks): no query can name them, and
+none is projected. No query text and no engine here; a whole query is `plan.Plan`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import Final, Self, TypeAlias
 
 from construct_messages.query.algebra.property_paths import PathExpression
 from construct_messages.terms import Term
 
 Vars: TypeAlias = "frozenset[Var]"
+NOTHING: Final[Vars] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Var:
-    """A variable, without `?`; `hidden` if the plan made it.
+    """A variable, without `?`; `hidden` if it is generated.
 
     >>> Var("x").hidden, Var(".b0").hidden
     (False, True)
@@ -67,8 +68,8 @@ class Call:
             `BOUND`, …); or the IRI of a cast as a term (`<http://www.w3.org/2001/XMLSchema#integer>`). NOT IN is `!`
             of `IN`, and NOW() is a `Constant`. BNODE() is `FRESH(site, number)` and BNODE(label) is
             `BNODE(label, number)`, where `site` is an integer that no other call of the query has and `number` the
-            `Var` of a `Number` node below. IRI has the query's base, if there is one, as its second argument. No
-            query has `SAMEKEY`, which is true wherever `=` is, and quick to join by: see `value_keys`.
+            `Var` of a `Number` node below. IRI has the query's base, if there is one, as its second argument.
+            `SAMEKEY`, which the optimizer adds and no query has, is true wherever `=` is, and a key to join by.
         arguments: in order.
     """
 
@@ -103,7 +104,7 @@ class Aggregation:
     separator: str = " "
 
 
-# --- leaves -------------------------------------------------------------------------------------------------------
+# --- nodes --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,30 +122,88 @@ class Triple:
 
 
 class _Node:
-    """What all nodes tell of their variables."""
+    """What all nodes tell: the variables that they bind, the nodes below them, and their expressions."""
 
-    @property
+    @cached_property
     def possible(self) -> Vars:
-        """The variables that some solution binds."""
-        raise NotImplementedError
+        """The variables that some solution binds: those of the operands, unless a node says otherwise."""
+        return NOTHING.union(*(child.possible for child in self.children))
+
+    @cached_property
+    def certain(self) -> Vars:
+        """The variables that every solution binds: those of the first operand, unless a node says otherwise."""
+        return self.children[0].certain if self.children else self.possible
 
     @property
-    def certain(self) -> Vars:
-        """The variables that every solution binds."""
-        return self.possible
+    def children(self) -> tuple[Node, ...]:
+        """The operands, without the bodies of EXISTS."""
+        return ()
+
+    def with_children(self, children: tuple[Node, ...]) -> Self:
+        """The node with other operands, in the order of `children`."""
+        assert not children
+        return self
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        """The expressions of the node itself."""
+        found: list[Expression] = []
+
+        def note(expression: Expression) -> Expression:
+            found.append(expression)
+            return expression
+
+        self.map_expressions(note)
+        return tuple(found)
+
+    def map_expressions(self, change: Callable[[Expression], Expression]) -> Self:  # noqa: ARG002  most have none
+        """The node with each of its expressions changed."""
+        return self
+
+
+class Leaf(_Node):
+    """A node without operands."""
 
 
 @dataclass(frozen=True)
-class Unit(_Node):
+class Unary(_Node):
+    """An operator with one operand."""
+
+    pattern: Node
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return (self.pattern,)
+
+    def with_children(self, children: tuple[Node, ...]) -> Self:
+        return replace(self, pattern=children[0])
+
+
+@dataclass(frozen=True)
+class Binary(_Node):
+    """An operator with two operands."""
+
+    left: Node
+    right: Node
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return (self.left, self.right)
+
+    def with_children(self, children: tuple[Node, ...]) -> Self:
+        return replace(self, left=children[0], right=children[1])
+
+
+# --- leaves -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Unit(Leaf):
     """One solution that binds nothing."""
 
-    @property
-    def possible(self) -> Vars:
-        return frozenset()
-
 
 @dataclass(frozen=True)
-class Bgp(_Node):
+class Bgp(Leaf):
     """A basic graph pattern: triple patterns, at least one, in the order in which they are to be joined."""
 
     patterns: tuple[Triple, ...]
@@ -155,11 +214,11 @@ class Bgp(_Node):
 
 
 @dataclass(frozen=True)
-class Star(_Node):
-    """Triple patterns with one subject (a variable) and constant predicates, evaluated in one pass: see `stars`.
+class Star(Leaf):
+    """A star join: triple patterns with one subject (a variable) and constant predicates.
 
     Args:
-        subject: what they share.
+        subject: the variable that they share.
         patterns: at least two, or one beside `optional` ones, each with `subject`, a term as predicate and the same
             graph.
         optional: patterns of the same kind that bind their object where they can (OPTIONAL of one triple each); their
@@ -180,7 +239,7 @@ class Star(_Node):
 
 
 @dataclass(frozen=True)
-class Path(_Node):
+class Path(Leaf):
     """A property path between two positions that is no plain predicate."""
 
     subject: Position
@@ -194,7 +253,7 @@ class Path(_Node):
 
 
 @dataclass(frozen=True)
-class Graphs(_Node):
+class Graphs(Leaf):
     """The names of the dataset's named graphs, each once; for a term: one empty solution if it is such a name."""
 
     graph: Position
@@ -205,7 +264,7 @@ class Graphs(_Node):
 
 
 @dataclass(frozen=True)
-class Values(_Node):
+class Values(Leaf):
     """Inline data; None is UNDEF."""
 
     variables: tuple[Var, ...]
@@ -227,16 +286,8 @@ class Values(_Node):
 # --- operators ----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Join(_Node):
+class Join(Binary):
     """Compatible solutions of both sides, merged."""
-
-    left: Node
-    right: Node
-
-    @cached_property
-    def possible(self) -> Vars:
-        return self.left.possible | self.right.possible
 
     @cached_property
     def certain(self) -> Vars:
@@ -244,32 +295,17 @@ class Join(_Node):
 
 
 @dataclass(frozen=True)
-class LeftJoin(_Node):
+class LeftJoin(Binary):
     """OPTIONAL; `condition` sees the variables of both sides."""
 
-    left: Node
-    right: Node
     condition: Expression | None = None
 
-    @cached_property
-    def possible(self) -> Vars:
-        return self.left.possible | self.right.possible
-
-    @cached_property
-    def certain(self) -> Vars:
-        return self.left.certain
+    def map_expressions(self, change: Callable[[Expression], Expression]) -> Self:
+        return self if self.condition is None else replace(self, condition=change(self.condition))
 
 
-@dataclass(frozen=True)
-class Union(_Node):
+class Union(Binary):
     """The solutions of both sides."""
-
-    left: Node
-    right: Node
-
-    @cached_property
-    def possible(self) -> Vars:
-        return self.left.possible | self.right.possible
 
     @cached_property
     def certain(self) -> Vars:
@@ -277,47 +313,34 @@ class Union(_Node):
 
 
 @dataclass(frozen=True)
-class Minus(_Node):
+class Minus(Binary):
     """The left solutions without those that share a bound variable with a compatible right one.
 
     Args:
         within: variables (graphs) that must agree but do not count as shared.
     """
 
-    left: Node
-    right: Node
-    within: Vars = frozenset()
+    within: Vars = NOTHING
 
-    @property
+    @cached_property
     def possible(self) -> Vars:
         return self.left.possible
 
-    @property
-    def certain(self) -> Vars:
-        return self.left.certain
-
 
 @dataclass(frozen=True)
-class Filter(_Node):
+class Filter(Unary):
     """The solutions whose condition has the effective boolean value true."""
 
-    pattern: Node
     condition: Expression
 
-    @property
-    def possible(self) -> Vars:
-        return self.pattern.possible
-
-    @property
-    def certain(self) -> Vars:
-        return self.pattern.certain
+    def map_expressions(self, change: Callable[[Expression], Expression]) -> Self:
+        return replace(self, condition=change(self.condition))
 
 
 @dataclass(frozen=True)
-class Extend(_Node):
+class Extend(Unary):
     """BIND: one more variable, unbound where the expression fails."""
 
-    pattern: Node
     variable: Var
     expression: Expression
 
@@ -327,22 +350,20 @@ class Extend(_Node):
 
     @cached_property
     def certain(self) -> Vars:
-        match self.expression:
-            case Constant():
-                return self.pattern.certain | {self.variable}
-            case Var() as other if other in self.pattern.certain:
-                return self.pattern.certain | {self.variable}
-        return self.pattern.certain
+        sure = isinstance(self.expression, Constant) or self.expression in self.pattern.certain
+        return self.pattern.certain | {self.variable} if sure else self.pattern.certain
+
+    def map_expressions(self, change: Callable[[Expression], Expression]) -> Self:
+        return replace(self, expression=change(self.expression))
 
 
 @dataclass(frozen=True)
-class Number(_Node):
+class Number(Unary):
     """Gives each solution letters and digits that no other has, of any Number, in any evaluation.
 
     BNODE takes its labels from them.
     """
 
-    pattern: Node
     variable: Var
 
     @cached_property
@@ -355,7 +376,7 @@ class Number(_Node):
 
 
 @dataclass(frozen=True)
-class Group(_Node):
+class Group(Unary):
     """GROUP BY: one solution a group, of its keys and aggregates.
 
     Args:
@@ -364,7 +385,6 @@ class Group(_Node):
         aggregates: variables and what they are bound to.
     """
 
-    pattern: Node
     keys: tuple[Var, ...]
     aggregates: tuple[tuple[Var, Aggregation], ...]
 
@@ -377,12 +397,18 @@ class Group(_Node):
         counts = {variable for variable, aggregation in self.aggregates if aggregation.name == "COUNT"}
         return (frozenset(self.keys) & self.pattern.certain) | counts
 
+    def map_expressions(self, change: Callable[[Expression], Expression]) -> Self:
+        changed = (
+            (variable, one if one.argument is None else replace(one, argument=change(one.argument)))
+            for variable, one in self.aggregates
+        )
+        return replace(self, aggregates=tuple(changed))
+
 
 @dataclass(frozen=True)
-class Project(_Node):
+class Project(Unary):
     """Only these variables, in this order; one that the pattern does not know is unbound."""
 
-    pattern: Node
     variables: tuple[Var, ...]
 
     @cached_property
@@ -394,123 +420,30 @@ class Project(_Node):
         return frozenset(self.variables) & self.pattern.certain
 
 
-@dataclass(frozen=True)
-class Distinct(_Node):
+class Distinct(Unary):
     """Each solution once (REDUCED too, which allows it)."""
 
-    pattern: Node
-
-    @property
-    def possible(self) -> Vars:
-        return self.pattern.possible
-
-    @property
-    def certain(self) -> Vars:
-        return self.pattern.certain
-
 
 @dataclass(frozen=True)
-class OrderBy(_Node):
+class OrderBy(Unary):
     """The solutions in order; `conditions` are expressions and whether each is descending."""
 
-    pattern: Node
     conditions: tuple[tuple[Expression, bool], ...]
 
-    @property
-    def possible(self) -> Vars:
-        return self.pattern.possible
-
-    @property
-    def certain(self) -> Vars:
-        return self.pattern.certain
+    def map_expressions(self, change: Callable[[Expression], Expression]) -> Self:
+        return replace(self, conditions=tuple((change(one), descending) for one, descending in self.conditions))
 
 
 @dataclass(frozen=True)
-class Slice(_Node):
+class Slice(Unary):
     """OFFSET and LIMIT; `within` are graph variables: each of their values has a slice of its own."""
 
-    pattern: Node
     offset: int
     limit: int | None
     within: tuple[Var, ...] = ()
 
-    @property
-    def possible(self) -> Vars:
-        return self.pattern.possible
 
-    @property
-    def certain(self) -> Vars:
-        return self.pattern.certain
-
-
-Node: TypeAlias = (
-    Unit
-    | Bgp
-    | Star
-    | Path
-    | Graphs
-    | Values
-    | Join
-    | LeftJoin
-    | Union
-    | Minus
-    | Filter
-    | Extend
-    | Number
-    | Group
-    | Project
-    | Distinct
-    | OrderBy
-    | Slice
-)
-
-
-@dataclass(frozen=True)
-class Dataset:
-    """FROM and FROM NAMED: names of the graphs that are merged as the default graph, and of the named graphs.
-
-    Both None: the dataset is that of the quads. If only one was written, the other is empty.
-    """
-
-    default: tuple[Term, ...] | None = None
-    named: tuple[Term, ...] | None = None
-
-
-@dataclass(frozen=True)
-class Demand:
-    """A triple pattern, and conditions on one variable each; what it matches is of use only where all are true."""
-
-    pattern: Triple
-    conditions: tuple[Expression, ...] = ()
-
-
-@dataclass(frozen=True)
-class Plan:
-    """A query, ready to be evaluated.
-
-    Args:
-        form: `"SELECT"` or `"ASK"`.
-        pattern: its solutions; for SELECT a `Project` stands on top but for `Distinct` and `Slice`.
-        variables: the projected names, in order.
-        dataset: what FROM and FROM NAMED say.
-        ordered: whether the order of the solutions was asked for.
-        gathered: of which quads are to be read once, together, before each pattern takes its own; see `gathering`.
-    """
-
-    form: Literal["SELECT", "ASK"]
-    pattern: Node
-    variables: tuple[str, ...]
-    dataset: Dataset = Dataset()
-    ordered: bool = False
-    gathered: tuple[Demand, ...] = ()
-
-
-def column(variable: Var) -> str:
-    """The name of a variable's column: injective also where case does not count, and never in need of quotes.
-
-    >>> column(Var("company")), column(Var("aName")), column(Var(".g0"))
-    ('v_company', 'v_a_4e_ame', 'v__2e_g0')
-    """
-    return "v_" + "".join(
-        char if char.isascii() and (char.islower() or char.isdigit()) else f"_{ord(char):x}_" for char in variable.name
-    )
+_Leaf: TypeAlias = Unit | Bgp | Star | Path | Graphs | Values
+_Binary: TypeAlias = Join | LeftJoin | Union | Minus
+_Unary: TypeAlias = Filter | Extend | Number | Group | Project | Distinct | OrderBy | Slice
+Node: TypeAlias = _Leaf | _Binary | _Unary

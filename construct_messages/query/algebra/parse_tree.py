@@ -3,8 +3,8 @@
 SPARQL 1.1 Query, section 19.8. rdflib's parser rewrites numbers, decodes escapes twice, drops a part of `!(^a)`, knows
 no positions and needs a stack frame a triple. So it is given the skeleton of the text, where each name and literal is
 replaced by the number of its token; what stands in its tree is then looked up among the tokens, position and all.
-What SPARQL 1.1 does not know is refused here by its name. No algebra here: the tree is read by `patterns`, `calls`
-and `plan`.
+What SPARQL 1.1 does not know is refused here by its name. No algebra here: the tree is translated by `patterns`,
+`calls`, `groups` and `translation`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NEWER_FUNCTIONS: Final = (
     *("LANGDIR", "HASLANG", "HASLANGDIR", "STRLANGDIR"),
 )
 _FOREIGN: Final = {
-    "SERVICE": "SERVICE fetches from elsewhere, which a query plan cannot",
+    "SERVICE": "SERVICE is not supported: the algebra has no remote endpoints",
     "LATERAL": "LATERAL is no part of SPARQL 1.1",
     "VERSION": "VERSION announces a newer SPARQL than 1.1",
     "DEFINE": "DEFINE is a pragma of Virtuoso",
@@ -154,7 +154,7 @@ class ParseTree:
         return QueryError(message, position=self.where(part), hint=hint)
 
     def unsupported(self, part: Any, message: str, fragment: str, hint: str | None = None) -> UnsupportedQuery:
-        """The error for a part that is legal, and that this package does not evaluate."""
+        """The error for a part that is legal and not supported."""
         return UnsupportedQuery(message, fragment=fragment, position=self.where(part), hint=hint)
 
     def _iri(self, leaf: rdflib.URIRef) -> Term:

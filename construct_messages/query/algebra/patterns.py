@@ -1,4 +1,4 @@
-"""Triple patterns and property paths of a parse tree as leaves of the algebra.
+"""Translation of triple patterns and property paths to the algebra.
 
 SPARQL 1.1 Query, sections 18.2.2.3 (property path expressions) and 18.2.2.4 (property path patterns): sequences become
 joins, inverses swapped triples and alternatives unions, which keep duplicates; what is left to `Path` is `?`, `*`, `+`

@@ -1,6 +1,6 @@
-"""Property paths, as frozen nodes: what stands between the two ends of `algebra.Path`.
+"""Property paths as frozen nodes: SPARQL 1.1 Query, section 18.1.7.
 
-SPARQL 1.1 Query, section 18.1.7. Only what a path is; `paths` evaluates it.
+A path between two positions is `nodes.Path`. No evaluation here.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The same solutions from a better plan, and what a plan does in words. No I/O, and no engine is known here."""
+"""Query optimization: plans with the same solutions that are cheaper to evaluate. No I/O, and no engine."""

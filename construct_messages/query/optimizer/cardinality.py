@@ -1,8 +1,7 @@
-"""How many solutions patterns have, as far as the figures of a table tell, and so the order to join them in.
+"""Cardinality estimation: how many solutions patterns have by the statistics of a table, and the order to join them in.
 
-Estimates only: a wrong one costs time, never an answer. Where no figures are known, a guess takes their place that
-ranks patterns as people would: constants select, `rdf:type` selects little. Which nodes a query becomes is
-`optimize`.
+A wrong estimate costs time, never an answer. Without statistics, guesses rank patterns: constants select, `rdf:type`
+selects little. Which nodes a query becomes is decided in `optimize`.
 """
 
 from __future__ import annotations

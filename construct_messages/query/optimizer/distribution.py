@@ -1,100 +1,109 @@
-"""A join with a UNION as a UNION of joins, where that lets its ways begin from few solutions.
+"""Joins distributed over UNION, where its operands can then begin from few solutions.
 
-SPARQL 1.1 Query, section 18.5: P joined with (A union B) has the solutions of (P joined with A) union (P joined with
-B), as often. Evaluated as it is written, a way that is long and begins from nothing known gives all of its solutions
-before the selective patterns beside the UNION are met. Estimates decide, from `cardinality`; filters sink by `sinking`.
+SPARQL 1.1 Query, section 18.5: Join(P, Union(A, B)) has the solutions of Union(Join(P, A), Join(P, B)), as often. As
+written, an operand without a selective pattern of its own gives all of its solutions before it meets those beside the
+UNION. The estimates of `cardinality` decide; filters are pushed down again by `push_down`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import reduce
 from typing import Final
 
-from construct_messages.query.algebra.correlation import (
+from construct_messages.query.algebra.correlation import mentions
+from construct_messages.query.algebra.expressions import conjuncts, is_volatile, map_bodies
+from construct_messages.query.algebra.join_order import join_operands
+from construct_messages.query.algebra.nodes import (
     NOTHING,
-    conjuncts,
-    mentions,
-    operands,
-    parts,
-    volatile,
-    with_bodies,
-    with_expressions,
-    with_parts,
+    Bgp,
+    Expression,
+    Filter,
+    Join,
+    Node,
+    Project,
+    Triple,
+    Union,
+    Vars,
 )
-from construct_messages.query.algebra.nodes import Bgp, Expression, Filter, Join, Node, Project, Triple, Union, Vars
 from construct_messages.query.optimizer.cardinality import Estimates
-from construct_messages.query.optimizer.push_down import filtered, met
+from construct_messages.query.optimizer.push_down import apply_filters, merge_bgps
 
 _GAIN: Final = 10
-"""How many times fewer solutions there must be on the way: estimates are rough, and the patterns are read again."""
+"""How many times cheaper it must be: estimates are rough, and the patterns are read once for each operand."""
 
 
-def distributed(node: Node, estimates: Estimates, outside: Vars = NOTHING) -> Node:
-    """The node with the patterns beside a UNION in each way of it, where the estimates say that this pays.
+def distribute_joins(node: Node, estimates: Estimates, outside: Vars = NOTHING) -> Node:
+    """Distributes joins of patterns with a UNION over its operands, where the estimates say that this pays.
 
     Args:
+        node: the node, with filters pushed down.
+        estimates: of the table that the query is asked of.
         outside: in the body of an EXISTS, variables that may be bound from outside.
     """
     inside = outside & frozenset(node.variables) if isinstance(node, Project) else outside
-    node = with_parts(node, tuple(distributed(part, estimates, inside) for part in parts(node)))
-    around = outside.union(*(part.possible for part in parts(node)))
-    node = with_expressions(node, lambda one: with_bodies(one, lambda body: distributed(body, estimates, around)))
+    node = node.with_children(tuple(distribute_joins(part, estimates, inside) for part in node.children))
+    around = outside.union(*(part.possible for part in node.children))
+    node = node.map_expressions(lambda one: map_bodies(one, lambda body: distribute_joins(body, estimates, around)))
     if not isinstance(node, Join):
         return node
-    joined = list(operands(node))
+    joined = list(join_operands(node))
     for patterns in (one for one in joined if isinstance(one, Bgp)):
         for union in (one for one in joined if isinstance(one, Union)):
-            if (ways := _ways(patterns, union, estimates, outside)) is not None:
-                return reduce(Join, [ways, *(one for one in joined if one is not patterns and one is not union)])
+            if (distributed := _distributed(patterns, union, estimates, outside)) is not None:
+                return reduce(Join, [distributed, *(one for one in joined if one is not patterns and one is not union)])
     return node
 
 
-def _ways(patterns: Bgp, union: Union, estimates: Estimates, outside: Vars) -> Node | None:
-    """The UNION with the patterns joined to each way, or None where that does not pay."""
-    ways = [_taken_apart(way, patterns) for way in _alternatives(union)]
-    if any(own is None for own, _, _ in ways):
+def _distributed(patterns: Bgp, union: Union, estimates: Estimates, outside: Vars) -> Node | None:
+    """The UNION with the patterns joined to each operand, or None where that does not pay."""
+    operands = [_Operand.of(operand, patterns) for operand in _union_operands(union)]
+    known = [operand for operand in operands if operand is not None]
+    if len(known) < len(operands):
         return None
-    apart = _cost(patterns.patterns, estimates) + sum(_cost(own or (), estimates) for own, _, _ in ways)
-    together = sum(_cost((*patterns.patterns, *(own or ())), estimates) for own, _, _ in ways)
+    apart = _cost(patterns.patterns, estimates) + sum(_cost(one.patterns, estimates) for one in known)
+    together = sum(_cost((*patterns.patterns, *one.patterns), estimates) for one in known)
     if together * _GAIN > apart:
         return None
-    return reduce(
-        Union,
-        (
-            filtered(met(reduce(Join, [Bgp((*patterns.patterns, *(own or ()))), *others])), conditions, outside)
-            for own, others, conditions in ways
-        ),
-    )
+    return reduce(Union, (one.joined_with(patterns, outside) for one in known))
 
 
-def _alternatives(node: Node) -> Iterable[Node]:
+def _union_operands(node: Node) -> Iterator[Node]:
     if isinstance(node, Union):
-        yield from _alternatives(node.left)
-        yield from _alternatives(node.right)
+        yield from _union_operands(node.left)
+        yield from _union_operands(node.right)
     else:
         yield node
 
 
-_Way = tuple[tuple[Triple, ...] | None, list[Node], tuple[Expression, ...]]
+@dataclass(frozen=True)
+class _Operand:
+    """An operand of UNION: triple patterns, what they are joined with, and the conditions on both."""
 
+    patterns: tuple[Triple, ...]
+    others: tuple[Node, ...]
+    conditions: tuple[Expression, ...]
 
-def _taken_apart(way: Node, patterns: Bgp) -> _Way:
-    """The patterns of a way, what they are joined with, and the conditions on all of that.
+    @classmethod
+    def of(cls, node: Node, beside: Bgp) -> _Operand | None:
+        """The parts of an operand; None without patterns, or if a condition would see variables of those `beside`."""
+        conditions: tuple[Expression, ...] = ()
+        while isinstance(node, Filter):
+            conditions += conjuncts(node.condition)
+            node = node.pattern
+        if any(is_volatile(one) or not mentions(one) & beside.possible <= node.certain for one in conditions):
+            return None
+        joined = list(join_operands(node))
+        patterns = tuple(one for part in joined if isinstance(part, Bgp) for one in part.patterns)
+        others = tuple(part for part in joined if not isinstance(part, Bgp))
+        return cls(patterns, others, conditions) if patterns else None
 
-    There are no patterns if a condition could see more beside those from outside than it does now.
-    """
-    conditions: tuple[Expression, ...] = ()
-    while isinstance(way, Filter):
-        conditions += conjuncts(way.condition)
-        way = way.pattern
-    if any(volatile(one) or not mentions(one) & patterns.possible <= way.certain for one in conditions):
-        return None, [], ()
-    joined = list(operands(way))
-    own = tuple(one for part in joined if isinstance(part, Bgp) for one in part.patterns)
-    return own or None, [part for part in joined if not isinstance(part, Bgp)], conditions
+    def joined_with(self, beside: Bgp, outside: Vars) -> Node:
+        joined = merge_bgps(reduce(Join, [Bgp((*beside.patterns, *self.patterns)), *self.others]))
+        return apply_filters(joined, self.conditions, outside)
 
 
 def _cost(patterns: tuple[Triple, ...], estimates: Estimates) -> float:
-    """The solutions on the way to those of all patterns."""
+    """The estimated number of solutions of all steps of a join of patterns."""
     return sum(step.solutions for step in estimates.ordered(patterns))

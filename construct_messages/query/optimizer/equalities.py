@@ -1,8 +1,8 @@
-"""Equalities that join: `=` as one term where no literal can be, and beside it a key to join by where one can.
+"""Equalities as join keys: `=` as sameTerm where neither side can be a literal, and SAMEKEY beside it where one can.
 
-SPARQL 1.1 Query, sections 17.3 and 17.4.1.7 (RDFterm-equal). What stands as a subject, predicate or graph is no
-literal, and equals the same term only. Any other `=` that links two parts of a query gets `SAMEKEY` beside it, which is
-true wherever it is: Spark joins by that, and asks `=` of what has met. Pure algebra: what a key is, is `value_keys`.
+SPARQL 1.1 Query, sections 17.3 and 17.4.1.7 (RDFterm-equal). A subject, predicate or graph is no literal, and equals
+the same term only. Any other `=` that links two operands of a join gets `SAMEKEY` beside it, which is true wherever `=`
+is: an engine can join by keys, and evaluate `=` for the pairs that have met. What a key is, is for the engine.
 """
 
 from __future__ import annotations
@@ -11,22 +11,13 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final, TypeAlias, assert_never
 
-from construct_messages.query.algebra.correlation import (
-    NOTHING,
-    conjunction,
-    conjuncts,
-    exists_in,
-    mentions,
-    parts,
-    volatile,
-    with_expressions,
-    with_parts,
-)
+from construct_messages.query.algebra.correlation import mentions
+from construct_messages.query.algebra.expressions import conjunction, conjuncts, exists_in, is_volatile
 from construct_messages.query.algebra.nodes import (
+    NOTHING,
     Bgp,
     Call,
     Constant,
-    Distinct,
     Exists,
     Expression,
     Extend,
@@ -37,13 +28,11 @@ from construct_messages.query.algebra.nodes import (
     LeftJoin,
     Minus,
     Node,
-    Number,
-    OrderBy,
     Path,
     Position,
     Project,
-    Slice,
     Star,
+    Unary,
     Union,
     Unit,
     Values,
@@ -54,27 +43,28 @@ from construct_messages.query.algebra.nodes import (
 from construct_messages.terms import is_literal
 
 Links: TypeAlias = tuple[tuple[Vars, Vars], ...]
-"""The variables that the two sides of each equality read that parts of a query can be joined by."""
+"""For each equality that operands can be joined by, the variables of its two sides."""
 
 _JOINING: Final = ("SAMEKEY", "SAMETERM")
 
 
-def keyed(node: Node, outside: Vars = NOTHING) -> Node:
-    """The node with its equalities as Spark can join by them, also in the bodies of EXISTS.
+def add_join_keys(node: Node, outside: Vars = NOTHING) -> Node:
+    """Turns equalities into join keys, also in the bodies of EXISTS.
 
     Args:
-        outside: in such a body, what each solution that it is asked for binds, and never to a literal.
+        node: the node, with filters pushed down.
+        outside: in the body of an EXISTS, variables that are always bound from outside, and never to a literal.
 
     >>> from construct_messages.query.algebra.nodes import Triple
     >>> from construct_messages.terms import iri
     >>> s, n, p = Var("s"), Var("n"), iri("urn:p")
-    >>> keyed(Filter(Bgp((Triple(s, p, n),)), Call("=", (s, n)))).condition
+    >>> add_join_keys(Filter(Bgp((Triple(s, p, n),)), Call("=", (s, n)))).condition
     Call(name='SAMETERM', arguments=(Var(name='s'), Var(name='n')))
     """
     inside = outside & frozenset(node.variables) if isinstance(node, Project) else outside
-    node = with_parts(node, tuple(keyed(part, inside) for part in parts(node)))
-    sure = outside.union(*map(resources, parts(node)))
-    node = with_expressions(node, lambda one: _by_term(one, sure))
+    node = node.with_children(tuple(add_join_keys(part, inside) for part in node.children))
+    sure = outside.union(*map(resources, node.children))
+    node = node.map_expressions(lambda one: _by_term(one, sure))
     match node:
         case Filter(pattern, condition):
             condition = _with_keys(condition, node)
@@ -85,12 +75,12 @@ def keyed(node: Node, outside: Vars = NOTHING) -> Node:
 
 
 def _by_term(expression: Expression, sure: Vars) -> Expression:
-    """The expression with each `=` and `!=` that no literal is part of told by terms."""
+    """The expression with sameTerm for each `=` and `!=` of a variable that is never bound to a literal."""
     match expression:
         case Var() | Constant():
             return expression
         case Exists(pattern):
-            return Exists(keyed(pattern, sure))
+            return Exists(add_join_keys(pattern, sure))
         case Call(("=" | "!=") as name, (Var() as left, Var() as right)) if {left, right} & sure:
             same = Call("SAMETERM", (left, right))
             return same if name == "=" else Call("!", (same,))
@@ -101,27 +91,27 @@ def _by_term(expression: Expression, sure: Vars) -> Expression:
 
 
 def _with_keys(condition: Expression, node: Node) -> Expression:
-    """A condition of a node with a key beside each `=` that links parts of the node."""
-    keyed: list[Expression] = []
+    """A condition of a node with SAMEKEY beside each `=` that links operands of the node."""
+    conditions: list[Expression] = []
     for one in conjuncts(condition):
         match one:
-            case Call("=", (left, right)) if not (volatile(one) or exists_in(one)) and _link(
-                (left, right), parts(node)
+            case Call("=", (left, right)) if not (is_volatile(one) or exists_in(one)) and _link(
+                (left, right), node.children
             ):
-                keyed.append(Call("SAMEKEY", (left, right)))
-        keyed.append(one)
-    return conjunction(tuple(keyed)) or condition
+                conditions.append(Call("SAMEKEY", (left, right)))
+        conditions.append(one)
+    return conjunction(conditions) or condition
 
 
 def _linked_below(node: Node, conditions: tuple[Expression, ...], sure: Vars) -> Node:
-    """The node with the keys of equalities with what BIND gives below the BIND, where they can join.
+    """Moves the keys of equalities with the variable of a BIND below the BIND, where they can join.
 
     Args:
         conditions: on the solutions of the node.
         sure: what is never bound to a literal.
     """
     match node:
-        case Extend(pattern, variable, expression) if not (volatile(expression) or exists_in(expression)):
+        case Extend(pattern, variable, expression) if not (is_volatile(expression) or exists_in(expression)):
             keys = tuple(
                 Call("SAMEKEY", sides)
                 for one in conditions
@@ -137,20 +127,20 @@ def _linked_below(node: Node, conditions: tuple[Expression, ...], sure: Vars) ->
 
 
 def _link(expressions: tuple[Expression, ...], nodes: tuple[Node, ...]) -> bool:
-    """Whether two expressions read what no one part of some nodes binds together."""
+    """Whether no single operand of some nodes binds all variables of two expressions."""
     left, right = map(mentions, expressions)
     together = (group for node in nodes for group in _together(node))
     return bool(left and right) and not left & right and not any(left | right <= group for group in together)
 
 
 def _together(node: Node) -> Iterator[Vars]:
-    """Groups of variables that are bound without a join, or joined by their subject."""
+    """Sets of variables that are bound without a join, or joined by their subject."""
     if isinstance(node, Bgp):
         subjects = defaultdict[Position, Vars](frozenset)
         for pattern in node.patterns:
             subjects[pattern.subject] |= variables(pattern.positions)
         yield from subjects.values()
-    elif below := parts(node):
+    elif below := node.children:
         for part in below:
             yield from _together(part)
     else:
@@ -158,7 +148,7 @@ def _together(node: Node) -> Iterator[Vars]:
 
 
 def links(conditions: tuple[Expression, ...]) -> Links:
-    """Those of the conditions of a filter.
+    """The links among the conditions of a filter.
 
     >>> links((Call("SAMEKEY", (Var("x"), Var("y"))), Call("<", (Var("x"), Var("y")))))
     ((frozenset({Var(name='x')}), frozenset({Var(name='y')})),)
@@ -198,7 +188,7 @@ def resources(node: Node) -> Vars:
             return resources(pattern) & frozenset(keys)
         case Project(pattern, kept):
             return resources(pattern) & frozenset(kept)
-        case Filter(pattern) | Number(pattern) | Distinct(pattern) | OrderBy(pattern) | Slice(pattern):
+        case Unary(pattern):
             return resources(pattern)
         case _:
             assert_never(node)

@@ -1,6 +1,6 @@
-"""What a plan does, for people: its nodes from the outside in, with orders, estimates and reasons.
+"""EXPLAIN: a plan as text, its nodes from the outside in, with join orders and estimates.
 
-Text for terminals, the same for the same plan and figures. Which plan it is, is decided in `optimize`.
+The same text for the same plan and statistics. Which plan it is, is decided in `optimize`.
 """
 
 from __future__ import annotations
@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import assert_never
 
-from construct_messages.query.algebra.correlation import conjuncts, exists_in, linked, mentions
+from construct_messages.query.algebra.correlation import mentions
+from construct_messages.query.algebra.expressions import conjuncts, exists_in
+from construct_messages.query.algebra.join_order import linked
 from construct_messages.query.algebra.nodes import (
     Bgp,
-    Dataset,
     Distinct,
     Extend,
     Filter,
@@ -24,7 +25,6 @@ from construct_messages.query.algebra.nodes import (
     Number,
     OrderBy,
     Path,
-    Plan,
     Position,
     Project,
     Slice,
@@ -35,6 +35,7 @@ from construct_messages.query.algebra.nodes import (
     Values,
     Var,
 )
+from construct_messages.query.algebra.plan import Dataset, Plan
 from construct_messages.query.optimizer.cardinality import Estimates
 from construct_messages.query.optimizer.equalities import Links, links
 from construct_messages.query.optimizer.statistics import Statistics
@@ -44,8 +45,8 @@ def explanation(plan: Plan, statistics: Statistics) -> str:
     """A plan as an indented text, a node a line, and below each pattern list its order and what was estimated.
 
     Args:
-        plan: what `optimize.optimize` made.
-        statistics: what it was made with.
+        plan: what `optimize` gives.
+        statistics: the same as for `optimize`.
 
     >>> from construct_messages.terms import iri
     >>> x, y, p = Var("x"), Var("y"), iri("urn:p")
@@ -65,8 +66,8 @@ def explanation(plan: Plan, statistics: Statistics) -> str:
     ]
     if plan.dataset != Dataset():
         lines.append(f"dataset: {_dataset(plan.dataset)}")
-    if plan.gathered:
-        lines.append(f"quads: read once for {len(plan.gathered)} patterns, and shuffled by subject")
+    if plan.shared_scan:
+        lines.append(f"quads: read once for {len(plan.shared_scan)} patterns, and shuffled by subject")
     return "\n".join([*lines, *_lines(plan.pattern, estimates)])
 
 

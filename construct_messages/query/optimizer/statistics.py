@@ -1,7 +1,4 @@
-"""What is known of a table of quads: the figures that `optimize` orders joins by.
-
-Written beside a table by `quads`, as JSON. No pyspark here.
-"""
+"""Statistics of a table of quads, by which the optimizer orders joins. No I/O, and no engine."""
 
 from __future__ import annotations
 

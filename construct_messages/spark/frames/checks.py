@@ -1,38 +1,33 @@
-"""What of a plan is not evaluated here, told before any job runs.
+"""Refusal of plans that cannot be evaluated, before any job runs.
 
-A function that no room knows and a path that would start at every node are refused where they are met; evaluation,
-though, may have run jobs by then. So all expressions are compiled once, and all paths looked at, in advance.
+Evaluation raises `UnsupportedQuery` for a function that is not supported and a path that would start at every node, but
+may have run jobs by then. So all expressions are compiled and all paths checked in advance.
 """
 
 from __future__ import annotations
 
 from typing import assert_never
 
-from construct_messages.query.algebra.correlation import NOTHING, arranged, exists_in, expressions_of, parts, replaced
+from construct_messages.query.algebra.expressions import exists_in, replace_exists
+from construct_messages.query.algebra.join_order import join_order
 from construct_messages.query.algebra.nodes import (
-    Bgp,
-    Distinct,
-    Extend,
-    Filter,
-    Graphs,
+    NOTHING,
     Group,
     Join,
+    Leaf,
     LeftJoin,
     Minus,
     Node,
-    Number,
     OrderBy,
     Path,
-    Plan,
     Project,
     Slice,
-    Star,
+    Unary,
     Union,
-    Unit,
-    Values,
     Var,
     Vars,
 )
+from construct_messages.query.algebra.plan import Plan
 from construct_messages.spark.frames.paths import require_ends
 from construct_messages.spark.sql import expressions
 
@@ -41,62 +36,62 @@ def check(plan: Plan, *, allow_full_closure: bool = False) -> None:
     """Makes sure that a plan can be evaluated.
 
     Args:
-        plan: before or after `optimize.optimize`.
+        plan: before or after `optimize`.
         allow_full_closure: whether `*` and `+` may start at every node.
 
     Raises:
-        UnsupportedQuery: a function, or a path that neither end of is bound.
+        UnsupportedQuery: a function that is not supported, or a path neither end of which is bound.
     """
-    _compile(plan.pattern)
+    _check_expressions(plan.pattern)
     if not allow_full_closure:
-        _begin(plan.pattern, NOTHING, NOTHING)
+        _check_paths(plan.pattern, NOTHING, NOTHING)
 
 
-def _compile(node: Node) -> None:
-    for expression in expressions_of(node):
-        expressions.term(replaced(expression, lambda _: Var(".e")))
+def _check_expressions(node: Node) -> None:
+    for expression in node.expressions:
+        expressions.term(replace_exists(expression, lambda _: Var(".e")))
         for exists in exists_in(expression):
-            _compile(exists.pattern)
+            _check_expressions(exists.pattern)
     if isinstance(node, Group):
         for _, aggregation in node.aggregates:
             if aggregation.argument is None or not exists_in(aggregation.argument):
                 expressions.aggregate(aggregation)
-    for part in parts(node):
-        _compile(part)
+    for child in node.children:
+        _check_expressions(child)
 
 
-def _begin(node: Node, known: Vars, seeds: Vars) -> None:
-    """Looks for where each path begins, in the order of evaluation.
+def _check_paths(node: Node, known: Vars, outer: Vars) -> None:
+    """Makes sure that each path has a bound end to begin from, in the order of evaluation.
 
     Args:
-        known: variables that what the node is joined with binds.
-        seeds: in an EXISTS body, those that the solutions it is asked for bind; they are known also where what the
-            node is joined with is not.
+        node: the node.
+        known: variables that the other operands of a join bind.
+        outer: in a body of EXISTS, variables that are bound from outside, also where `known` is not handed down.
     """
-    inside = (known | seeds).union(*(part.certain for part in parts(node)))
-    for expression in expressions_of(node):
+    inside = (known | outer).union(*(child.certain for child in node.children))
+    for expression in node.expressions:
         for exists in exists_in(expression):
-            _begin(exists.pattern, NOTHING, inside)
+            _check_paths(exists.pattern, NOTHING, inside)
     match node:
         case Path():
-            require_ends(node, known | seeds)
-        case Unit() | Bgp() | Star() | Graphs() | Values():
+            require_ends(node, known | outer)
+        case Leaf():
             pass
         case Join():
-            for operand in arranged(node, known | seeds):
-                _begin(operand, known, seeds)
+            for operand in join_order(node, known | outer):
+                _check_paths(operand, known, outer)
                 known |= operand.certain
         case Union(left, right):
-            _begin(left, known, seeds)
-            _begin(right, known, seeds)
+            _check_paths(left, known, outer)
+            _check_paths(right, known, outer)
         case LeftJoin(left, right) | Minus(left, right):
-            _begin(left, known, seeds)
-            _begin(right, left.certain, seeds)
-        case Filter(pattern) | Extend(pattern) | Number(pattern) | Distinct(pattern):
-            _begin(pattern, known, seeds)
+            _check_paths(left, known, outer)
+            _check_paths(right, left.certain, outer)
         case Project(pattern, kept):
-            _begin(pattern, known & frozenset(kept), seeds & frozenset(kept))
+            _check_paths(pattern, known & frozenset(kept), outer & frozenset(kept))
         case Group(pattern) | OrderBy(pattern) | Slice(pattern):
-            _begin(pattern, NOTHING, seeds)
+            _check_paths(pattern, NOTHING, outer)
+        case Unary(pattern):
+            _check_paths(pattern, known, outer)
         case other:
             assert_never(other)

@@ -1,11 +1,10 @@
-"""Joins of solutions by SPARQL's compatibility: what is unbound on a side is compatible with any term on the other.
+"""Joins of compatible solutions: a variable that is unbound on one side is compatible with any term on the other.
 
-SPARQL 1.1 Query, sections 18.3 and 18.5 (Join, LeftJoin, Minus). Relations of solutions only: no algebra nodes and no
-expressions but as SQL. A condition `a = b OR a IS NULL OR b IS NULL` has no key to join by, so the engine would
-compare every pair. Variables that every solution of both sides binds are keys as they are. For each of the others,
-solutions are split into those that bind it and those that do not, within one join: a solution stands under one key
-for partners that bind the variable, and under another for those that do not. Each pair of compatible solutions then
-meets under exactly one key, and each side is read once.
+SPARQL 1.1 Query, sections 18.3 and 18.5 (Join, LeftJoin, Minus). A condition `a = b OR a IS NULL OR b IS NULL` has no
+key to join by, so Spark would compare all pairs. Variables that every solution of both sides binds are join keys as
+they are. For each of the others a key column is added: a solution has one key for partners that bind the variable and
+another for those that do not, so that compatible solutions share exactly one key, and each side is read once. No
+algebra nodes here, and no expressions but as SQL.
 """
 
 from __future__ import annotations
@@ -19,11 +18,12 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from construct_messages.query.algebra.nodes import Var, Vars, column
+from construct_messages.query.algebra.nodes import Var, Vars
 from construct_messages.spark.frames.solutions import Solutions, names
+from construct_messages.spark.sql.columns import column
 
 _SPLIT: Final = 4
-"""Variables that a join splits by, each of which doubles a side; any further are compared where the keys have met."""
+"""How many variables get a key column, each of which doubles a side; the others are compared after the join."""
 
 _NEITHER: Final = ""  # keys that no term is
 _LEFT_ONLY: Final = "l"
@@ -35,14 +35,15 @@ _PAIRS: Final = "pairs"
 def union(left: Solutions, right: Solutions) -> Solutions:
     """The solutions of both."""
     possible = left.possible | right.possible
-    frame = left.widened(possible).frame.unionByName(right.widened(possible).frame)
+    frame = left.with_columns_of(possible).frame.unionByName(right.with_columns_of(possible).frame)
     return Solutions(frame, possible, left.certain & right.certain, left.deterministic and right.deterministic)
 
 
 def join(left: Solutions, right: Solutions, overlapping: Vars | None = None) -> Solutions:
-    """The compatible pairs, merged; a cross product only where no variable is shared.
+    """Join: the compatible pairs, merged; a cross product only where no variable is shared.
 
     Args:
+        left, right: the two sides.
         overlapping: keep only pairs that both bind one of these variables.
     """
     shared = left.possible & right.possible
@@ -57,8 +58,8 @@ def join(left: Solutions, right: Solutions, overlapping: Vars | None = None) -> 
         left_frame, right_frame = left.frame, right.frame
         for variable in split:
             mine, yours = variable in left.certain, variable in right.certain
-            left_frame = _under_keys(left_frame, variable, mine, yours, _LEFT_ONLY, _RIGHT_ONLY)
-            right_frame = _under_keys(right_frame, variable, yours, mine, _RIGHT_ONLY, _LEFT_ONLY)
+            left_frame = _with_join_key(left_frame, variable, mine, yours, _LEFT_ONLY, _RIGHT_ONLY)
+            right_frame = _with_join_key(right_frame, variable, yours, mine, _RIGHT_ONLY, _LEFT_ONLY)
         right_frame = _renamed(right_frame, unsure)
         frame = left_frame.join(right_frame, [*names(equal), *map(_key, split)])
         conditions = [_compatible(variable) for variable in unsure[_SPLIT:]]
@@ -72,16 +73,17 @@ def join(left: Solutions, right: Solutions, overlapping: Vars | None = None) -> 
     )
 
 
-def is_direct(left: Solutions, right: Solutions) -> bool:
-    """Whether `left_join` and `semi_join` can be had: the right side binds all that is shared."""
+def binds_shared(left: Solutions, right: Solutions) -> bool:
+    """Whether the right side binds all shared variables, as `left_join` and `semi_join` require."""
     return left.possible & right.possible <= right.certain
 
 
 def left_join(left: Solutions, right: Solutions, condition: str | None = None) -> Solutions:
-    """Each left solution merged with the compatible right ones that meet `condition`, or alone.
+    """LeftJoin: each left solution merged with the compatible right ones that meet `condition`, or alone.
 
     Args:
-        right: binds all shared variables, see `is_direct`.
+        left: the left side.
+        right: binds all shared variables, see `binds_shared`.
         condition: SQL over the columns of both sides; of the shared variables, only those that the left side binds
             too may occur.
     """
@@ -99,11 +101,11 @@ def left_join(left: Solutions, right: Solutions, condition: str | None = None) -
 
 
 def semi_join(left: Solutions, right: Solutions, keep: bool, condition: str | None = None) -> Solutions:
-    """The left solutions that have a compatible right one which meets `condition`, or that have none.
+    """Semi-join or anti-join: the left solutions that have a compatible right one, or that have none.
 
     Args:
-        keep: whether those that have one are kept, or the others.
-        right, condition: as in `left_join`.
+        left, right, condition: as for `left_join`.
+        keep: True for a semi-join, False for an anti-join.
     """
     how = "left_semi" if keep else "left_anti"
     shared = left.possible & right.possible
@@ -117,11 +119,13 @@ def semi_join(left: Solutions, right: Solutions, keep: bool, condition: str | No
     return replace(left, frame=frame, deterministic=left.deterministic and right.deterministic)
 
 
-def mark(left: Solutions, right: Solutions, marked: Var, true: str, false: str) -> Solutions:
-    """Each left solution once, with one more variable: `true` if there is a compatible right one, else `false`.
+def mark_join(left: Solutions, right: Solutions, marked: Var, true: str, false: str) -> Solutions:
+    """Mark join: each left solution once, with one more variable that tells whether there is a compatible right one.
 
     Args:
+        left: the left side.
         right: shares at least one variable, and both sides bind all that are shared.
+        marked: the variable.
         true, false: terms.
     """
     shared = names(left.possible & right.possible)
@@ -138,60 +142,61 @@ def mark(left: Solutions, right: Solutions, marked: Var, true: str, false: str) 
     )
 
 
-def minus(left: Solutions, right: Solutions, within: Vars, tag: Var) -> Solutions:
-    """The left solutions without those that share a bound variable with a compatible right one.
+def minus(left: Solutions, right: Solutions, within: Vars, key: Var) -> Solutions:
+    """Minus: the left solutions without those that share a bound variable with a compatible right one.
 
     Args:
+        left, right: the two sides.
         within: variables that must agree and do not count as shared.
-        tag: a variable that neither side has.
+        key: a variable that neither side has.
     """
     shared = left.possible & right.possible
     counting = shared - within
     if not counting:
         return left
     right = right.only(shared)
-    if is_direct(left, right):
+    if binds_shared(left, right):
         if counting & left.certain:
             return semi_join(left, right, keep=False)
         bound = " OR ".join(f"{name} IS NOT NULL" for name in names(counting))
         return semi_join(left, right, keep=False, condition=f"({bound})")
-    return paired(left, right.distinct(), tag, counting).alone()
+    return compatible_pairs(left, right.distinct(), key, counting).anti_join()
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Each left solution once alone, and merged with each compatible right one: what any join can be taken from.
+    """Each left solution once alone, and merged with each compatible right one, from which any join can be selected.
 
-    So each side is read once, where a join and what it left out would read the left one three times.
+    Each side is read once; a join united with an anti-join would read the left side three times.
 
     Args:
-        solutions: of both sides; beside them `tag` and `mark`.
+        solutions: the pairs and the left solutions, with `key` and `mark`.
         left: the variables of the left side, and those that all of its solutions bind.
-        tag: tells left solutions of different bindings apart.
+        key: the same for all pairs of left solutions with the same bindings.
         mark: bound in pairs, unbound where a left solution is alone.
     """
 
     solutions: Solutions
     left: tuple[Vars, Vars]
-    tag: Var
+    key: Var
     mark: Var
 
     def where(self, condition: str) -> Pairs:
-        """Without the pairs that do not meet a condition, SQL over the columns of `solutions`."""
+        """Drops pairs that do not meet a condition, SQL over the columns of `solutions`."""
         frame = self.solutions.frame.filter(F.col(column(self.mark)).isNull() | F.expr(condition))
         return replace(self, solutions=replace(self.solutions, frame=frame))
 
-    def or_alone(self) -> Solutions:
-        """The pairs, and the left solutions that are in none."""
+    def left_join(self) -> Solutions:
+        """LeftJoin: the pairs, and the left solutions that are in none."""
         found = self._counted(F.col(column(self.mark)).isNotNull() | (F.col(_PAIRS) == 0))
-        return replace(found, certain=self.left[1]).without(frozenset({self.tag, self.mark}))
+        return replace(found, certain=self.left[1]).without(frozenset({self.key, self.mark}))
 
-    def alone(self) -> Solutions:
-        """The left solutions that are in no pair."""
+    def anti_join(self) -> Solutions:
+        """Anti-join: the left solutions that are in no pair."""
         return self._left(self._counted(F.col(column(self.mark)).isNull() & (F.col(_PAIRS) == 0)))
 
-    def met(self) -> Solutions:
-        """The left solutions that are in some pair."""
+    def semi_join(self) -> Solutions:
+        """Semi-join: the left solutions that are in some pair."""
         return self._left(self._counted(F.col(column(self.mark)).isNull() & (F.col(_PAIRS) > 0)))
 
     def _left(self, solutions: Solutions) -> Solutions:
@@ -199,47 +204,48 @@ class Pairs:
         return replace(solutions.only(possible), certain=certain)
 
     def _counted(self, kept: Column) -> Solutions:
-        pairs = F.count(column(self.mark)).over(Window.partitionBy(column(self.tag))).alias(_PAIRS)
+        pairs = F.count(column(self.mark)).over(Window.partitionBy(column(self.key))).alias(_PAIRS)
         return replace(self.solutions, frame=self.solutions.frame.select("*", pairs).filter(kept).drop(_PAIRS))
 
 
-def paired(left: Solutions, right: Solutions, tag: Var, overlapping: Vars | None = None) -> Pairs:
+def compatible_pairs(left: Solutions, right: Solutions, key: Var, overlapping: Vars | None = None) -> Pairs:
     """The compatible pairs, and the left solutions.
 
     Args:
-        tag: a variable that neither side has; nor may they have that of the same name with an `m` behind.
+        left, right: the two sides.
+        key: a variable that neither side has; nor may they have one of the same name with an `m` at its end.
         overlapping: only pairs that both bind one of these variables.
     """
     shared = left.possible & right.possible
     equal = shared & left.certain & right.certain
     unsure = sorted(shared - equal)
-    mark = Var(f"{tag.name}m")
-    tagged = left.identified(left.possible, tag)
+    mark = Var(f"{key.name}m")
+    keyed = left.with_key(left.possible, key)
     alone = F.explode(F.array(F.lit(False), F.lit(True))).alias(_ALONE)
-    left_frame, right_frame = tagged.frame.select("*", alone), right.frame
+    left_frame, right_frame = keyed.frame.select("*", alone), right.frame
     conditions = [F.col(_ALONE) == F.lit(False)]
     for variable in unsure[:_SPLIT]:
         mine, yours = variable in left.certain, variable in right.certain
-        # whoever is alone stands under one key, that no partner has
-        nowhere = F.concat(F.lit("\n"), F.col(column(tag)))
-        left_frame = _under_keys(left_frame, variable, mine, yours, _LEFT_ONLY, _RIGHT_ONLY, nowhere)
-        right_frame = _under_keys(right_frame, variable, yours, mine, _RIGHT_ONLY, _LEFT_ONLY)
+        # a solution that is to stay alone has a key that no partner has
+        nowhere = F.concat(F.lit("\n"), F.col(column(key)))
+        left_frame = _with_join_key(left_frame, variable, mine, yours, _LEFT_ONLY, _RIGHT_ONLY, nowhere)
+        right_frame = _with_join_key(right_frame, variable, yours, mine, _RIGHT_ONLY, _LEFT_ONLY)
         right_frame = right_frame.withColumnRenamed(_key(variable), f"r{_key(variable)}")
         conditions.append(F.col(_key(variable)) == F.col(f"r{_key(variable)}"))
-    conditions += [F.col(column(variable)) == F.col(_twin(variable)) for variable in sorted(equal)]
+    conditions += [F.col(column(variable)) == F.col(_right_column(variable)) for variable in sorted(equal)]
     conditions += [_compatible(variable) for variable in unsure[_SPLIT:]]
     if overlapping is not None and not overlapping & equal:
         conditions.append(_overlap(variable for variable in unsure if variable in overlapping))
     right_frame = _renamed(right_frame, shared).select("*", F.lit("").alias(column(mark)))
-    possible = left.possible | right.possible | {tag, mark}
+    possible = left.possible | right.possible | {key, mark}
     joined = left_frame.join(right_frame, reduce(and_, conditions), "left")
     frame = _merged(joined.filter(F.col(_ALONE) | F.col(column(mark)).isNotNull()), possible, unsure)
-    certain = left.certain | {tag}
+    certain = left.certain | {key}
     solutions = Solutions(frame, possible, certain, left.deterministic and right.deterministic)
-    return Pairs(solutions, (left.possible, left.certain), tag, mark)
+    return Pairs(solutions, (left.possible, left.certain), key, mark)
 
 
-def _under_keys(
+def _with_join_key(
     frame: DataFrame,
     variable: Var,
     certain: bool,
@@ -248,11 +254,11 @@ def _under_keys(
     partner_alone: str,
     nowhere: Column | None = None,
 ) -> DataFrame:
-    """The solutions under each key of `variable` at which they meet compatible partners.
+    """The solutions with a key for `variable`, once for each key that they share with compatible partners.
 
-    A solution that binds it meets partners of the same term at that term, and those that leave it unbound at `alone`;
-    one that leaves it unbound meets those that bind it at `partner_alone`, and the others at a key of their own. Those
-    that are marked as alone stand at the key `nowhere`, if it is given.
+    A solution that binds the variable shares the term with partners that bind it, and `alone` with those that do not;
+    one that does not bind it shares `partner_alone` with partners that do, and another key with the others. Solutions
+    that are marked as alone have the key `nowhere`, if it is given.
     """
     value = F.col(column(variable))
     if_bound = [value] if partner_certain else [value, F.lit(alone)]
@@ -271,9 +277,10 @@ def _under_keys(
 
 
 def _partner(left: Solutions, right: Solutions) -> tuple[DataFrame, list[Column]]:
-    """The right side of a join in which each left solution stands under one key, and the conditions to join on.
+    """The right side of a join in which each left solution has one key, and the conditions to join on.
 
-    What only the right side is sure to bind stands there under its term and under the key of unbound left solutions.
+    For a variable that only the right side is sure to bind, a right solution has two keys: its term, and that of left
+    solutions which leave the variable unbound.
     """
     frame = right.frame
     conditions = []
@@ -284,21 +291,21 @@ def _partner(left: Solutions, right: Solutions) -> tuple[DataFrame, list[Column]
         conditions.append(F.coalesce(F.col(column(variable)), F.lit(_NEITHER)) == F.col(_key(variable)))
     conditions += [_compatible(variable) for variable in unsure[_SPLIT:]]
     shared = sorted(left.possible & right.possible)
-    conditions += [F.col(column(one)) == F.col(_twin(one)) for one in shared if one in left.certain]
+    conditions += [F.col(column(one)) == F.col(_right_column(one)) for one in shared if one in left.certain]
     return _renamed(frame, shared), conditions
 
 
 def _renamed(frame: DataFrame, shared: Iterable[Var]) -> DataFrame:
-    return frame.withColumnsRenamed({column(variable): _twin(variable) for variable in shared})
+    return frame.withColumnsRenamed({column(variable): _right_column(variable) for variable in shared})
 
 
 def _merged(frame: DataFrame, possible: Vars, unsure: Iterable[Var]) -> DataFrame:
-    """The columns of the variables, each from the side that binds it."""
-    twins = set(unsure)
+    """The columns of the variables, each from a side that binds it."""
+    both = set(unsure)
     return frame.select(
         *(
-            F.coalesce(F.col(column(variable)), F.col(_twin(variable))).alias(column(variable))
-            if variable in twins
+            F.coalesce(F.col(column(variable)), F.col(_right_column(variable))).alias(column(variable))
+            if variable in both
             else F.col(column(variable))
             for variable in sorted(possible)
         )
@@ -306,16 +313,16 @@ def _merged(frame: DataFrame, possible: Vars, unsure: Iterable[Var]) -> DataFram
 
 
 def _compatible(variable: Var) -> Column:
-    mine, yours = F.col(column(variable)), F.col(_twin(variable))
+    mine, yours = F.col(column(variable)), F.col(_right_column(variable))
     return mine.isNull() | yours.isNull() | (mine == yours)
 
 
 def _overlap(variables: Iterable[Var]) -> Column:
-    both = (F.col(column(variable)).isNotNull() & F.col(_twin(variable)).isNotNull() for variable in variables)
+    both = (F.col(column(variable)).isNotNull() & F.col(_right_column(variable)).isNotNull() for variable in variables)
     return reduce(or_, both, F.lit(False))
 
 
-def _twin(variable: Var) -> str:
+def _right_column(variable: Var) -> str:
     """The column of a variable that the other side has too."""
     return "r" + column(variable)
 

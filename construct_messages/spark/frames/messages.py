@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from pyspark.sql.functions import expr
 
 from construct_messages.labels import Labels
-from construct_messages.query.algebra.nodes import Var, column
+from construct_messages.query.algebra.nodes import Var
+from construct_messages.spark.sql.columns import column
 from construct_messages.spark.sql.values import case, literal
 from construct_messages.template import (
     FORBIDDEN,

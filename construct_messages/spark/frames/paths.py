@@ -17,7 +17,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from construct_messages.errors import LimitExceeded, UnsupportedQuery
-from construct_messages.query.algebra.nodes import Dataset, Path, Position, Triple, Var, Vars, column, variables
+from construct_messages.query.algebra.nodes import Path, Position, Triple, Var, Vars, variables
+from construct_messages.query.algebra.plan import Dataset
 from construct_messages.query.algebra.property_paths import (
     Alternative,
     Closure,
@@ -29,6 +30,7 @@ from construct_messages.query.algebra.property_paths import (
 )
 from construct_messages.spark.frames.scans import named_graphs, scan
 from construct_messages.spark.quads.table import QuadTable
+from construct_messages.spark.sql.columns import column
 from construct_messages.terms import Term
 
 # A frontier of at most so many pairs goes to all executors rather than all steps to the frontier's partitions.

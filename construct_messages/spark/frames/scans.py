@@ -14,9 +14,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from construct_messages.query.algebra.correlation import mentions
-from construct_messages.query.algebra.nodes import Dataset, Demand, Position, Triple, Var, column
+from construct_messages.query.algebra.nodes import Position, Triple, Var
+from construct_messages.query.algebra.plan import Dataset, Scan
 from construct_messages.spark.quads.table import COLUMNS, QuadTable
 from construct_messages.spark.sql import expressions
+from construct_messages.spark.sql.columns import column
 from construct_messages.spark.sql.values import any_of, literal, may_fail
 from construct_messages.terms import Term
 
@@ -41,21 +43,21 @@ def matches(pattern: Triple, table: QuadTable, dataset: Dataset) -> DataFrame:
     return quads.select(*(F.col(place).alias(column(variable)) for variable, place in _places(pattern).items()))
 
 
-def wanted(demands: Iterable[Demand], table: QuadTable, dataset: Dataset) -> QuadTable:
-    """The quads of a table that some of the patterns can use.
+def needed_quads(scans: Iterable[Scan], table: QuadTable, dataset: Dataset) -> QuadTable:
+    """The quads of a table that some of the patterns need.
 
-    Their conditions narrow what is read, and no more: a quad that misses those of one pattern may be here for another,
-    and those whose SQL may fail are not asked.
+    Filters only narrow what is read: a quad that fails those of one pattern may be needed for another, and a filter
+    whose SQL may end the job is left out.
     """
-    conditions = dict.fromkeys(f"({_use(demand, dataset)})" for demand in demands)
+    conditions = dict.fromkeys(f"({_scan_condition(scan, dataset)})" for scan in scans)
     return replace(table, frame=table.frame.filter(" OR ".join(conditions)))
 
 
-def _use(demand: Demand, dataset: Dataset) -> str:
-    """SQL over a table's columns: whether a pattern can use a quad."""
-    conditions = [_condition(demand.pattern, dataset)]
-    read = _places(demand.pattern)
-    for one in demand.conditions:
+def _scan_condition(scan: Scan, dataset: Dataset) -> str:
+    """SQL over a table's columns: whether a pattern needs a quad."""
+    conditions = [_condition(scan.pattern, dataset)]
+    read = _places(scan.pattern)
+    for one in scan.filters:
         (variable,) = mentions(one)
         sql = expressions.condition(one)
         # A lambda, as Spark does not compile it to code: that of some comparisons is so large that Java would never

@@ -13,7 +13,8 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
-from construct_messages.query.algebra.nodes import Var, Vars, column
+from construct_messages.query.algebra.nodes import Var, Vars
+from construct_messages.spark.sql.columns import column
 
 _RANK: Final = "rank"
 
@@ -27,7 +28,7 @@ class Solutions:
             them only the columns of `order`.
         possible: the variables that have a column.
         certain: those that no solution leaves unbound.
-        deterministic: whether evaluating the frame twice gives the same solutions; see `make_deterministic`.
+        deterministic: whether evaluating the frame twice gives the same solutions; see `materialize`.
         order: the columns that tell the order of the solutions, each with whether it is descending.
     """
 
@@ -58,7 +59,7 @@ class Solutions:
         frame = self.frame.drop(*names(gone))
         return replace(self, frame=frame, possible=self.possible - gone, certain=self.certain - gone)
 
-    def widened(self, variables: Vars) -> Solutions:
+    def with_columns_of(self, variables: Vars) -> Solutions:
         """With columns for these variables too, which are unbound where there were none."""
         new = variables - self.possible
         if not new:
@@ -85,14 +86,14 @@ class Solutions:
         sure = self.certain | bound if certain else self.certain
         return replace(self, frame=frame, possible=self.possible | bound, certain=sure)
 
-    def identified(self, by: Vars, tag: Var) -> Solutions:
+    def with_key(self, by: Vars, tag: Var) -> Solutions:
         """With one more variable that tells apart solutions of different bindings of `by`: a key without NULL."""
         bindings = [F.coalesce(F.col(name), F.lit("")) for name in names(self.possible & by)]
         return self.bind(tag, F.concat_ws("\n", *bindings), certain=True)  # no term holds a line feed
 
     # --- which solutions ------------------------------------------------------------------------------------------
 
-    def make_deterministic(self) -> Solutions:
+    def materialize(self) -> Solutions:
         """The same solutions whenever they are read: a relation that is not deterministic is computed now, once.
 
         Random numbers, and what LIMIT leaves, would otherwise differ between two branches of one query.

@@ -1,9 +1,9 @@
-"""Stars: triple patterns with one subject, in one pass over its quads.
+"""Star joins: triple patterns with one subject, evaluated in one pass over its quads.
 
 SPARQL 1.1 Query, section 18.3 (basic graph patterns) and OPTIONAL of single triples. The objects of a subject are
-collected by predicate, and each with each are its solutions. Not so those of a hub, which would take too much memory:
-there each pattern takes its own quads, and these are sorted and merged. Matching one pattern is `scans`, reading the
-quads of all patterns together `gathering`; whether a star is worth it is decided in `optimize`.
+collected by predicate, and their combinations are its solutions. Those of a hub would take too much memory: there the
+patterns are joined by sort and merge. Single patterns are matched in `scans`; whether a star is worth it is decided by
+the optimizer.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from construct_messages.query.algebra.nodes import Dataset, Demand, Position, Star, Triple, Var, column
-from construct_messages.spark.frames.scans import matches, once_each, wanted
+from construct_messages.query.algebra.nodes import Position, Star, Triple, Var
+from construct_messages.query.algebra.plan import Dataset, Scan
+from construct_messages.spark.frames.scans import matches, needed_quads, once_each
 from construct_messages.spark.quads.table import QuadTable
+from construct_messages.spark.sql.columns import column
 
 _PREDICATE: Final = Var(".predicate")
 _OBJECT: Final = Var(".object")
@@ -37,8 +39,8 @@ def star(node: Star, table: QuadTable, dataset: Dataset) -> DataFrame:
     keys = [column(node.subject)]
     if isinstance(graph, Var) and graph != node.subject:
         keys.append(column(graph))
-    rays = wanted(map(Demand, (*node.patterns, *node.optional)), table, dataset)
-    quads = matches(Triple(node.subject, _PREDICATE, _OBJECT, graph), rays, dataset)
+    needed = needed_quads(map(Scan, (*node.patterns, *node.optional)), table, dataset)
+    quads = matches(Triple(node.subject, _PREDICATE, _OBJECT, graph), needed, dataset)
     # they are few, and where there are none, Spark leaves the branch of theirs out before it runs
     hubs = quads.groupBy(*keys).agg(F.sum(F.octet_length(column(_OBJECT))).alias("bytes"))
     hubs = F.broadcast(hubs.filter(F.col("bytes") > _HUB_BYTES).select(*keys))

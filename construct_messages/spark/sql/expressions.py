@@ -12,8 +12,9 @@ from dataclasses import replace
 from typing import Final
 
 from construct_messages.errors import UnsupportedQuery
-from construct_messages.query.algebra.nodes import Aggregation, Call, Constant, Exists, Expression, Var, column
+from construct_messages.query.algebra.nodes import Aggregation, Call, Constant, Exists, Expression, Var
 from construct_messages.spark.sql import aggregates, arithmetic, casts, comparisons, functions, numbers, value_keys
+from construct_messages.spark.sql.columns import column
 from construct_messages.spark.sql.values import Scalar, Type, as_term, case, compiled_if_short, let
 from construct_messages.terms import XSD
 
@@ -22,7 +23,7 @@ def term(expression: Expression) -> str:
     """SQL of the expression's value: a canonical term as STRING, NULL for an error.
 
     Raises:
-        UnsupportedQuery: a function that is not known here.
+        UnsupportedQuery: a function that is not supported.
 
     >>> term(Var("x"))
     'v_x'
@@ -100,7 +101,7 @@ def _call(node: Call, name: str, values: Sequence[Scalar]) -> Scalar:
         return casts.cast(name, *values)
     if name in functions.NAMES:
         return functions.call(node, values)
-    raise UnsupportedQuery(f"function {name} is not known here", fragment=name)
+    raise UnsupportedQuery(f"function {name} is not supported", fragment=name)
 
 
 def _check_dates(operator: str, values: Sequence[Scalar]) -> None:

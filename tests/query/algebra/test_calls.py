@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from construct_messages.errors import Position, QueryError, UnsupportedQuery
 from construct_messages.query.algebra.nodes import Bgp, Call, Constant, Filter
-from construct_messages.query.algebra.plan import plan
+from construct_messages.query.algebra.translation import translate_query
 from construct_messages.terms import literal, number
 from tests.support.queries.algebra_text import NOW, text
 
@@ -62,13 +62,13 @@ PREFIXES = "PREFIX ex: <u:> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>"
 
 @pytest.mark.parametrize(("expression", "wanted"), [pytest.param(*case, id=name) for name, *case in EXPRESSIONS])
 def test_expressions(expression: str, wanted: str) -> None:
-    pattern = plan(f"{PREFIXES} ASK {{ FILTER({expression}) }}", now=NOW).pattern
+    pattern = translate_query(f"{PREFIXES} ASK {{ FILTER({expression}) }}", now=NOW).pattern
     assert isinstance(pattern, Filter)
     assert text(pattern.condition) == wanted
 
 
 def test_iris_are_resolved_against_the_base_where_there_is_one() -> None:
-    pattern = plan("BASE <http://example.org/a/> ASK { FILTER(IRI(?x)) }", now=NOW).pattern
+    pattern = translate_query("BASE <http://example.org/a/> ASK { FILTER(IRI(?x)) }", now=NOW).pattern
     assert text(pattern) == '(filter (unit) (IRI ?x "http://example.org/a/"))'
 
 
@@ -81,7 +81,7 @@ REFUSED = [
 @pytest.mark.parametrize(("expression", "fragment"), [pytest.param(*case, id=name) for name, *case in REFUSED])
 def test_functions_that_are_not_known_are_refused_by_name(expression: str, fragment: str) -> None:
     with pytest.raises(UnsupportedQuery) as refused:
-        plan(f"{PREFIXES}\nASK {{ FILTER({expression}) }}", now=NOW)
+        translate_query(f"{PREFIXES}\nASK {{ FILTER({expression}) }}", now=NOW)
     assert refused.value.fragment == fragment
     assert refused.value.position == Position(2, 14)
 
@@ -98,7 +98,7 @@ ILLEGAL = [
 @pytest.mark.parametrize(("expression", "message"), [pytest.param(*case, id=name) for name, *case in ILLEGAL])
 def test_illegal_expressions(expression: str, message: str) -> None:
     with pytest.raises(QueryError, match=re.escape(message)) as refused:
-        plan(f"{PREFIXES}\nASK {{ FILTER({expression}) }}", now=NOW)
+        translate_query(f"{PREFIXES}\nASK {{ FILTER({expression}) }}", now=NOW)
     assert refused.value.position is not None
     assert refused.value.position.line == 2
 
@@ -106,7 +106,7 @@ def test_illegal_expressions(expression: str, message: str) -> None:
 @settings(max_examples=40)
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=12))
 def test_strings_keep_their_characters(value: str) -> None:
-    pattern = plan(f"ASK {{ FILTER({literal(value)}) }}", now=NOW).pattern
+    pattern = translate_query(f"ASK {{ FILTER({literal(value)}) }}", now=NOW).pattern
     assert isinstance(pattern, Filter)
     assert pattern.condition == Constant(literal(value))
 
@@ -119,7 +119,7 @@ NUMERALS = st.from_regex(
 @settings(max_examples=40)
 @given(NUMERALS, NUMERALS)
 def test_numbers_keep_their_lexical_forms(one: str, other: str) -> None:
-    pattern = plan(f"ASK {{ ?s ?p {one} , {other} FILTER({one} = {other}) }}", now=NOW).pattern
+    pattern = translate_query(f"ASK {{ ?s ?p {one} , {other} FILTER({one} = {other}) }}", now=NOW).pattern
     assert isinstance(pattern, Filter)
     assert pattern.condition == Call("=", (Constant(number(one)), Constant(number(other))))
     assert isinstance(pattern.pattern, Bgp)

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from construct_messages.query.algebra.correlation import (
-    arranged,
-    conjunction,
-    conjuncts,
-    dependent,
-    exists_in,
-    mentions,
-    volatile,
-)
+from construct_messages.query.algebra.correlation import correlated_variables, mentions
+from construct_messages.query.algebra.expressions import conjunction, conjuncts, exists_in, is_volatile
+from construct_messages.query.algebra.join_order import join_order
 from construct_messages.query.algebra.nodes import (
     Aggregation,
     Bgp,
@@ -71,7 +65,7 @@ DEPENDENT = {
 
 @pytest.mark.parametrize(("node", "names"), DEPENDENT.values(), ids=DEPENDENT)
 def test_dependent(node: Node, names: str) -> None:
-    assert dependent(node) == set(map(Var, names))
+    assert correlated_variables(node) == set(map(Var, names))
 
 
 def test_conditions() -> None:
@@ -93,7 +87,7 @@ def test_conditions() -> None:
     ],
 )
 def test_volatile(expression: Expression, expected: bool) -> None:
-    assert volatile(expression) is expected
+    assert is_volatile(expression) is expected
 
 
 def path(start: Var, end: Var) -> Path:
@@ -117,4 +111,4 @@ def path(start: Var, end: Var) -> Path:
     ],
 )
 def test_arranged(join: Join, bound: str, order: list[Node]) -> None:
-    assert arranged(join, frozenset(map(Var, bound))) == order
+    assert join_order(join, frozenset(map(Var, bound))) == order

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from construct_messages.errors import Position, QueryError, UnsupportedQuery
-from construct_messages.query.algebra.plan import plan
+from construct_messages.query.algebra.translation import translate_query
 from tests.support.queries.algebra_text import NOW, cases, text
 
 
 @pytest.mark.parametrize(("query", "wanted"), [*cases("groups"), *cases("graphs")])
 def test_groups(query: str, wanted: str) -> None:
-    assert text(plan(query, now=NOW).pattern) == wanted
+    assert text(translate_query(query, now=NOW).pattern) == wanted
 
 
 ILLEGAL = [
@@ -31,7 +31,7 @@ ILLEGAL = [
 @pytest.mark.parametrize(("group", "message", "column"), [pytest.param(*case, id=name) for name, *case in ILLEGAL])
 def test_what_the_notes_of_the_grammar_forbid(group: str, message: str, column: int) -> None:
     with pytest.raises(QueryError) as refused:
-        plan(f"SELECT * {group}", now=NOW)
+        translate_query(f"SELECT * {group}", now=NOW)
     assert not isinstance(refused.value, UnsupportedQuery)
     assert message in refused.value.message
     assert refused.value.position == Position(1, column)
@@ -47,11 +47,11 @@ LEGAL = [
 
 @pytest.mark.parametrize("group", [pytest.param(group, id=name) for name, group in LEGAL])
 def test_what_they_do_not_forbid(group: str) -> None:
-    assert plan(f"SELECT * {group}", now=NOW).variables
+    assert translate_query(f"SELECT * {group}", now=NOW).variables
 
 
 def test_what_a_sub_select_keeps_to_itself_is_not_in_scope() -> None:
-    assert plan("SELECT * { { SELECT ?s ?nosuch { ?s ?p ?o } } MINUS { ?x ?y ?z } }", now=NOW).variables == (
+    assert translate_query("SELECT * { { SELECT ?s ?nosuch { ?s ?p ?o } } MINUS { ?x ?y ?z } }", now=NOW).variables == (
         "s",
         "nosuch",
     )

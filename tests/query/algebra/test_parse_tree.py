@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 
 from construct_messages.errors import Position, QueryError, UnsupportedQuery
 from construct_messages.query.algebra.parse_tree import parse
-from construct_messages.query.algebra.plan import plan
+from construct_messages.query.algebra.translation import translate_query
 from tests.support.queries.algebra_text import NOW, cases, text
 
 
 @pytest.mark.parametrize(("query", "wanted"), cases("readings"))
 def test_readings(query: str, wanted: str) -> None:
-    assert text(plan(query, now=NOW).pattern) == wanted
+    assert text(translate_query(query, now=NOW).pattern) == wanted
 
 
 def test_a_byte_order_mark_is_no_part_of_the_text() -> None:
-    assert plan("\ufeffASK {}", now=NOW) == plan("ASK {}", now=NOW)
+    assert translate_query("\ufeffASK {}", now=NOW) == translate_query("ASK {}", now=NOW)
 
 
 def test_spaces_do_not_count() -> None:
@@ -29,21 +29,21 @@ def test_spaces_do_not_count() -> None:
     wide = """
         ASK { ?a <u:p> ?b ; <u:q> 'x' @en , 1 ; a <u:C> . ?b ( <u:r> * / ^ <u:s> | ! <u:t> ) + ?c
               FILTER ( ?a < ?b || ! ?c && ?d >= -1 ) }"""
-    assert plan(tight, now=NOW) == plan(wide, now=NOW)
+    assert translate_query(tight, now=NOW) == translate_query(wide, now=NOW)
 
 
 def test_many_triples_need_no_deep_stack() -> None:
     triples = " . ".join(f"?s <u:p{number}> ?o{number}" for number in range(200))
-    pattern = plan(f"ASK {{ {triples} . FILTER(?o1) }}", now=NOW).pattern
+    pattern = translate_query(f"ASK {{ {triples} . FILTER(?o1) }}", now=NOW).pattern
     assert text(pattern).count("<u:p") == 200
     assert text(pattern).startswith("(filter (bgp ")
 
 
 def test_rdflibs_own_settings_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     query = "SELECT (?x -1 AS ?y) (+1 AS ?z) { ?s ?p 01, +02, -03.0 FILTER(TRUE) }"
-    usual = plan(query, now=NOW)
+    usual = translate_query(query, now=NOW)
     monkeypatch.setattr(rdflib, "NORMALIZE_LITERALS", False)
-    assert plan(query, now=NOW) == usual
+    assert translate_query(query, now=NOW) == usual
 
 
 UNSUPPORTED = [
@@ -131,7 +131,7 @@ def test_what_is_not_sparql(query: str) -> None:
 )
 def test_illegal_names_and_literals(query: str, message: str) -> None:
     with pytest.raises(QueryError, match=re.escape(message)) as refused:
-        plan(query, now=NOW)
+        translate_query(query, now=NOW)
     assert refused.value.position is not None
 
 
@@ -144,7 +144,7 @@ WORDS = st.sampled_from(
 @given(st.lists(WORDS, max_size=14).map(" ".join), st.sampled_from(["", "ASK { ", "SELECT * { ?s ?p ?o "]))
 def test_any_text_is_planned_or_refused(rest: str, beginning: str) -> None:
     try:
-        planned = plan(beginning + rest, now=NOW)
+        planned = translate_query(beginning + rest, now=NOW)
     except QueryError:
         return
     assert planned.pattern.certain <= planned.pattern.possible

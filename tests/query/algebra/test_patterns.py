@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from construct_messages.query.algebra.plan import plan
+from construct_messages.query.algebra.translation import translate_query
 from tests.support.queries.algebra_text import NOW, cases, text
 
 
 @pytest.mark.parametrize(("query", "wanted"), cases("patterns"))
 def test_patterns(query: str, wanted: str) -> None:
-    assert text(plan(query, now=NOW).pattern) == wanted
+    assert text(translate_query(query, now=NOW).pattern) == wanted

@@ -17,7 +17,6 @@ from construct_messages.query.algebra.nodes import (
     Bgp,
     Call,
     Constant,
-    Dataset,
     Distinct,
     Exists,
     Expression,
@@ -27,13 +26,13 @@ from construct_messages.query.algebra.nodes import (
     LeftJoin,
     Minus,
     Node,
-    Plan,
     Project,
     Triple,
     Union,
     Var,
 )
-from construct_messages.query.algebra.plan import plan
+from construct_messages.query.algebra.plan import Dataset, Plan
+from construct_messages.query.algebra.translation import translate_query
 from construct_messages.query.optimizer.explanation import explanation
 from construct_messages.query.optimizer.optimize import Hints, optimize
 from construct_messages.query.optimizer.statistics import PredicateStatistics, Statistics
@@ -153,7 +152,7 @@ def test_random_queries_keep_their_solutions(seed: int) -> None:
         )
         for quad in quads
     ]
-    _assert_same(plan(query.text, now=NOW), named)
+    _assert_same(translate_query(query.text, now=NOW), named)
 
 
 # --- by these rules -------------------------------------------------------------------------------------------------
@@ -162,23 +161,23 @@ def test_random_queries_keep_their_solutions(seed: int) -> None:
 @pytest.mark.parametrize(("query", "wanted"), cases("sunk"))
 def test_filters_sink_and_patterns_meet(query: str, wanted: str) -> None:
     hints = Hints(join="joins", order="as-written")
-    assert text(optimize(plan(query, now=NOW), _NOTHING_KNOWN, hints=hints).pattern) == wanted
+    assert text(optimize(translate_query(query, now=NOW), _NOTHING_KNOWN, hints=hints).pattern) == wanted
 
 
 @pytest.mark.parametrize(("query", "wanted"), [*cases("equalities"), *cases("unions")])
 def test_equalities_join_and_ways_begin_from_little(query: str, wanted: str) -> None:
     """Issue 13, 27."""
-    assert text(optimize(plan(query, now=NOW), _NOTHING_KNOWN, hints=Hints(join="joins")).pattern) == wanted
+    assert text(optimize(translate_query(query, now=NOW), _NOTHING_KNOWN, hints=Hints(join="joins")).pattern) == wanted
 
 
 @pytest.mark.parametrize(("query", "wanted"), cases("stars"))
 def test_stars_where_nothing_is_known(query: str, wanted: str) -> None:
-    assert text(optimize(plan(query, now=NOW), _NOTHING_KNOWN).pattern) == wanted
+    assert text(optimize(translate_query(query, now=NOW), _NOTHING_KNOWN).pattern) == wanted
 
 
 @pytest.mark.parametrize(("query", "wanted"), cases("orders"))
 def test_orders_by_figures(query: str, wanted: str) -> None:
-    assert text(optimize(plan(query, now=NOW), _FIGURES).pattern) == wanted
+    assert text(optimize(translate_query(query, now=NOW), _FIGURES).pattern) == wanted
 
 
 _QUERY = "SELECT * { ?s <u:label> ?l ; <u:boss> ?b OPTIONAL { ?s <u:knows> ?k } }"
@@ -195,7 +194,7 @@ HINTS = [
 
 @pytest.mark.parametrize(("statistics", "hints", "wanted"), [pytest.param(*case, id=name) for name, *case in HINTS])
 def test_hints(statistics: Statistics, hints: Hints, wanted: str) -> None:
-    assert text(optimize(plan(_QUERY, now=NOW), statistics, hints=hints).pattern) == wanted
+    assert text(optimize(translate_query(_QUERY, now=NOW), statistics, hints=hints).pattern) == wanted
 
 
 def test_an_unknown_hint_is_named() -> None:
@@ -204,7 +203,7 @@ def test_an_unknown_hint_is_named() -> None:
 
 
 def test_what_is_not_the_pattern_stays() -> None:
-    planned = plan("ASK FROM <u:g> { ?s <u:p> ?o }", now=NOW)
+    planned = translate_query("ASK FROM <u:g> { ?s <u:p> ?o }", now=NOW)
     optimized = optimize(planned, _NOTHING_KNOWN)
     assert optimized == planned
     assert optimized.dataset == Dataset((iri("u:g"),), ())
@@ -283,13 +282,13 @@ project ?s ?l ?t ?k
     ],
 )
 def test_explanation(query: str, statistics: Statistics, wanted: str) -> None:
-    planned = plan(query, now=NOW)
+    planned = translate_query(query, now=NOW)
     assert explanation(optimize(planned, statistics), statistics) == wanted
 
 
 def test_everything_has_an_explanation() -> None:
     query = """SELECT DISTINCT (BNODE() AS ?n) (COUNT(*) AS ?c) { GRAPH ?g {} GRAPH <u:g> {} } GROUP BY ?g"""
-    planned = plan(query, now=NOW)
+    planned = translate_query(query, now=NOW)
     lines = explanation(replace(planned, pattern=optimize(planned, _FIGURES).pattern), _FIGURES).splitlines()
     heads = [line.split(None, 1)[0] for line in lines]
     assert heads[2:4] == ["distinct", "project"]

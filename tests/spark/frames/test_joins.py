@@ -10,12 +10,22 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from construct_messages.query.algebra.nodes import Var, Vars, column
+from construct_messages.query.algebra.nodes import Var, Vars
+from construct_messages.spark.sql.columns import column
 from construct_messages.spark.sql.values import literal
 from tests.support.spark.sessions import UNBROADCAST, UNCOMPILED, executed, new_session, optimized
 
 pytest.importorskip("pyspark")
-from construct_messages.spark.frames.joins import is_direct, join, left_join, mark, minus, paired, semi_join, union
+from construct_messages.spark.frames.joins import (
+    binds_shared,
+    compatible_pairs,
+    join,
+    left_join,
+    mark_join,
+    minus,
+    semi_join,
+    union,
+)
 from construct_messages.spark.frames.solutions import Solutions, names
 
 if TYPE_CHECKING:
@@ -92,7 +102,7 @@ def test_left_joins_and_half_joins(session: SparkSession, left: list[Bound], rig
     one, other = relation(session, left, (V, X, Y)), relation(session, right, (X, Y, Z))
     left = [{v: t for v, t in bound.items() if v in (V, X, Y)} for bound in left]
     other = Solutions(other.frame, other.possible, frozenset({X, Y, Z}))
-    assert is_direct(one, other)
+    assert binds_shared(one, other)
     assert found(left_join(one, other)) == counted([c for a in left for c in joined([a], right) or [a]])
     keep = [a for a in left if joined([a], right)]
     assert found(semi_join(one, other, keep=True)) == counted(keep)
@@ -113,21 +123,23 @@ def test_left_joins_and_half_joins(session: SparkSession, left: list[Bound], rig
 def test_pairs(session: SparkSession, left: list[Bound], right: list[Bound]) -> None:
     """Whatever either side leaves unbound, and each left solution as often as it was."""
     left = [*left, *left[:2]]
-    pairs = paired(relation(session, left, ALL), relation(session, right, ALL), TAG)
+    pairs = compatible_pairs(relation(session, left, ALL), relation(session, right, ALL), TAG)
     merged = [joined([a], right) for a in left]
-    assert found(pairs.or_alone()) == counted([c for a, some in zip(left, merged, strict=True) for c in some or [a]])
-    assert found(pairs.met()) == counted([a for a, some in zip(left, merged, strict=True) if some])
-    assert found(pairs.alone()) == counted([a for a, some in zip(left, merged, strict=True) if not some])
+    assert found(pairs.left_join()) == counted([c for a, some in zip(left, merged, strict=True) for c in some or [a]])
+    assert found(pairs.semi_join()) == counted([a for a, some in zip(left, merged, strict=True) if some])
+    assert found(pairs.anti_join()) == counted([a for a, some in zip(left, merged, strict=True) if not some])
     narrowed = pairs.where(f"{column(X)} = {literal('a')}")
     merged = [[c for c in some if c.get(X) == "a"] for some in merged]
-    assert found(narrowed.or_alone()) == counted([c for a, some in zip(left, merged, strict=True) for c in some or [a]])
-    assert found(narrowed.alone()) == counted([a for a, some in zip(left, merged, strict=True) if not some])
+    assert found(narrowed.left_join()) == counted(
+        [c for a, some in zip(left, merged, strict=True) for c in some or [a]]
+    )
+    assert found(narrowed.anti_join()) == counted([a for a, some in zip(left, merged, strict=True) if not some])
 
 
 def test_marks_keep_duplicates(session: SparkSession) -> None:
     left = relation(session, [{X: "a"}, {X: "a"}, {X: "b"}], (X,))
     right = relation(session, [{X: "a"}, {X: "a"}, {X: "c"}], (X,))
-    marked = mark(left, right, MARK, "yes", "no")
+    marked = mark_join(left, right, MARK, "yes", "no")
     assert found(marked) == counted([{X: "a", MARK: "yes"}] * 2 + [{X: "b", MARK: "no"}])
     assert MARK in marked.certain
 
@@ -154,8 +166,8 @@ SIDES = {
 def test_no_join_compares_every_pair(session: SparkSession, left: list[Bound], right: list[Bound]) -> None:
     one, other = relation(session, left, (X, Y)), relation(session, right, (X, Y))
     solutions = {"join": join(one, other), "minus": minus(one, other, NOTHING, TAG)}
-    solutions["pairs"] = paired(one, other, TAG).or_alone()
-    if is_direct(one, other):
+    solutions["pairs"] = compatible_pairs(one, other, TAG).left_join()
+    if binds_shared(one, other):
         solutions["left"] = left_join(one, other)
         solutions["on"] = left_join(one, other, f"{column(X)} <> {literal('1')}")
         solutions["semi"] = semi_join(one, other, keep=True)

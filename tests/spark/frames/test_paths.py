@@ -11,7 +11,8 @@ import pytest
 
 from construct_messages.errors import LimitExceeded, UnsupportedQuery
 from construct_messages.message import Quad
-from construct_messages.query.algebra.nodes import Dataset, Path, Plan, Position, Var, column
+from construct_messages.query.algebra.nodes import Path, Position, Var
+from construct_messages.query.algebra.plan import Dataset, Plan
 from construct_messages.query.algebra.property_paths import (
     Alternative,
     Closure,
@@ -22,6 +23,7 @@ from construct_messages.query.algebra.property_paths import (
     Sequence,
 )
 from construct_messages.query.optimizer.statistics import Statistics
+from construct_messages.spark.sql.columns import column
 from construct_messages.terms import Term, iri
 from tests.support.queries.algebra_reference import solutions
 

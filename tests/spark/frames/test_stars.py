@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from construct_messages.message import Quad
-from construct_messages.query.algebra.nodes import Dataset, Demand, Plan, Position, Star, Triple, Var, column
+from construct_messages.query.algebra.nodes import Position, Star, Triple, Var
+from construct_messages.query.algebra.plan import Dataset, Plan, Scan
 from construct_messages.query.optimizer.statistics import Statistics
+from construct_messages.spark.sql.columns import column
 from construct_messages.terms import Term, iri
 from tests.support.queries.algebra_reference import solutions
 from tests.support.spark.sessions import executed
@@ -138,11 +140,11 @@ def test_hubs_are_merged_and_nothing_else(
     monkeypatch: pytest.MonkeyPatch, spark: SparkSession, hub: int, merges: int
 ) -> None:
     from construct_messages.spark.frames import stars
-    from construct_messages.spark.frames.gathering import gather
+    from construct_messages.spark.frames.shared_scan import shared_scan
 
     monkeypatch.setattr(stars, "_HUB_BYTES", hub)
     node = _star(("p", X), ("q", Y), optional=(("r", Z),))
-    quads = gather(map(Demand, (*node.patterns, *node.optional)), _table(spark, _DATA, distinct=False), Dataset())
+    quads = shared_scan(map(Scan, (*node.patterns, *node.optional)), _table(spark, _DATA, distinct=False), Dataset())
     frame = stars.star(node, quads, Dataset())
     frame.collect()
     plan = executed(frame).partition("Initial Plan")[0]
@@ -152,7 +154,8 @@ def test_hubs_are_merged_and_nothing_else(
 
 _HUB = """
 from pyspark.sql import functions as F
-from construct_messages.query.algebra.nodes import Dataset, Star, Triple, Var
+from construct_messages.query.algebra.nodes import Star, Triple, Var
+from construct_messages.query.algebra.plan import Dataset
 from construct_messages.spark.session import local_session
 from construct_messages.spark.frames.stars import star
 from construct_messages.spark.quads.table import QuadTable

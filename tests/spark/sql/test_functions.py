@@ -14,7 +14,7 @@ import pytest
 from construct_messages.errors import UnsupportedQuery, ValueOutOfRange
 from construct_messages.query.algebra import calls
 from construct_messages.query.algebra.nodes import Call, Constant, Expression, Extend, Var
-from construct_messages.query.algebra.plan import plan
+from construct_messages.query.algebra.translation import translate_query
 from construct_messages.spark.session import translated
 from construct_messages.spark.sql import expressions, functions
 from construct_messages.spark.sql.values import Scalar, Type, as_term
@@ -209,7 +209,7 @@ def test_where_the_embedded_store_differs(session: SparkSession) -> None:
 
 def read(text: str, base: str | None = None) -> Expression:
     """An expression of SPARQL."""
-    node = plan(f"SELECT ({text} AS ?r) {{ BIND(1 AS ?one) }}", now=NOW, base=base).pattern
+    node = translate_query(f"SELECT ({text} AS ?r) {{ BIND(1 AS ?one) }}", now=NOW, base=base).pattern
     while not (isinstance(node, Extend) and node.variable == Var("r")):
         node = node.pattern  # type: ignore[union-attr]  # a projection and BIND have one
     return node.expression

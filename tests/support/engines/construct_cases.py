@@ -640,7 +640,7 @@ DIFFERENCES: Final[Mapping[str, Mapping[str, Differs]]] = {
         "embedded": Differs(_UNKNOWN, Fails(QueryError, 400, "is not supported")),
         "virtuoso": Differs(_UNKNOWN, Fails(SourceError, 502, "Undefined procedure")),
         "comunica": Differs(_UNKNOWN, Fails(SourceError, 400, "no configured actor was able to evaluate function")),
-        "spark": Differs(_UNKNOWN, Fails(UnsupportedQuery, 501, "is not known here")),
+        "spark": Differs(_UNKNOWN, Fails(UnsupportedQuery, 501, "is not supported")),
     },
     "arithmetic of dates": {
         "oxigraph": Differs(_DATES, Gives(_LONG)),

@@ -19,7 +19,6 @@ from construct_messages.query.algebra.nodes import (
     Bgp,
     Call,
     Constant,
-    Dataset,
     Distinct,
     Exists,
     Expression,
@@ -34,7 +33,6 @@ from construct_messages.query.algebra.nodes import (
     Number,
     OrderBy,
     Path,
-    Plan,
     Position,
     Project,
     Slice,
@@ -45,6 +43,7 @@ from construct_messages.query.algebra.nodes import (
     Values,
     Var,
 )
+from construct_messages.query.algebra.plan import Dataset, Plan
 from construct_messages.query.algebra.property_paths import Alternative, Closure, Inverse, Link, Negated, PathExpression
 from construct_messages.query.algebra.property_paths import Sequence as Steps
 from construct_messages.terms import (

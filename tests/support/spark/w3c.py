@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from construct_messages.message import Quad
-from construct_messages.query.algebra.plan import plan
+from construct_messages.query.algebra.translation import translate_query
 from construct_messages.query.rewrite import ConstructQuery, query_form
 from construct_messages.terms import Term
 from tests.support.places import ROOT
@@ -51,14 +51,14 @@ class Runner:
         """
         # what imports pyspark is loaded only where it is there
         from construct_messages.query.optimizer.optimize import optimize
-        from construct_messages.spark.frames.relations import Options, evaluate
+        from construct_messages.spark.frames.evaluation import Options, evaluate
         from construct_messages.spark.quads.table import QuadTable
         from construct_messages.spark.session import translated
 
         table = QuadTable.of(self._table(tuple(case.quads())))
         text = case.text
         construct = ConstructQuery.parse(text, base=case.base) if query_form(text) == "CONSTRUCT" else None
-        planned = plan(construct.select if construct else text, base=case.base, now=NOW)
+        planned = translate_query(construct.select if construct else text, base=case.base, now=NOW)
         planned = optimize(planned, table.statistics)
         with translated():
             frame = evaluate(planned, table, Options(allow_full_closure=True))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from construct_messages.query.algebra.plan import plan
+from construct_messages.query.algebra.translation import translate_query
 from construct_messages.query.optimizer.optimize import Hints, optimize
 from construct_messages.query.optimizer.statistics import PredicateStatistics, Statistics
 from construct_messages.terms import iri
@@ -37,13 +37,13 @@ CASES = [
 
 
 @pytest.mark.parametrize(("pattern", "wanted"), [pytest.param(*case, id=name) for name, *case in CASES])
-def test_what_is_gathered(pattern: str, wanted: list[str]) -> None:
-    planned = plan(f"SELECT * {{ {pattern} }}", now=NOW)
+def test_which_patterns_share_a_scan(pattern: str, wanted: list[str]) -> None:
+    planned = translate_query(f"SELECT * {{ {pattern} }}", now=NOW)
     for table, join in ((Statistics(), "auto"), (Statistics(), "joins"), (_KNOWN, "star")):
-        found = optimize(planned, table, hints=Hints(join=join)).gathered
+        found = optimize(planned, table, hints=Hints(join=join)).shared_scan
         assert sorted(one.pattern.predicate for one in found) == [iri(name) for name in wanted]
     for join in ("auto", "joins"):
-        assert optimize(planned, _KNOWN, hints=Hints(join=join)).gathered == ()
+        assert optimize(planned, _KNOWN, hints=Hints(join=join)).shared_scan == ()
 
 
 @pytest.fixture(scope="module")
@@ -81,10 +81,10 @@ WANTED = [
 
 @pytest.mark.parametrize(("pattern", "count"), WANTED, ids=[pattern for pattern, _ in WANTED])
 def test_no_other_quads_are_shuffled(table: QuadTable, pattern: str, count: int) -> None:
-    from construct_messages.spark.frames.gathering import gather
+    from construct_messages.spark.frames.shared_scan import shared_scan
 
-    planned = optimize(plan(f"SELECT * {{ {pattern} }}", now=NOW), Statistics())
-    assert gather(planned.gathered, table, planned.dataset).frame.count() == count
+    planned = optimize(translate_query(f"SELECT * {{ {pattern} }}", now=NOW), Statistics())
+    assert shared_scan(planned.shared_scan, table, planned.dataset).frame.count() == count
 
 
 # some need fewer columns of the quads than others
@@ -100,19 +100,19 @@ ONCE = [
 
 @pytest.mark.parametrize("query", ONCE)
 def test_the_quads_are_read_and_shuffled_once(table: QuadTable, query: str) -> None:
-    from construct_messages.spark.frames.relations import evaluate
+    from construct_messages.spark.frames.evaluation import evaluate
 
-    frame = evaluate(optimize(plan(query, now=NOW), Statistics()), table)
+    frame = evaluate(optimize(translate_query(query, now=NOW), Statistics()), table)
     frame.collect()
     assert executed(frame).partition("Initial Plan")[0].count("Scan ExistingRDD") == 1
 
 
-def test_patterns_that_are_not_gathered_match_in_the_table(table: QuadTable) -> None:
-    from construct_messages.spark.frames.relations import evaluate
+def test_patterns_that_share_no_scan_match_in_the_table(table: QuadTable) -> None:
+    from construct_messages.spark.frames.evaluation import evaluate
 
     planned = optimize(
-        plan("SELECT * { ?a <urn:p> <urn:b> ; <urn:q> <urn:c> . ?a ?any <urn:d> }", now=NOW), Statistics()
+        translate_query("SELECT * { ?a <urn:p> <urn:b> ; <urn:q> <urn:c> . ?a ?any <urn:d> }", now=NOW), Statistics()
     )
-    assert {demand.pattern.predicate for demand in planned.gathered} == {iri("urn:p"), iri("urn:q")}
+    assert {scan.pattern.predicate for scan in planned.shared_scan} == {iri("urn:p"), iri("urn:q")}
     found = {(row.v_a, row.v_any) for row in evaluate(planned, table).collect()}
     assert found == {(iri(f"urn:{s}"), iri(f"urn:{p}")) for s in "abcd" for p in "pqr"}

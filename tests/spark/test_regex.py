@@ -7,11 +7,11 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 import pytest
+from construct_messages.spark.regex.translation import IllegalPattern, translate_pattern, translate_replacement
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from construct_messages.errors import UnsupportedQuery
-from construct_messages.spark.sql.regex import IllegalPattern, replacement, translate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -107,46 +107,46 @@ REPLACEMENTS = {
 
 @pytest.mark.parametrize(("pattern", "flags"), TRANSLATED, ids=repr)
 def test_translated(pattern: str, flags: str) -> None:
-    assert translate(pattern, flags).java == TRANSLATED[pattern, flags]
+    assert translate_pattern(pattern, flags).java == TRANSLATED[pattern, flags]
 
 
 @pytest.mark.parametrize("pattern", ILLEGAL)
 def test_illegal(pattern: str) -> None:
     with pytest.raises(IllegalPattern, match=re.escape(repr(pattern))):
-        translate(pattern)
+        translate_pattern(pattern)
 
 
 @pytest.mark.parametrize("flags", ["k", "I", "i ", "g"])
 def test_illegal_flags(flags: str) -> None:
     with pytest.raises(IllegalPattern, match="is no flag"):
-        translate("a", flags)
+        translate_pattern("a", flags)
 
 
 @pytest.mark.parametrize("pattern", REFUSED, ids=lambda pattern: pattern[:20])
 def test_refused(pattern: str) -> None:
     with pytest.raises(UnsupportedQuery) as refused:
-        translate(pattern)
+        translate_pattern(pattern)
     assert refused.value.fragment == REFUSED[pattern]
 
 
 def test_a_back_reference_in_any_case_is_refused() -> None:
     with pytest.raises(UnsupportedQuery, match="flag i"):
-        translate(r"(a)\1", "i")
+        translate_pattern(r"(a)\1", "i")
 
 
 @pytest.mark.parametrize(("pattern", "text"), REPLACEMENTS, ids=repr)
 def test_replacement(pattern: str, text: str) -> None:
-    assert replacement(text, translate(pattern)) == REPLACEMENTS[pattern, text]
+    assert translate_replacement(text, translate_pattern(pattern)) == REPLACEMENTS[pattern, text]
 
 
 @pytest.mark.parametrize("text", ["$", "a$b", "\\", r"\1", r"\n"])
 def test_illegal_replacement(text: str) -> None:
     with pytest.raises(IllegalPattern, match="of the replacement"):
-        replacement(text, translate("a"))
+        translate_replacement(text, translate_pattern("a"))
 
 
 def test_a_quoted_replacement() -> None:
-    assert replacement(r"$1\n", translate("a", "q")) == r"\$1\\n"
+    assert translate_replacement(r"$1\n", translate_pattern("a", "q")) == r"\$1\\n"
 
 
 # --- in Java --------------------------------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ def test_matches(spark: SparkSession) -> None:
         for expected, texts in ((True, matching), (False, others))
         for text in texts
     ]
-    found = java_matches(spark, [(translate(pattern, flags).java, text) for pattern, flags, text, _ in cases])
+    found = java_matches(spark, [(translate_pattern(pattern, flags).java, text) for pattern, flags, text, _ in cases])
     assert [case for case, match in zip(cases, found, strict=True) if case[-1] != match] == []
 
 
@@ -230,17 +230,17 @@ CLASSES = {
 def test_character_classes(spark: SparkSession) -> None:
     """Each class removes from all characters those that it has."""
     text = "".join(SETTLED)
-    frame = spark.createDataFrame([(translate(pattern).java,) for pattern in CLASSES], "java STRING")
+    frame = spark.createDataFrame([(translate_pattern(pattern).java,) for pattern in CLASSES], "java STRING")
     rest = frame.selectExpr("java", f"regexp_replace(CAST(X'{text.encode().hex()}' AS STRING), java, '') AS rest")
     found = {kept.java: kept.rest for kept in rest.collect()}
     for pattern, holds in CLASSES.items():
-        assert found[translate(pattern).java] == "".join(char for char in SETTLED if not holds(char)), pattern
+        assert found[translate_pattern(pattern).java] == "".join(char for char in SETTLED if not holds(char)), pattern
 
 
 def test_blocks_are_known_to_java(spark: SparkSession) -> None:
-    from construct_messages.spark.sql.regex import _BLOCKS
+    from construct_messages.spark.regex.characters import BLOCKS
 
-    cases = [(translate(rf"^\p{{Is{name}}}?\z".replace(r"\z", "$")).java, "") for name in sorted(_BLOCKS)]
+    cases = [(translate_pattern(rf"^\p{{Is{name}}}?\z".replace(r"\z", "$")).java, "") for name in sorted(BLOCKS)]
     assert all(java_matches(spark, cases))
 
 
@@ -288,7 +288,7 @@ CASES = st.lists(st.tuples(SEQUENCES, st.lists(TEXTS, min_size=1, max_size=5)), 
 @given(cases=CASES)
 def test_matches_as_python(spark: SparkSession, cases: list[tuple[tuple[str, str], list[str]]]) -> None:
     pairs = [(xpath, python, text) for (xpath, python), texts in cases for text in texts]
-    found = java_matches(spark, [(translate(xpath).java, text) for xpath, _, text in pairs])
+    found = java_matches(spark, [(translate_pattern(xpath).java, text) for xpath, _, text in pairs])
     assert [
         pair for pair, match in zip(pairs, found, strict=True) if match != (re.search(pair[1], pair[2]) is not None)
     ] == []
@@ -314,7 +314,7 @@ RECURSIVE = [
 def test_java_has_the_stack_for_what_is_allowed(spark: SparkSession) -> None:
     cases = []
     for pattern, chars in RECURSIVE:
-        regex = translate(pattern)
+        regex = translate_pattern(pattern)
         assert regex.limit is not None, pattern
         assert 100 <= regex.limit <= 2000, pattern
         cases.append((regex.java, (chars * regex.limit)[: regex.limit]))
@@ -323,10 +323,10 @@ def test_java_has_the_stack_for_what_is_allowed(spark: SparkSession) -> None:
 
 @pytest.mark.parametrize("pattern", ["a*", "[a-z]+?b", r"^\d{2,}", r"(\d{1,3}\.){3}", "(a|b)?", ".*foo.*", r"\w{3}"])
 def test_patterns_for_texts_of_any_length(pattern: str) -> None:
-    assert translate(pattern).limit is None
+    assert translate_pattern(pattern).limit is None
 
 
 def test_long_texts(spark: SparkSession) -> None:
     """Repetition of a character takes no stack, however long the text, also where characters differ in length."""
     patterns = ["^[a😀]*$", "^[^x]{2,}$", "^.+?$", r"^[\s\S]*$", "^(?:.*)(?:.*)$", "^a.*😀$"]
-    assert all(java_matches(spark, [(translate(pattern).java, "a😀" * 100_000) for pattern in patterns]))
+    assert all(java_matches(spark, [(translate_pattern(pattern).java, "a😀" * 100_000) for pattern in patterns]))

@@ -27,7 +27,6 @@ from construct_messages.query.algebra.nodes import (
     Minus,
     Node,
     Number,
-    Plan,
     Project,
     Slice,
     Star,
@@ -36,7 +35,8 @@ from construct_messages.query.algebra.nodes import (
     Values,
     Var,
 )
-from construct_messages.query.algebra.plan import plan
+from construct_messages.query.algebra.plan import Plan
+from construct_messages.query.algebra.translation import translate_query
 from construct_messages.terms import XSD, Term, from_pyoxigraph, iri, literal
 from tests.support.queries import algebra_reference
 from tests.support.queries.algebra_trees import QUADS, TERMS, VARIABLES, P, Q, trees, written
@@ -46,7 +46,7 @@ pytest.importorskip("pyspark")
 from pyspark.sql import functions as F
 
 from construct_messages.spark.frames.checks import check
-from construct_messages.spark.frames.relations import evaluate
+from construct_messages.spark.frames.evaluation import evaluate
 from construct_messages.spark.quads.table import QuadTable
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ SEQUENCES = {
 
 @pytest.mark.parametrize("query", SEQUENCES.values(), ids=SEQUENCES)
 def test_sequences_and_groups(table: QuadTable, store: ox.Store, query: str) -> None:
-    planned = plan(query, now=NOW)
+    planned = translate_query(query, now=NOW)
     given = [tuple(solution) for solution in evaluate(planned, table).collect()]
     answer = store.query(query)
     assert isinstance(answer, ox.QuerySolutions)
@@ -201,7 +201,7 @@ def test_sequences_and_groups(table: QuadTable, store: ox.Store, query: str) -> 
     ],
 )
 def test_ask(table: QuadTable, query: str, truth: bool) -> None:
-    frame = evaluate(plan(query, now=NOW), table)
+    frame = evaluate(translate_query(query, now=NOW), table)
     assert frame.columns == []
     assert len(frame.collect()) == truth
 
@@ -311,7 +311,7 @@ def test_refusals_come_before_any_job(table: QuadTable) -> None:
     ],
 )
 def test_paths_that_begin_nowhere(query: str, refused: bool) -> None:
-    planned = plan(query, now=NOW)
+    planned = translate_query(query, now=NOW)
     check(planned, allow_full_closure=True)
     if refused:
         with pytest.raises(UnsupportedQuery, match="would start at every node"):
@@ -326,7 +326,7 @@ def test_what_is_not_refused_is_evaluated(table: QuadTable) -> None:
         " { ?x <urn:q>* ?w } UNION { ?w <urn:p>? ?x } { SELECT ?x { ?x <urn:p>* ?u } }"
         " FILTER(EXISTS { ?x <urn:q>+ ?t } || ?v = 1) }"
     )
-    assert evaluate(plan(text, now=NOW), table).columns
+    assert evaluate(translate_query(text, now=NOW), table).columns
 
 
 def test_a_chain_of_patterns(table: QuadTable) -> None:

@@ -8,20 +8,20 @@ from collections.abc import Sequence
 import pytest
 
 from construct_messages.errors import QueryError, TermError, UnsupportedQuery
-from construct_messages.query.algebra.nodes import Dataset
-from construct_messages.query.algebra.plan import plan
+from construct_messages.query.algebra.plan import Dataset
+from construct_messages.query.algebra.translation import translate_query
 from tests.support.queries.algebra_text import NOW, cases, text
 
 
 @pytest.mark.parametrize(("query", "wanted"), [*cases("modifiers"), *cases("numbers")])
 def test_solution_modifiers(query: str, wanted: str) -> None:
-    assert text(plan(query, now=NOW).pattern) == wanted
+    assert text(translate_query(query, now=NOW).pattern) == wanted
 
 
 def test_what_is_told_of_a_query() -> None:
-    planned = plan("SELECT ?o (1 AS ?x) ?o { ?s ?p ?o } ORDER BY ?s", now=NOW)
+    planned = translate_query("SELECT ?o (1 AS ?x) ?o { ?s ?p ?o } ORDER BY ?s", now=NOW)
     assert (planned.form, planned.variables, planned.ordered) == ("SELECT", ("o", "x"), True)
-    planned = plan("ASK { { SELECT ?s { ?s ?p ?o } ORDER BY ?s } }", now=NOW)
+    planned = translate_query("ASK { { SELECT ?s { ?s ?p ?o } ORDER BY ?s } }", now=NOW)
     assert (planned.form, planned.variables, planned.ordered) == ("ASK", (), False)
 
 
@@ -41,13 +41,13 @@ DATASETS = [
 def test_datasets(
     clauses: str, default: Sequence[str], named: Sequence[str], wanted: tuple[tuple[str, ...] | None, ...]
 ) -> None:
-    planned = plan(f"SELECT * {clauses} {{}}", now=NOW, default_graphs=default, named_graphs=named)
+    planned = translate_query(f"SELECT * {clauses} {{}}", now=NOW, default_graphs=default, named_graphs=named)
     assert planned.dataset == Dataset(*wanted)  # type: ignore[arg-type]  # terms by their text
 
 
 def test_a_graph_from_outside_is_absolute() -> None:
     with pytest.raises(TermError, match="relative"):
-        plan("ASK {}", now=NOW, default_graphs=["a"])
+        translate_query("ASK {}", now=NOW, default_graphs=["a"])
 
 
 ILLEGAL = [
@@ -74,7 +74,7 @@ ILLEGAL = [
 @pytest.mark.parametrize(("query", "message"), [pytest.param(*case, id=name) for name, *case in ILLEGAL])
 def test_what_the_notes_of_the_grammar_forbid(query: str, message: str) -> None:
     with pytest.raises(QueryError, match=re.escape(message)) as refused:
-        plan(query, now=NOW)
+        translate_query(query, now=NOW)
     assert not isinstance(refused.value, UnsupportedQuery)
 
 
@@ -88,11 +88,11 @@ UNSUPPORTED = [
 @pytest.mark.parametrize(("query", "fragment"), [pytest.param(*case, id=name) for name, *case in UNSUPPORTED])
 def test_what_engines_do_not_agree_on(query: str, fragment: str) -> None:
     with pytest.raises(UnsupportedQuery) as refused:
-        plan(query, now=NOW)
+        translate_query(query, now=NOW)
     assert refused.value.fragment == fragment
     assert refused.value.position is not None
 
 
 def test_a_grouped_query_may_order_by_its_alias() -> None:
-    planned = plan("SELECT (COUNT(?o) AS ?o) { ?s ?p ?o } ORDER BY ?o", now=NOW)
+    planned = translate_query("SELECT (COUNT(?o) AS ?o) { ?s ?p ?o } ORDER BY ?o", now=NOW)
     assert planned.ordered

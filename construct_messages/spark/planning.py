@@ -1,6 +1,6 @@
-"""A CONSTRUCT query and what it is asked with, to its template and the plan of its SELECT.
+"""Planning: a CONSTRUCT query and its parameters as a template and the plan of its SELECT.
 
-All that can be refused of them without data is refused here, before Spark is started: no pyspark, and no table.
+What can be refused without data is refused here, before Spark starts: no pyspark, and no table.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from typing import Any, Final
 
 from construct_messages.construct import as_term
 from construct_messages.errors import Position, QueryError, UsageError
-from construct_messages.query.algebra.nodes import Plan
-from construct_messages.query.algebra.plan import plan
+from construct_messages.query.algebra.plan import Plan
+from construct_messages.query.algebra.translation import translate_query
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.terms import XSD, literal
 
 _LINE_BREAK: Final = re.compile(r"\r\n|\r|\n")
 
 
-def planned(
+def plan_query(
     query: str,
     *,
     group_by: Sequence[str] = (),
@@ -31,7 +31,7 @@ def planned(
     prefixes: Mapping[str, str] | None = None,
     base: str | None = None,
 ) -> tuple[ConstructQuery, Plan]:
-    """The parsed query, and the plan of its SELECT as the text has it.
+    """Parses a CONSTRUCT query and translates its SELECT; gives both.
 
     Args:
         query, group_by, group_order, bindings, default_graph, named_graphs, prefixes, base: as for
@@ -39,10 +39,10 @@ def planned(
 
     Raises:
         QueryError: the query is not a legal CONSTRUCT query; the position is one in its text.
-        UnsupportedQuery: a part of it that this package does not evaluate on Spark.
+        UnsupportedQuery: a part of it that is not supported on Spark.
         UsageError: an option that makes no sense.
 
-    >>> parsed, plan = planned("CONSTRUCT { ?s a ?o } WHERE { ?s <urn:p> ?o }")
+    >>> parsed, plan = plan_query("CONSTRUCT { ?s a ?o } WHERE { ?s <urn:p> ?o }")
     >>> plan.variables
     ('s', 'o')
     """
@@ -60,10 +60,11 @@ def planned(
         select = select.sorted_by(keys(group_by))
     now = literal(datetime.now(UTC).isoformat(), datatype=XSD + "dateTime")
     try:
-        return parsed, plan(str(select), base=base, now=now, default_graphs=default_graph, named_graphs=named_graphs)
+        plan = translate_query(str(select), now=now, base=base, default_graphs=default_graph, named_graphs=named_graphs)
     except QueryError as error:
         error.position = error.position and _in_query(error.position, str(select), query.removeprefix("\ufeff"))
         raise
+    return parsed, plan
 
 
 def keys(group_by: str | Sequence[str]) -> tuple[str, ...]:
@@ -76,7 +77,7 @@ def keys(group_by: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def _in_query(position: Position, select: str, query: str) -> Position | None:
-    """The place in the query that a place in its SELECT was; None where the SELECT has what the query has not.
+    """The position in the query of a position in its SELECT; None where the text of the SELECT is not in the query.
 
     >>> _in_query(Position(1, 13), "SELECT ?s { ?s ?p }", "CONSTRUCT { ?s a 1 } { ?s ?p }")
     Position(line=1, column=24)

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from pyspark.sql import functions as F
 
-from construct_messages.query.algebra.nodes import Dataset, Position, Triple, Values, Var, column, variables
+from construct_messages.query.algebra.nodes import Position, Triple, Values, Var, variables
+from construct_messages.query.algebra.plan import Dataset
 from construct_messages.spark.frames.scans import named_graphs, scan
 from construct_messages.spark.frames.solutions import Solutions, null
 from construct_messages.spark.quads.table import QuadTable
+from construct_messages.spark.sql.columns import column
 from construct_messages.spark.sql.values import literal
 from construct_messages.terms import Term
 

@@ -1,12 +1,12 @@
-"""What is demanded of the quads that the patterns of a query match."""
+"""Which triple patterns share a scan, and the filters that are pushed down to them."""
 
 from __future__ import annotations
 
 import pytest
 
 from construct_messages.query.algebra.correlation import mentions
-from construct_messages.query.algebra.plan import plan
-from construct_messages.query.optimizer.demand import demands
+from construct_messages.query.algebra.translation import translate_query
+from construct_messages.query.optimizer.shared_scan import shared_scans
 from construct_messages.terms import iri
 from tests.support.queries.algebra_text import NOW
 
@@ -45,9 +45,9 @@ CASES = [
 
 @pytest.mark.parametrize(("pattern", "expected"), [pytest.param(*case, id=name) for name, *case in CASES])
 def test_what_is_demanded(pattern: str, expected: list[tuple[str, str]]) -> None:
-    found = demands(plan(f"SELECT * {{ {pattern} }}", now=NOW).pattern)
+    found = shared_scans(translate_query(f"SELECT * {{ {pattern} }}", now=NOW).pattern)
     read = [
-        (demand.pattern.predicate, sorted(variable.name for one in demand.conditions for variable in mentions(one)))
-        for demand in found
+        (scan.pattern.predicate, sorted(variable.name for one in scan.filters for variable in mentions(one)))
+        for scan in found
     ]
     assert read == [(iri(f"urn:{predicate}"), sorted(names)) for predicate, names in expected]
