@@ -11,8 +11,12 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from construct_messages.errors import ValueOutOfRange
-from construct_messages.spark.sql.regex import IllegalPattern, Regex, translate
-from construct_messages.spark.sql.regex import replacement as translate_replacement
+from construct_messages.spark.regex.translation import (
+    IllegalPattern,
+    Regex,
+    translate_pattern,
+    translate_replacement,
+)
 from construct_messages.spark.sql.values import (
     Scalar,
     Type,
@@ -217,10 +221,10 @@ def regex(argument: Scalar, pattern: str, flags: str) -> Scalar:
     """REGEX with a constant pattern and flags; an illegal one is SPARQL's error.
 
     Raises:
-        UnsupportedQuery: see `construct_messages.spark.sql.regex`.
+        UnsupportedQuery: see `regex.translation`.
     """
     try:
-        translated = translate(pattern, flags)
+        translated = translate_pattern(pattern, flags)
     except IllegalPattern:
         return Scalar("CAST(NULL AS BOOLEAN)", Type.BOOLEAN)
     java = literal(translated.java)
@@ -231,10 +235,10 @@ def replace(argument: Scalar, pattern: str, replacement: str, flags: str) -> Sca
     """REPLACE with constants, likewise; a pattern that matches the empty string is an error too (err:FORX0003).
 
     Raises:
-        UnsupportedQuery: see `construct_messages.spark.sql.regex`.
+        UnsupportedQuery: see `regex.translation`.
     """
     try:
-        translated = translate(pattern, flags)
+        translated = translate_pattern(pattern, flags)
         new = literal(translate_replacement(replacement, translated))
     except IllegalPattern:
         return NO_STRING

@@ -1,10 +1,10 @@
-"""Regular expressions of SPARQL's REGEX and REPLACE as patterns of `java.util.regex`, which Spark matches with.
+"""Translation of the regular expressions of REGEX and REPLACE from XPath's syntax to that of `java.util.regex`.
 
 XPath and XQuery Functions and Operators 3.1, section 5.6, over the grammar of XML Schema 1.1 Part 2, appendix G. A
-pattern is parsed in full and written anew, so nothing of Java's own syntax slips through. Three things can come of it:
-a Java pattern that matches the same texts; `IllegalPattern`, which SPARQL calls an error of the expression; or
-`UnsupportedQuery` for what Java cannot match faithfully, and for what is illegal here but has a meaning in other
-engines (`\\b`, `(?=…)`, `[\\w-.]`), so that no answer is lost in silence. No SQL here.
+pattern is parsed in full and written anew, so nothing of Java's own syntax passes. The result is a Java pattern that
+matches the same texts; `IllegalPattern`, which SPARQL calls an error of the expression; or `UnsupportedQuery` for what
+Java cannot match faithfully, and for what XPath does not have but other engines do (`\\b`, `(?=…)`, `[\\w-.]`), so that
+no answer is lost in silence. No SQL here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,16 @@ from functools import lru_cache
 from typing import Final, NamedTuple, NoReturn
 
 from construct_messages.errors import UnsupportedQuery
-from construct_messages.terms import PN_BASE, PN_CHARS
+from construct_messages.spark.regex.characters import (
+    BLOCKS,
+    CATEGORY,
+    MULTIPLE,
+    SINGLE,
+    case_variants,
+    cased_characters,
+    java_char,
+    java_class,
+)
 
 
 class IllegalPattern(ValueError):
@@ -40,6 +49,7 @@ class Regex:
     limit: int | None
 
 
+_WHITESPACE: Final = "\t\n\r "
 # Cold frames of the matcher take up to 160 bytes, and threads of tasks have 1 MB.
 _STACK: Final = 6000
 _DEEPEST_PATTERN: Final = _STACK // 2
@@ -48,32 +58,32 @@ _GREATEST_COUNT: Final = 2**31 - 1
 
 
 @lru_cache(maxsize=256)
-def translate(pattern: str, flags: str = "") -> Regex:
+def translate_pattern(pattern: str, flags: str = "") -> Regex:
     r"""Translates a pattern (F&O 5.6.1) with its flags (5.6.2).
 
     Raises:
         IllegalPattern: the pattern or the flags break the rules.
         UnsupportedQuery: see the head of this module.
 
-    >>> translate("^a$").java, translate("A.b", "i").java, translate(r"[a-z-[aeiou]]").java
+    >>> translate_pattern("^a$").java, translate_pattern("A.b", "i").java, translate_pattern(r"[a-z-[aeiou]]").java
     ('^a\\z', '[Aa][^\\x{a}\\x{d}][Bb]', '[[a-z]&&[^[aeiou]]]')
     """
     if unknown := set(flags) - set("smixq"):
         raise IllegalPattern(f"{sorted(unknown)[0]!r} is no flag of a regular expression; flags are s, m, i, x and q")
     if "q" in flags:
-        java = "".join(_any_of(_variants(char) if "i" in flags else char) for char in pattern)
+        java = "".join(java_class(case_variants(char) if "i" in flags else char) for char in pattern)
         return Regex(java, 0, True, None)
     return _Parser(_without_whitespace(pattern) if "x" in flags else pattern, frozenset(flags)).regex()
 
 
-def replacement(text: str, regex: Regex) -> str:
+def translate_replacement(text: str, regex: Regex) -> str:
     r"""Translates the replacement string of REPLACE (F&O 5.6.4) into Java's.
 
     Raises:
         IllegalPattern: a `$` that is followed by no digit, or a `\` by neither `$` nor `\`.
 
-    >>> replacement("$1$22", translate("(a)(b)")), replacement(r"$1\$", translate("a"))
-    ('$1$2\\2', '\\$')
+    >>> translate_replacement(r"$1$22\$", translate_pattern("(a)(b)"))
+    '$1$2\\2\\$'
     """
     if regex.quoted:
         return re.sub(r"[\\$]", r"\\\g<0>", text)
@@ -97,84 +107,6 @@ def replacement(text: str, regex: Regex) -> str:
                 r"\$ or \\"
             )
     return "".join(pieces)
-
-
-# --- characters -----------------------------------------------------------------------------------------------------
-
-_PLAIN: Final = re.compile(r"[A-Za-z0-9 \u00a1-\U0010ffff]")
-_WHITESPACE: Final = "\t\n\r "
-_SINGLE: Final = {"n": "\n", "r": "\r", "t": "\t"} | {char: char for char in "\\|.?*+(){}$-[]^"}
-_SPACES: Final = r"\x{9}\x{a}\x{d} "
-_NAME_START: Final = f":_{PN_BASE}"
-_NAME: Final = f":.{PN_CHARS}"
-# as members of a character class; a complement is a class of its own inside it
-_MULTIPLE: Final = {
-    "s": _SPACES,
-    "S": f"[^{_SPACES}]",
-    "d": r"\p{Nd}",
-    "D": r"\P{Nd}",
-    "w": r"[^\p{P}\p{Z}\p{C}]",
-    "W": r"\p{P}\p{Z}\p{C}",
-    "i": _NAME_START,
-    "I": f"[^{_NAME_START}]",
-    "c": _NAME,
-    "C": f"[^{_NAME}]",
-}
-_CATEGORY: Final = re.compile(r"L[ultmo]?|M[nce]?|N[dlo]?|P[cdseifo]?|Z[slp]?|S[mcko]?|C[cfon]?")
-# The blocks that XML Schema 1.0 names; Java knows them by the same names.
-_BLOCKS: Final = frozenset(
-    """
-    BasicLatin Latin-1Supplement LatinExtended-A LatinExtended-B IPAExtensions SpacingModifierLetters
-    CombiningDiacriticalMarks Greek Cyrillic Armenian Hebrew Arabic Syriac Thaana Devanagari Bengali Gurmukhi Gujarati
-    Oriya Tamil Telugu Kannada Malayalam Sinhala Thai Lao Tibetan Myanmar Georgian HangulJamo Ethiopic Cherokee
-    UnifiedCanadianAboriginalSyllabics Ogham Runic Khmer Mongolian LatinExtendedAdditional GreekExtended
-    GeneralPunctuation SuperscriptsandSubscripts CurrencySymbols CombiningMarksforSymbols LetterlikeSymbols NumberForms
-    Arrows MathematicalOperators MiscellaneousTechnical ControlPictures OpticalCharacterRecognition
-    EnclosedAlphanumerics BoxDrawing BlockElements GeometricShapes MiscellaneousSymbols Dingbats BraillePatterns
-    CJKRadicalsSupplement KangxiRadicals IdeographicDescriptionCharacters CJKSymbolsandPunctuation Hiragana Katakana
-    Bopomofo HangulCompatibilityJamo Kanbun BopomofoExtended EnclosedCJKLettersandMonths CJKCompatibility
-    CJKUnifiedIdeographsExtensionA CJKUnifiedIdeographs YiSyllables YiRadicals HangulSyllables
-    CJKCompatibilityIdeographs AlphabeticPresentationForms ArabicPresentationForms-A CombiningHalfMarks
-    CJKCompatibilityForms SmallFormVariants ArabicPresentationForms-B HalfwidthandFullwidthForms Specials OldItalic
-    Gothic Deseret ByzantineMusicalSymbols MusicalSymbols MathematicalAlphanumericSymbols
-    CJKUnifiedIdeographsExtensionB CJKCompatibilityIdeographsSupplement Tags
-    """.split()  # noqa: SIM905  words read better than a list of strings
-)
-
-
-def _char(char: str) -> str:
-    """A character as Java's patterns take it, in a character class or out of one."""
-    if _PLAIN.fullmatch(char):
-        return char
-    return f"\\{char}" if char.isascii() and char.isprintable() else f"\\x{{{ord(char):x}}}"
-
-
-def _any_of(chars: str) -> str:
-    return _char(chars) if len(chars) == 1 else f"[{''.join(map(_char, chars))}]"
-
-
-@lru_cache(maxsize=1)
-def _cased() -> dict[str, str]:
-    """Each character that has case variants, with all of them: F&O 5.6.2, flag `i`.
-
-    Two characters are variants if their lower-case or their upper-case forms are equal; no plane but the first two has
-    letters with case.
-    """
-    forms: dict[str, list[str]] = {}
-    for char in map(chr, (*range(0xD800), *range(0xE000, 0x20000))):
-        if char.lower() != char or char.upper() != char:
-            # a letter without an own form in a case is its own form there, so each letter is listed under both
-            for form in {"l" + char.lower(), "u" + char.upper()}:
-                forms.setdefault(form, []).append(char)
-    variants: dict[str, set[str]] = {}
-    for chars in forms.values():
-        for char in chars:
-            variants.setdefault(char, set()).update(chars)
-    return {char: "".join(sorted(others)) for char, others in variants.items() if len(others) > 1}
-
-
-def _variants(char: str) -> str:
-    return _cased().get(char, char)
 
 
 def _without_whitespace(pattern: str) -> str:
@@ -258,10 +190,10 @@ class _Parser:
         )
 
     def _foreign(self, fragment: str, hint: str | None = None) -> NoReturn:
-        self._refuse(fragment, "which XPath has not, though other engines may", hint)
+        self._refuse(fragment, "which XPath does not have, though other engines may", hint)
 
     def _variants(self, char: str) -> str:
-        return _variants(char) if self._any_case else char
+        return case_variants(char) if self._any_case else char
 
     # --- expressions
 
@@ -331,7 +263,7 @@ class _Parser:
                 self._illegal(f"a {char} with nothing before it")
             case "]" | "}":
                 self._foreign(char, f"write \\{char}")
-        return _Piece(_any_of(self._variants(char)), captured=captured)
+        return _Piece(java_class(self._variants(char)), captured=captured)
 
     def _group(self, captured: frozenset[int], nesting: int) -> _Piece:
         capturing = not self._skip("?:")
@@ -356,7 +288,7 @@ class _Parser:
             return self._back_reference(char, captured)
         members = self._escaped(char)
         if len(members) == 1:
-            return _Piece(_any_of(self._variants(members)), captured=captured)
+            return _Piece(java_class(self._variants(members)), captured=captured)
         return _Piece(f"[{members}]", captured=captured)
 
     def _back_reference(self, number: str, captured: frozenset[int]) -> _Piece:
@@ -373,19 +305,19 @@ class _Parser:
 
     def _escaped(self, char: str) -> str:
         """What `\\` and a character stand for: that one character, or members of a character class."""
-        if char in _SINGLE:
-            return _SINGLE[char]
-        if char in _MULTIPLE:
-            return _MULTIPLE[char]
+        if char in SINGLE:
+            return SINGLE[char]
+        if char in MULTIPLE:
+            return MULTIPLE[char]
         if char not in "pP":
             self._foreign(f"\\{char}", None if char.isalnum() else f"write {char} without the \\")
         name = _PROPERTY.match(self._pattern, self._at)
         if name is None:
             self._foreign(f"\\{char}{self._pattern[self._at : self._at + 1]}", rf"write \{char}{{…}}")
         self._at = name.end()
-        if _CATEGORY.fullmatch(name[1]):
+        if CATEGORY.fullmatch(name[1]):
             return f"\\{char}{name.group()}"
-        if not name[1].startswith("Is") or name[1][2:] not in _BLOCKS:
+        if not name[1].startswith("Is") or name[1][2:] not in BLOCKS:
             self._refuse(f"\\{char}{name.group()}", "which is no category or block of XML Schema 1.0")
         return f"\\{char}{{In{name[1][2:]}}}"
 
@@ -415,15 +347,15 @@ class _Parser:
         if len(low) > 1:
             return low
         if not _RANGE.match(self._pattern, self._at):
-            return "".join(map(_char, self._variants(low)))
+            return "".join(map(java_char, self._variants(low)))
         self._at += 1
         high = self._end_of_range()
         if len(high) > 1 or low > high:
             self._illegal(f"the range {low}-{high}")
-        cased = [char for char in _cased() if low <= char <= high] if self._any_case else []
-        variants = {variant for char in cased for variant in _variants(char)}
+        cased = [char for char in cased_characters() if low <= char <= high] if self._any_case else []
+        variants = {variant for char in cased for variant in case_variants(char)}
         outside = sorted(char for char in variants if not low <= char <= high)
-        return f"{_char(low)}-{_char(high)}" + "".join(map(_char, outside))
+        return f"{java_char(low)}-{java_char(high)}" + "".join(map(java_char, outside))
 
     def _end_of_range(self) -> str:
         """One character, or members of a character class."""
