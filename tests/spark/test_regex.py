@@ -7,11 +7,11 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 import pytest
-from construct_messages.spark.regex.translation import IllegalPattern, translate_pattern, translate_replacement
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from construct_messages.errors import UnsupportedQuery
+from construct_messages.spark.regex.translation import IllegalPattern, translate_pattern, translate_replacement
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
