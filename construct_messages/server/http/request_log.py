@@ -261,8 +261,13 @@ class RequestLog:
             **{name: value for name, value in fields.items() if value is not None},
         )
 
+    def capture_logging(self) -> None:
+        """Takes over what goes to `logging`: this package's lines from `log_level` on, warnings of all others."""
+        logging.basicConfig(handlers=[self.handler()], level=logging.WARNING)
+        logging.getLogger("construct_messages").setLevel(self._level)
+
     def handler(self) -> logging.Handler:
-        """A handler for the standard library's loggers, so that other libraries' lines look as these do."""
+        """A handler for the standard library's loggers, which writes lines of the same form."""
         handler = logging.StreamHandler(self._file)
         handler.setLevel(self._level)
         handler.setFormatter(

@@ -7,7 +7,6 @@ supervisor; that it is ready goes to standard output. How requests are answered 
 from __future__ import annotations
 
 import asyncio
-import logging
 import signal
 import socket
 import sys
@@ -181,8 +180,7 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the supervisor's business
     job = msgspec.json.decode(sys.stdin.buffer.readline(), type=Job)
     request_log = RequestLog(job.config)
-    logging.basicConfig(handlers=[request_log.handler()], level=logging.WARNING)
-    logging.getLogger("construct_messages").setLevel(logging.INFO)
+    request_log.capture_logging()
     try:
         asyncio.run(_work(job, request_log))
     except ConstructMessagesError as error:

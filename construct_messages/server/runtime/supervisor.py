@@ -8,7 +8,6 @@ be lost with it; with one, another process takes them.
 from __future__ import annotations
 
 import asyncio
-import logging
 import signal
 import socket
 import subprocess
@@ -58,7 +57,7 @@ def run(config: Config, loading: Callable[[], AbstractContextManager[Progress | 
     """
     config = bounded(config)
     request_log = RequestLog(config)
-    logging.basicConfig(handlers=[request_log.handler()], level=logging.WARNING)
+    request_log.capture_logging()
     with ExitStack() as stack:
         # before the stores, which may take long: an address that is taken is said at once
         listening = stack.enter_context(bound(config))

@@ -7,7 +7,7 @@ import socket
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import pytest
 from hypothesis import given
@@ -30,7 +30,7 @@ from tests.support.http.command import (
     eventually,
     refuses,
 )
-from tests.support.http.fault_server import STALL, FaultServer, Script
+from tests.support.http.fault_server import STALL, FaultServer, Script, response
 from tests.support.places import ROOT
 
 
@@ -100,6 +100,20 @@ def test_an_answer_under_way_may_end(start: Callable[..., Running], upstream: Fa
     assert running.wait() == 0
     (line,) = running.events("request")
     assert line["outcome"] == "complete"
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_retry_is_logged_with_the_id_of_its_request(
+    start: Callable[..., Running], upstream: FaultServer, workers: str
+) -> None:
+    upstream.play(response(b"busy", "text/plain", status="503 Service Unavailable"), WHOLE)
+    running = start("--source", upstream.url, "--workers", workers)
+    with urlopen(Request(f"{running.url}/sparql?{QUERY}", headers={"X-Request-ID": "retried"}), timeout=30) as answer:
+        assert answer.read().count(b"# @message\n") == 20
+    running.process.terminate()
+    assert running.wait() == 0
+    retries = [line for line in running.log if line.get("logger") == "construct_messages.sources.http.retries"]
+    assert [(line["level"], line["request_id"]) for line in retries] == [("info", "retried")]
 
 
 @pytest.mark.parametrize(
