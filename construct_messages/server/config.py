@@ -61,7 +61,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     idle_seconds: Seconds = 60.0
 
 
-class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class EndpointSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One endpoint that is served.
 
     Args:
@@ -156,7 +156,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         shutdown_seconds: how long answers under way may take when the server stops.
     """
 
-    endpoints: dict[str, Endpoint]
+    endpoints: dict[str, EndpointSettings]
     bind: str = "127.0.0.1:8080"
     workers: Count = 1
     public_url: str | None = None

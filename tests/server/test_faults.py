@@ -20,7 +20,7 @@ from urllib.parse import urlencode
 import pytest
 import pytest_asyncio
 
-from construct_messages.server.config import Endpoint
+from construct_messages.server.config import EndpointSettings
 from tests.support.engines.servers import Missing, free_port, program, running
 from tests.support.http.clients import JSON_BODY, TABLE, VARIABLES
 from tests.support.http.fault_server import (
@@ -81,14 +81,14 @@ def upstream() -> Iterator[FaultServer]:
 async def served(upstream: FaultServer) -> AsyncIterator[Served]:
     """One server; each endpoint of the table, and the same with logs held back until they are whole."""
     endpoints = {
-        f"{name}{suffix}": Endpoint(
+        f"{name}{suffix}": EndpointSettings(
             source=(upstream.url,), **{"retries": 0, "allow_private": True, "buffer_bytes": buffer_bytes, **options}
         )
         for name, options in ENDPOINTS.items()
         for suffix, buffer_bytes in (("", 0), (HELD, 1 << 20))
     }
     for name, retries in (("paged", 0), ("resuming", 2)):
-        endpoints[name] = Endpoint(source=(upstream.url,), allow_private=True, page_size=4, retries=retries)
+        endpoints[name] = EndpointSettings(source=(upstream.url,), allow_private=True, page_size=4, retries=retries)
     async with serving(endpoints=endpoints) as server:
         yield server
 

@@ -21,7 +21,7 @@ import pytest_asyncio
 
 from construct_messages.errors import ConstructMessagesError
 from construct_messages.query.rewrite import ConstructQuery
-from construct_messages.server.config import Config, Endpoint, Limits
+from construct_messages.server.config import Config, EndpointSettings, Limits
 from construct_messages.server.http import app
 from construct_messages.server.http.request_log import RequestLog
 from tests.support.http.fault_server import JSON, STALL, XML, FaultServer, response
@@ -620,8 +620,8 @@ async def test_a_hostile_result_holds_up_nobody_else(
     make, content_type = FREEZING[name]
     upstream.play(response(make(1 << 20), content_type, framing="length"))
     endpoints = {
-        "hostile": Endpoint(source=(upstream.url,), allow_private=True, retries=0),
-        "files": Endpoint(source=(str(store),)),
+        "hostile": EndpointSettings(source=(upstream.url,), allow_private=True, retries=0),
+        "files": EndpointSettings(source=(str(store),)),
     }
     async with serving(endpoints=endpoints) as server:
         parameters = {"params": {"query": CONSTRUCT}, "headers": {"Accept": RDFM}}

@@ -1,40 +1,36 @@
-"""The web application: paths, what every response carries, and what becomes of errors.
+"""The web application: endpoints under their paths, what every response carries, and errors as responses.
 
-Endpoints are answered in `sparql.py`; settings come from `config.py`; sockets and processes are the supervisor's. One
-task a request, which ends when the client leaves: so the server must run with `handler_cancellation`, see `runner_of`.
+Knows no endpoint by name: `endpoint.py` says what one is, settings come from `config.py`, sockets and processes are in
+`server/runtime`. Each request is one task, which is cancelled when the client leaves: the server must run with
+`handler_cancellation`, see `runner_of`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
-from pathlib import Path
-from typing import Final, TypeAlias
+from collections.abc import Sequence
+from typing import Final
 
 from aiohttp import web
 from aiohttp.http import HttpProcessingError
 
 from construct_messages.errors import ConstructMessagesError
 from construct_messages.server.config import Config
-from construct_messages.server.http.admission import Admission
+from construct_messages.server.http.endpoint import Endpoint, Handler, Route
 from construct_messages.server.http.health import Health
 from construct_messages.server.http.metrics import Metrics
-from construct_messages.server.http.problems import METHODS, problem, refused
-from construct_messages.server.http.request_log import Record, RequestLog, client_address, reason_of, request_id
+from construct_messages.server.http.problems import problem, router_problem
+from construct_messages.server.http.record import RECORD, Record, client_address, reason_of, request_id
+from construct_messages.server.http.request_log import RequestLog
 from construct_messages.server.http.sending import Aborted, ClientLeft
-from construct_messages.server.runtime.memory import bounded
-from construct_messages.server.sparql.backends import open_backend
-from construct_messages.server.sparql.endpoint import RECORD, SparqlEndpoint
-
-_Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 _LINE_BYTES: Final = 1 << 17  # of a request line: a query by GET, percent-encoded
 _FIELD_BYTES: Final = 1 << 16
 _KEEP_ALIVE_SECONDS: Final = 75.0
 _PREFLIGHT_SECONDS: Final = 86_400
-# what scripts of other origins may read beside the few headers that they always may (Fetch, section 2.2.2)
-_EXPOSED: Final = "Retry-After, X-Request-ID, X-SPARQL-MaxRows, X-SQL-Message, X-SQL-State"
+# what scripts of other origins may read, beside the few headers that they always may (Fetch, section 2.2.2)
+_EXPOSED: Final = ("Retry-After", "X-Request-ID")
 _SECURITY: Final = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
     "Referrer-Policy": "no-referrer",
@@ -42,38 +38,27 @@ _SECURITY: Final = {
 }
 
 
-def path_of(name: str) -> str:
-    """The path of an endpoint.
-
-    >>> path_of("dbpedia"), path_of("")
-    ('/dbpedia/sparql', '/sparql')
-    """
-    return f"/{name}/sparql" if name else "/sparql"
-
-
 def make_app(
     config: Config,
+    endpoints: Sequence[Endpoint],
     *,
-    directories: Mapping[str, Path] | None = None,
     request_log: RequestLog | None = None,
     metrics: Metrics | None = None,
 ) -> web.Application:
-    """The application of a configuration.
+    """The application that serves endpoints; it starts them when it starts, and closes them when it ends.
 
     Args:
         config: the settings.
-        directories: by endpoint name: the store directories of those that have files for a source.
+        endpoints: what it serves.
         request_log: where it logs; None: standard error.
         metrics: what it counts; None: new ones.
-
-    Raises:
-        ConstructMessagesError: an endpoint cannot be opened.
     """
-    return _Server(bounded(config), directories or {}, request_log or RequestLog(config), metrics or Metrics()).app
+    counted = metrics or Metrics({endpoint.path: endpoint.record for endpoint in endpoints})
+    return _Server(config, endpoints, request_log or RequestLog(config), counted).app
 
 
-class _NotOfClients(logging.Filter):
-    """Leaves out what clients did wrong: anybody could fill the log with it, and it holds the text of requests."""
+class _NoClientErrors(logging.Filter):
+    """Leaves out malformed requests: anybody could fill the log with them, and they hold the text of queries."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if record.exc_info else None
@@ -81,15 +66,15 @@ class _NotOfClients(logging.Filter):
 
 
 _LOGGER: Final = logging.getLogger(__name__)
-_LOGGER.addFilter(_NotOfClients())
+_LOGGER.addFilter(_NoClientErrors())
 
 
 def runner_of(app: web.Application, *, shutdown_seconds: float = 30.0) -> web.AppRunner:
-    """What runs the application, with each of aiohttp's defaults that matters set on purpose."""
+    """The runner of an application, with each default of aiohttp that matters set on purpose."""
     return web.AppRunner(
         app,
         handler_cancellation=True,
-        access_log=None,  # the request_log has a line for each request
+        access_log=None,  # the request log has a line for each request
         logger=_LOGGER,
         auto_decompress=False,  # a small body must not become a large one
         keepalive_timeout=_KEEP_ALIVE_SECONDS,
@@ -101,52 +86,46 @@ def runner_of(app: web.Application, *, shutdown_seconds: float = 30.0) -> web.Ap
 
 class _Server:
     def __init__(
-        self, config: Config, directories: Mapping[str, Path], request_log: RequestLog, metrics: Metrics
+        self, config: Config, endpoints: Sequence[Endpoint], request_log: RequestLog, metrics: Metrics
     ) -> None:
-        self._config, self._request_log, self._metrics = config, request_log, metrics
+        self._config, self._endpoints, self._request_log, self._metrics = config, endpoints, request_log, metrics
         self._stopping = False
-        metrics.begin(map(path_of, config.endpoints))
-        self._backends = {
-            name: open_backend(endpoint, directories.get(name)) for name, endpoint in config.endpoints.items()
-        }
-        self._health = Health({path_of(name): backend for name, backend in self._backends.items()})
+        self._by_route: dict[str, Endpoint] = {}
         self.app = app = web.Application(middlewares=[self._observe])
         app.on_response_prepare.append(self._add_headers)
         app.on_startup.append(self._start)
         app.on_shutdown.append(self._stop)
         app.on_cleanup.append(self._close)
-        for name, endpoint in config.endpoints.items():
-            admission = Admission(
-                endpoint.concurrency, queue_seconds=endpoint.queue_seconds, queue_length=endpoint.queue_length
-            )
-            url = None if config.public_url is None else f"{config.public_url.rstrip('/')}{path_of(name)}"
-            handler = SparqlEndpoint(endpoint, self._backends[name], admission, request_log, url)
-            app.router.add_route("OPTIONS", path_of(name), self._options)
-            app.router.add_route("*", path_of(name), handler.handle)
-        app.router.add_get("/health/live", self._health.live)
-        app.router.add_get("/health/ready", self._health.ready)
+        for endpoint in endpoints:
+            for route in endpoint.routes():
+                resource = app.router.add_resource(route.path)
+                resource.add_route("*", _with_options(route))
+                self._by_route[resource.canonical] = endpoint
+        health = Health({endpoint.path: endpoint for endpoint in endpoints})
+        app.router.add_get("/health/live", health.live)
+        app.router.add_get("/health/ready", health.ready)
         app.router.add_get("/metrics", self._expose)
 
     # --- its life ---
 
     async def _start(self, _: web.Application) -> None:
-        await asyncio.gather(*(backend.start() for backend in self._backends.values()))
+        await asyncio.gather(*(endpoint.start() for endpoint in self._endpoints))
 
     async def _stop(self, _: web.Application) -> None:
         self._stopping = True
 
     async def _close(self, _: web.Application) -> None:
-        await asyncio.gather(*(backend.aclose() for backend in self._backends.values()))
+        await asyncio.gather(*(endpoint.aclose() for endpoint in self._endpoints))
 
     # --- every request ---
 
     @web.middleware
-    async def _observe(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
-        resource = request.match_info.route.resource
-        record = Record(
+    async def _observe(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        path, endpoint = self._found(request)
+        record = (endpoint.record if endpoint else Record)(
             id=request_id(request.headers.get("X-Request-ID")),
             method=request.method,
-            endpoint=None if resource is None else resource.canonical,
+            endpoint=endpoint.path if endpoint else path,
             client=client_address(
                 request.remote,
                 ",".join(request.headers.getall("X-Forwarded-For", [])) or None,
@@ -158,17 +137,23 @@ class _Server:
             try:
                 return await self._answer(request, handler, record)
             finally:
-                if record.endpoint is None or record.endpoint.endswith("/sparql"):
+                if endpoint or path is None:  # not what load balancers and scrapers ask for
                     self._request_log.write(record)
 
-    async def _answer(self, request: web.Request, handler: _Handler, record: Record) -> web.StreamResponse:
+    def _found(self, request: web.Request) -> tuple[str | None, Endpoint | None]:
+        """The path of the route that was found, None where there is none, and its endpoint."""
+        resource = request.match_info.route.resource
+        path = None if resource is None else resource.canonical
+        return path, self._by_route.get(path or "")
+
+    async def _answer(self, request: web.Request, handler: Handler, record: Record) -> web.StreamResponse:
         try:
             response = await handler(request)
         except ConstructMessagesError as error:
             response = problem(error, record.id)
             record.refused(response.status)
         except web.HTTPException as error:
-            response = refused(error, record.id, paths=[path_of(name) for name in self._config.endpoints])
+            response = router_problem(error, record.id, paths=[endpoint.path for endpoint in self._endpoints])
             record.refused(response.status)
         except ClientLeft as error:
             if error.reason == "idle":
@@ -214,21 +199,34 @@ class _Server:
             vary.add("Origin")
         if origin is not None and ("*" in allowed or origin in allowed):
             headers["Access-Control-Allow-Origin"] = "*" if "*" in allowed else origin
-            headers["Access-Control-Expose-Headers"] = _EXPOSED
+            _, endpoint = self._found(request)
+            exposed = (*_EXPOSED, *(endpoint.exposed_headers if endpoint else ()))
+            headers["Access-Control-Expose-Headers"] = ", ".join(exposed)
         headers["Vary"] = ", ".join(sorted(vary))
-
-    async def _options(self, request: web.Request) -> web.Response:
-        headers = {"Allow": ", ".join(METHODS)}
-        if "Access-Control-Request-Method" in request.headers:
-            headers |= {
-                "Access-Control-Allow-Methods": ", ".join(METHODS),
-                "Access-Control-Max-Age": str(_PREFLIGHT_SECONDS),
-            }
-            asked = request.headers.get("Access-Control-Request-Headers")
-            if asked and asked.isascii():  # other bytes are no header's name, and may not be sent
-                headers["Access-Control-Allow-Headers"] = asked
-        return web.Response(status=204, headers=headers)
 
     async def _expose(self, request: web.Request) -> web.Response:
         body, content_type = self._metrics.exposition(request.headers.get("Accept"))
         return web.Response(body=body, headers={"Content-Type": content_type})
+
+
+def _with_options(route: Route) -> Handler:
+    """The handler of a route, which also answers OPTIONS and refuses methods that the route has not."""
+    allow = ", ".join((*route.methods, "OPTIONS"))
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        if request.method in route.methods:
+            return await route.handler(request)
+        if request.method != "OPTIONS":
+            raise web.HTTPMethodNotAllowed(request.method, (*route.methods, "OPTIONS"))
+        headers = {"Allow": allow}
+        if "Access-Control-Request-Method" in request.headers:
+            headers |= {
+                "Access-Control-Allow-Methods": allow,
+                "Access-Control-Max-Age": str(_PREFLIGHT_SECONDS),
+            }
+            requested = request.headers.get("Access-Control-Request-Headers")
+            if requested and requested.isascii():  # other bytes are no header's name, and may not be sent
+                headers["Access-Control-Allow-Headers"] = requested
+        return web.Response(status=204, headers=headers)
+
+    return handle

@@ -16,8 +16,6 @@ from aiohttp import web
 from construct_messages.errors import ConstructMessagesError, NotAcceptable, SourceError
 
 MEDIA_TYPE: Final = "application/problem+json"
-METHODS: Final = ("GET", "HEAD", "POST", "OPTIONS")
-"""What an endpoint takes."""
 
 
 def problem(error: ConstructMessagesError, request_id: str | None = None) -> web.Response:
@@ -49,15 +47,23 @@ def problem(error: ConstructMessagesError, request_id: str | None = None) -> web
     response = web.Response(status=error.status, body=body, content_type=MEDIA_TYPE, charset="utf-8")
     if isinstance(error, SourceError) and error.retry_after is not None:
         response.headers["Retry-After"] = str(math.ceil(error.retry_after))
-    if error.status == HTTPStatus.METHOD_NOT_ALLOWED:
-        response.headers["Allow"] = ", ".join(METHODS)
     return response
 
 
-def refused(error: web.HTTPException, request_id: str | None = None, *, paths: Sequence[str] = ()) -> web.Response:
-    """The problem document of what the router refuses: no such path, of `paths`, or another method."""
+def router_problem(
+    error: web.HTTPException, request_id: str | None = None, *, paths: Sequence[str] = ()
+) -> web.Response:
+    """The problem document of what the router refuses: no such path, of `paths`, or a method that a path has not.
+
+    >>> response = router_problem(web.HTTPMethodNotAllowed("PUT", ["GET", "HEAD"]))
+    >>> response.status, response.headers["Allow"]
+    (405, 'GET, HEAD')
+    """
+    if isinstance(error, web.HTTPMethodNotAllowed):
+        allow = ", ".join(sorted(error.allowed_methods))
+        refused = ConstructMessagesError(f"{error.method} is no method of this path", status=405, hint=f"use {allow}")
+        response = problem(refused, request_id)
+        response.headers["Allow"] = allow
+        return response
     hint = f"there is {', '.join(paths)}" if error.status == HTTPStatus.NOT_FOUND else None
-    response = problem(ConstructMessagesError(error.reason, status=error.status, hint=hint), request_id)
-    if allow := error.headers.get("Allow"):
-        response.headers["Allow"] = allow  # the router knows
-    return response
+    return problem(ConstructMessagesError(error.reason, status=error.status, hint=hint), request_id)

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from construct_messages.errors import ConstructMessagesError, UsageError
 from construct_messages.query.prologue import given_prefixes
-from construct_messages.server.config import OF_FILES, OF_URLS, Config, Endpoint, Key, written
+from construct_messages.server.config import OF_FILES, OF_URLS, Config, EndpointSettings, Key, written
 from construct_messages.sources.http.endpoint import HEADER_NAME
 from construct_messages.sources.http.profiles import Profile
 from construct_messages.terms import iri
@@ -99,7 +99,7 @@ def check_config(config: Config, environ: Mapping[str, str], origins: Mapping[Ke
                 )
 
 
-def _check_endpoint(endpoint: Endpoint, environ: Mapping[str, str], where: Where) -> None:
+def _check_endpoint(endpoint: EndpointSettings, environ: Mapping[str, str], where: Where) -> None:
     if not endpoint.source:
         raise UsageError(f"{where('source')} is empty", hint="name a URL, RDF files or a store directory")
     if endpoint.is_remote:
@@ -168,7 +168,7 @@ def _check_files(source: tuple[str, ...], where: str) -> None:
             )
 
 
-def _check_credentials(endpoint: Endpoint, environ: Mapping[str, str], where: Where) -> None:
+def _check_credentials(endpoint: EndpointSettings, environ: Mapping[str, str], where: Where) -> None:
     settings = ("user_variable", "password_variable", "token_variable")
     user, password, token = names = tuple(getattr(endpoint, setting) for setting in settings)
     for setting, variable in zip(settings, names, strict=True):

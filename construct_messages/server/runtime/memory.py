@@ -70,8 +70,8 @@ def evaluator_bytes(evaluators: int, available: int) -> int:
 def bounded(config: Config) -> Config:
     """The settings with a number for each `evaluator_bytes` that is `"auto"`: the evaluators of all endpoints share.
 
-    >>> from construct_messages.server.config import Endpoint
-    >>> bounded(Config(endpoints={"": Endpoint(source=("a.ttl",))})).endpoints[""].evaluator_bytes >= LEAST
+    >>> from construct_messages.server.config import EndpointSettings
+    >>> bounded(Config(endpoints={"": EndpointSettings(source=("a.ttl",))})).endpoints[""].evaluator_bytes >= LEAST
     True
     """
     open_ended = [e for e in config.endpoints.values() if not e.is_remote and e.evaluator_bytes == "auto"]

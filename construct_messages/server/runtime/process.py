@@ -11,6 +11,7 @@ import signal
 import socket
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,10 +21,15 @@ from aiohttp import web
 from construct_messages.errors import ConstructMessagesError
 from construct_messages.server.config import Config
 from construct_messages.server.http.app import make_app, runner_of
-from construct_messages.server.http.metrics import Metrics
 from construct_messages.server.http.request_log import RequestLog
+from construct_messages.server.runtime.endpoints import open_endpoints
 
 READY: Final = b"ready\n"
+
+THREADS: Final = 4
+"""How many threads a serving process has for what would hold up the event loop. They compute, so more would only take
+turns; name look-up and other waiting has the event loop's own."""
+THREAD_NAMES: Final = "construct-messages"
 
 # Several processes accept from one queue: few at a time, or the first to wake would take a whole burst.
 _ACCEPTED_AT_ONCE: Final = 16
@@ -85,7 +91,19 @@ async def serve(
     Raises:
         ConstructMessagesError: an endpoint cannot be opened.
     """
-    app = make_app(config, directories=directories, request_log=request_log, metrics=Metrics())
+    with ThreadPoolExecutor(THREADS, THREAD_NAMES) as executor:
+        app = make_app(config, open_endpoints(config, directories, request_log, executor), request_log=request_log)
+        await _serve(app, config, listening, request_log, stop, ready)
+
+
+async def _serve(
+    app: web.Application,
+    config: Config,
+    listening: socket.socket,
+    request_log: RequestLog,
+    stop: Stop,
+    ready: Callable[[], None],
+) -> None:
     under_way = _UnderWay()
     app.middlewares.insert(0, under_way.middleware)
     runner = runner_of(app, shutdown_seconds=_LAST_SECONDS)

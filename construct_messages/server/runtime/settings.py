@@ -20,7 +20,7 @@ from typing import Any, Final, Literal, Union, get_args, get_origin
 import msgspec
 
 from construct_messages.errors import Position, UsageError
-from construct_messages.server.config import OF_FILES, OF_URLS, UNNAMED, Config, Endpoint, Key, Limits, written
+from construct_messages.server.config import OF_FILES, OF_URLS, UNNAMED, Config, EndpointSettings, Key, Limits, written
 from construct_messages.server.runtime.checks import check_config
 from construct_messages.sources.open import VARIABLE as SOURCE_VARIABLE
 
@@ -67,7 +67,7 @@ def load_config(path: Path | None, environ: Mapping[str, str], flags: Mapping[st
 def shown(config: Config) -> str:
     """The settings as a TOML file, but for the query of a URL, which may hold a key.
 
-    >>> print(shown(Config(endpoints={"": Endpoint(source=("a.ttl",))})).split()[:3])
+    >>> print(shown(Config(endpoints={"": EndpointSettings(source=("a.ttl",))})).split()[:3])
     ['bind', '=', '"127.0.0.1:8080"']
     """
 
@@ -113,7 +113,7 @@ def _from_file(path: Path) -> Iterator[tuple[Key, Given]]:
         given = _typed(key, value, f"{path}: {written(key)}")
         if key[-1] == "source":
             # a file says the same wherever the server is started
-            given = Given(tuple(_beside(path, source) for source in given.value), given.origin)  # type: ignore[attr-defined] # its type is that of `Endpoint.source`
+            given = Given(tuple(_beside(path, source) for source in given.value), given.origin)  # type: ignore[attr-defined] # its type is that of `EndpointSettings.source`
         yield key, given
 
 
@@ -147,7 +147,7 @@ def _leaves(table: object, struct: type[msgspec.Struct], above: Key, origin: str
             if not isinstance(value, dict):
                 raise UsageError(f"{origin}: endpoints must be a table", hint="write [endpoints.NAME]")
             for endpoint, inner in value.items():
-                yield from _leaves(inner, Endpoint, (*key, endpoint), origin)
+                yield from _leaves(inner, EndpointSettings, (*key, endpoint), origin)
         elif types[name] is Limits:
             yield from _leaves(value, Limits, key, origin)
         else:
@@ -176,7 +176,7 @@ def _key_of(variable: str, names: list[str]) -> Key:
     struct: type[msgspec.Struct] = Config
     rest = key
     if key[0] == "endpoints" and len(key) > 2:
-        struct, rest = (Limits, key[3:]) if key[2] == "limits" and len(key) > 3 else (Endpoint, key[2:])
+        struct, rest = (Limits, key[3:]) if key[2] == "limits" and len(key) > 3 else (EndpointSettings, key[2:])
     types = {name: type for name, type in _types(struct).items() if name not in ("endpoints", "limits")}
     if len(rest) != 1 or rest[0] not in types:
         raise _unknown(variable, rest[-1], list(types))
@@ -206,7 +206,7 @@ def _defaults(struct: type[msgspec.Struct]) -> dict[str, object]:
 
 def _struct_of(key: Key) -> type[msgspec.Struct]:
     if key[0] == "endpoints":
-        return Limits if len(key) == 4 else Endpoint
+        return Limits if len(key) == 4 else EndpointSettings
     return Config
 
 
@@ -329,7 +329,8 @@ def _build(settings: Mapping[Key, Given]) -> Config:
                 f"{origin} is set, but not {missing}", hint=f"set {missing}{' or --source' if not name else ''}"
             )
         limits = Limits(**{key[1]: value for key, value in own.items() if key[0] == "limits"})  # type: ignore[arg-type] # each has been converted
-        endpoints[name] = Endpoint(limits=limits, **{key[0]: value for key, value in own.items() if key[0] != "limits"})  # type: ignore[arg-type] # see above
+        rest = {key[0]: value for key, value in own.items() if key[0] != "limits"}
+        endpoints[name] = EndpointSettings(limits=limits, **rest)  # type: ignore[arg-type] # see above
     if not endpoints:
         raise UsageError(
             "no endpoint is named",

@@ -21,12 +21,12 @@ from typing import Final
 import msgspec
 from prometheus_client.multiprocess import mark_process_dead
 
-from construct_messages.server.config import Config, Endpoint
-from construct_messages.server.http.app import path_of
+from construct_messages.server.config import Config, EndpointSettings
 from construct_messages.server.http.metrics import DIRECTORY
 from construct_messages.server.http.request_log import RequestLog
 from construct_messages.server.runtime.memory import bounded
 from construct_messages.server.runtime.process import READY, Job, Stop, serve
+from construct_messages.server.sparql.endpoint import path_of
 from construct_messages.sources.evaluators.loading import load_directory
 from construct_messages.sources.evaluators.process import module_command, module_environment
 
@@ -140,7 +140,7 @@ def _naming(progress: Progress, endpoint: str) -> Callable[[int, int], None]:
 def share(config: Config, worker: int) -> Config:
     """The settings of one of several workers: what bounds a whole endpoint is divided among them.
 
-    >>> config = Config(endpoints={"": Endpoint(source=("a.ttl",), concurrency=50, rate=10)}, workers=4)
+    >>> config = Config(endpoints={"": EndpointSettings(source=("a.ttl",), concurrency=50, rate=10)}, workers=4)
     >>> [share(config, worker).endpoints[""].concurrency for worker in range(4)]
     [13, 13, 12, 12]
     """
@@ -148,7 +148,7 @@ def share(config: Config, worker: int) -> Config:
     def part(whole: int) -> int:
         return whole // config.workers + (worker < whole % config.workers)
 
-    def of(endpoint: Endpoint) -> Endpoint:
+    def of(endpoint: EndpointSettings) -> EndpointSettings:
         return msgspec.structs.replace(
             endpoint,
             concurrency=part(endpoint.concurrency),

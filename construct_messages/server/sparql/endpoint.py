@@ -1,14 +1,15 @@
-"""One endpoint: a SPARQL Protocol request in, a message log or the source's own answer out.
+"""A SPARQL endpoint: answers operations of the SPARQL Protocol with a message log or with the source's own answer.
 
-SPARQL 1.1 Protocol, section 2. Decides whether an operation may run, and which of the two it gets; how requests are
-read is in `protocol.py`, how formats compete in `negotiation.py`, how bytes leave in `sending.py`.
+SPARQL 1.1 Protocol, section 2. Decides whether an operation may run, and which of the two answers it gets.
+`protocol.py` reads requests, `formats/negotiation.py` chooses the format, `http/sending.py` sends bytes.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor
 from contextlib import aclosing
 from functools import partial
 from typing import Final, TypeVar
@@ -28,13 +29,16 @@ from construct_messages.errors import (
 from construct_messages.formats.negotiation import Messages, Plain, negotiate, prefer
 from construct_messages.query.rewrite import ConstructQuery, query_form
 from construct_messages.query.service import check_fetches, check_functions, check_loads, check_services
-from construct_messages.server.config import Endpoint
+from construct_messages.server.config import EndpointSettings
 from construct_messages.server.http.admission import Admission
 from construct_messages.server.http.coding import negotiate_coding
-from construct_messages.server.http.request_log import Record, RequestLog
+from construct_messages.server.http.endpoint import Route
+from construct_messages.server.http.record import RECORD
+from construct_messages.server.http.request_log import RequestLog
 from construct_messages.server.http.sending import send
 from construct_messages.server.sparql.description import MEDIA_TYPES, describe
 from construct_messages.server.sparql.protocol import ProtocolRequest, forwarded, read_request
+from construct_messages.server.sparql.record import SparqlRecord
 from construct_messages.sources import UNION, Request
 from construct_messages.sources.http.profiles import Profile
 from construct_messages.sources.operations import Backend, Operation
@@ -42,8 +46,6 @@ from construct_messages.sources.serializations import SOLUTIONS, TRIPLES
 from construct_messages.terms import Lenience
 
 T = TypeVar("T")
-
-RECORD: Final = web.RequestKey("record", Record)
 
 # what a client may say to a remote endpoint through us, beside what the endpoint's settings add
 _SENT_ON: Final = ("Accept-Language", "Cache-Control", "If-Match", "If-Modified-Since", "If-None-Match", "Pragma")
@@ -60,23 +62,63 @@ _LONG_CHARACTERS: Final = 4000  # about 20 ms
 _STREAMED: Final = {"X-Accel-Buffering": "no"}
 
 
+def path_of(name: str) -> str:
+    """The path of a SPARQL endpoint.
+
+    >>> path_of("dbpedia"), path_of("")
+    ('/dbpedia/sparql', '/sparql')
+    """
+    return f"/{name}/sparql" if name else "/sparql"
+
+
 class SparqlEndpoint:
-    """The handler of one endpoint.
+    """A SPARQL endpoint; see `server.http.endpoint.Endpoint`.
 
     Args:
-        config: its settings.
-        backend: what answers.
-        admission: how many at once.
-        request_log: where it says what no client is told.
-        url: how clients reach it; None: as the request says.
+        path: where it is served.
+        settings: those of the endpoint.
+        backend: what answers; closed with the endpoint.
+        request_log: where it logs what no client is told.
+        executor: threads for reading long texts, which would hold up the event loop.
+        public_url: how clients reach it; None: as the request says.
     """
 
+    record = SparqlRecord
+    exposed_headers = ("X-SPARQL-MaxRows", "X-SQL-Message", "X-SQL-State")
+
     def __init__(
-        self, config: Endpoint, backend: Backend, admission: Admission, request_log: RequestLog, url: str | None = None
+        self,
+        path: str,
+        settings: EndpointSettings,
+        backend: Backend,
+        *,
+        request_log: RequestLog,
+        executor: Executor,
+        public_url: str | None = None,
     ) -> None:
-        self._config, self._backend, self._admission = config, backend, admission
-        self._request_log, self._url = request_log, url
+        self.path = path
+        self._settings, self._backend, self._request_log, self._url = settings, backend, request_log, public_url
+        self._executor = executor
+        self._admission = Admission(
+            settings.concurrency, queue_seconds=settings.queue_seconds, queue_length=settings.queue_length
+        )
         self._known: tuple[float, tuple[str, bytes] | None] | None = None
+
+    def routes(self) -> Iterable[Route]:
+        """See `Endpoint.routes`."""
+        return (Route(self.path, ("GET", "HEAD", "POST"), self.handle),)
+
+    async def start(self) -> None:
+        """See `Endpoint.start`."""
+        await self._backend.start()
+
+    async def check(self) -> None:
+        """See `Endpoint.check`."""
+        await self._backend.check()
+
+    async def aclose(self) -> None:
+        """See `Endpoint.aclose`."""
+        await self._backend.aclose()
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answers a request.
@@ -85,14 +127,14 @@ class SparqlEndpoint:
             ConstructMessagesError: nothing was sent.
             Aborted: the connection was reset in the middle.
         """
-        record: Record = request[RECORD]
+        record = _record(request)
         asked = await self._read(request)
         async with self._admission.enter():
             if asked.kind == "description":
                 record.form = "description"
                 return await self._page(request, asked) or await self._describe(request)
             record.query = asked.text
-            record.form = form = await _aside(asked, self._admit)
+            record.form = form = await self._read_text(asked, self._admit)
             choice = negotiate(
                 ", ".join(request.headers.getall("Accept", [])) or None,
                 format=asked.value("format"),
@@ -104,7 +146,7 @@ class SparqlEndpoint:
             return await self._plain(request, asked, choice)
 
     async def _read(self, request: web.Request) -> ProtocolRequest:
-        limits = self._config.limits
+        limits = self._settings.limits
         coding = request.headers.get("Content-Encoding", "identity")
         if coding.lower() != "identity":
             raise ProtocolError(
@@ -119,13 +161,19 @@ class SparqlEndpoint:
             limits,
         )
 
+    async def _read_text(self, asked: ProtocolRequest, read: Callable[[ProtocolRequest], T]) -> T:
+        """Reads a text in a thread where it is long enough for other requests to notice."""
+        if len(asked.text or "") > _LONG_CHARACTERS:
+            return await asyncio.get_running_loop().run_in_executor(self._executor, read, asked)
+        return read(asked)
+
     def _admit(self, asked: ProtocolRequest) -> str:
         """The form of the operation, if that may run."""
-        config = self._config
+        settings = self._settings
         assert asked.text is not None
         form = "UPDATE" if asked.kind == "update" else query_form(asked.text)
         if form == "UPDATE":
-            if not config.update:
+            if not settings.update:
                 raise Forbidden("updates are switched off here", hint="send them to the endpoint behind this one")
             if asked.kind == "query":
                 raise UsageError("an update came as a query", hint="send it as update=…")
@@ -134,23 +182,23 @@ class SparqlEndpoint:
 
     def _check_reach(self, text: str, form: str) -> None:
         """What the operation makes the source fetch."""
-        config, policy = self._config, self._config.service_policy
+        settings, policy = self._settings, self._settings.service_policy
         check_services(text, policy)
         if form == "UPDATE":
             check_loads(text, policy)
-        if config.is_remote and policy != "allow":
-            profile = Profile.named(config.profile)
+        if settings.is_remote and policy != "allow":
+            profile = Profile.named(settings.profile)
             check_functions(text, profile.unsafe_functions, profile.safe_functions)
-        if not config.sponge:
+        if not settings.sponge:
             check_fetches(text)
 
     # --- a message log ---
 
     async def _messages(self, request: web.Request, asked: ProtocolRequest, choice: Messages) -> web.StreamResponse:
-        config, limits, record = self._config, self._config.limits, request[RECORD]
+        settings, limits, record = self._settings, self._settings.limits, _record(request)
         record.format = choice.content_type
         keys = tuple(name.strip().lstrip("?$") for name in asked.values("group-by"))
-        query = await _aside(asked, partial(self._parse, keys))
+        query = await self._read_text(asked, partial(self._parse, keys))
         headers = {"Content-Type": choice.content_type, **_STREAMED}
         if request.method == "HEAD":
             return web.Response(headers=headers)
@@ -158,28 +206,28 @@ class SparqlEndpoint:
             query.rewritten,
             self._default_graphs(asked),
             asked.named_graphs,
-            config.page_size,
+            settings.page_size,
             limits.seconds,
-            forwarded(asked.parameters, rewritten=True, sponge=config.sponge),
+            forwarded(asked.parameters, rewritten=True, sponge=settings.sponge),
             tuple(self._sent_on(request).items()),
-            lenience=Lenience() if config.lenient else None,
+            lenience=Lenience() if settings.lenient else None,
         )
         options = Options(
             keys,
-            strict=config.strict,
+            strict=settings.strict,
             solution_limit=limits.solutions,
             message_limit=limits.messages,
             message_bytes=limits.message_bytes,
         )
-        record.asked()
-        record.stream = stream = QueryMessages(query, self._backend, sent_on, options, owns_source=False)
+        record.source_asked()
+        record.messages = log = QueryMessages(query, self._backend, sent_on, options, owns_source=False)
         coding = _choose_coding(request, headers)
         return await send(
             request,
-            stream.aserialize(choice.content_type),
+            log.aserialize(choice.content_type),
             headers,
             idle_seconds=limits.idle_seconds,
-            buffer_bytes=config.buffer_bytes,
+            buffer_bytes=settings.buffer_bytes,
             coding=coding,
             sent=record.sent,
         )
@@ -187,18 +235,18 @@ class SparqlEndpoint:
     def _parse(self, keys: tuple[str, ...], asked: ProtocolRequest) -> ConstructQuery:
         assert asked.text is not None
         return ConstructQuery.parse(
-            asked.text, prefixes=self._config.prefixes, predefined=self._backend.predefined, group_by=keys
+            asked.text, prefixes=self._settings.prefixes, predefined=self._backend.predefined, group_by=keys
         )
 
     # --- the source's own answer ---
 
     async def _plain(self, request: web.Request, asked: ProtocolRequest, choice: Plain) -> web.StreamResponse:
-        config, record = self._config, request[RECORD]
-        record.asked()
+        settings, record = self._settings, _record(request)
+        record.source_asked()
         headers = self._sent_on(request)
         if choice.accept is not None:
             headers["Accept"] = choice.accept
-        if config.is_remote and (codings := request.headers.get("Accept-Encoding")):
+        if settings.is_remote and (codings := request.headers.get("Accept-Encoding")):
             headers["Accept-Encoding"] = codings
         answer = await self._backend.answer(
             Operation(
@@ -206,10 +254,10 @@ class SparqlEndpoint:
                 asked.kind == "update",
                 self._default_graphs(asked),
                 asked.named_graphs,
-                forwarded(asked.parameters, rewritten=False, sponge=config.sponge),
+                forwarded(asked.parameters, rewritten=False, sponge=settings.sponge),
                 headers,
                 request.method == "HEAD",
-                config.limits.seconds,
+                settings.limits.seconds,
             )
         )
         own = dict(answer.headers)
@@ -217,13 +265,13 @@ class SparqlEndpoint:
         if request.method == "HEAD":
             async with aclosing(answer.body):
                 return web.StreamResponse(status=answer.status, headers=own)
-        coding = None if config.is_remote else _choose_coding(request, own)
+        coding = None if settings.is_remote else _choose_coding(request, own)
         return await send(
             request,
             answer.body,
             own,
             status=answer.status,
-            idle_seconds=config.limits.idle_seconds,
+            idle_seconds=settings.limits.idle_seconds,
             coding=coding,
             sent=record.sent,
         )
@@ -233,7 +281,7 @@ class SparqlEndpoint:
     async def _page(self, request: web.Request, asked: ProtocolRequest) -> web.StreamResponse | None:
         """The source's own page with a form for queries, where a browser asks and there is one."""
         accept = ", ".join(request.headers.getall("Accept", []))
-        if not self._config.is_remote or asked.parameters or not _wants_page(accept):
+        if not self._settings.is_remote or asked.parameters or not _wants_page(accept):
             return None
         operation = Operation(None, headers=self._sent_on(request) | {"Accept": accept}, timeout=_DESCRIPTION_SECONDS)
         try:
@@ -246,25 +294,25 @@ class SparqlEndpoint:
             if answer.status != 200 or "html" not in headers.get("Content-Type", "").lower():
                 return None
             headers["Content-Security-Policy"] = _FORM_POLICY
-            request[RECORD].format = headers["Content-Type"]
+            _record(request).format = headers["Content-Type"]
             if request.method == "HEAD":
                 return web.StreamResponse(status=answer.status, headers=headers)
-            idle_seconds = self._config.limits.idle_seconds
-            return await send(request, answer.body, headers, idle_seconds=idle_seconds, sent=request[RECORD].sent)
+            idle_seconds = self._settings.limits.idle_seconds
+            return await send(request, answer.body, headers, idle_seconds=idle_seconds, sent=_record(request).sent)
 
     async def _describe(self, request: web.Request) -> web.Response:
-        config = self._config
-        refused = [] if config.update else ["SPARQL11Update"]
-        refused += [] if config.service_policy != "deny" else ["BasicFederatedQuery"]
+        settings = self._settings
+        refused = [] if settings.update else ["SPARQL11Update"]
+        refused += [] if settings.service_policy != "deny" else ["BasicFederatedQuery"]
         description = describe(
             self._url or _url_of(request),
             ", ".join(request.headers.getall("Accept", [])) or None,
-            languages=("SPARQL11Query", "SPARQL11Update") if config.update else ("SPARQL11Query",),
-            results=() if config.is_remote else [format.media_type for format in (*SOLUTIONS, *TRIPLES)],
+            languages=("SPARQL11Query", "SPARQL11Update") if settings.update else ("SPARQL11Query",),
+            results=() if settings.is_remote else [format.media_type for format in (*SOLUTIONS, *TRIPLES)],
             refused=refused,
-            extended=await self._described() if config.is_remote else None,
+            extended=await self._described() if settings.is_remote else None,
         )
-        request[RECORD].format = description.content_type
+        _record(request).format = description.content_type
         if description.left_out is not None:
             self._request_log.log("warning", "description left out", reason=description.left_out)
         return web.Response(body=description.body, headers={"Content-Type": description.content_type})
@@ -291,20 +339,19 @@ class SparqlEndpoint:
         return (dict(answer.headers).get("Content-Type", ""), bytes(body)) if answer.status == 200 else None
 
     def _default_graphs(self, asked: ProtocolRequest) -> tuple[str, ...]:
-        if self._config.union_default_graph and not (asked.default_graphs or asked.named_graphs):
+        if self._settings.union_default_graph and not (asked.default_graphs or asked.named_graphs):
             return (UNION,)
         return asked.default_graphs
 
     def _sent_on(self, request: web.Request) -> dict[str, str]:
-        names = (*_SENT_ON, *self._config.forward_headers)
+        names = (*_SENT_ON, *self._settings.forward_headers)
         return {name: request.headers[name] for name in names if name in request.headers}
 
 
-async def _aside(asked: ProtocolRequest, read: Callable[[ProtocolRequest], T]) -> T:
-    """What comes of reading a text, in a thread where that takes long enough for others to notice."""
-    if len(asked.text or "") > _LONG_CHARACTERS:
-        return await asyncio.to_thread(read, asked)
-    return read(asked)
+def _record(request: web.Request) -> SparqlRecord:
+    record = request[RECORD]
+    assert isinstance(record, SparqlRecord)
+    return record
 
 
 def _wants_page(accept: str) -> bool:

@@ -116,7 +116,7 @@ def read_request(
         limits: of which `query_characters` is for here.
 
     Raises:
-        ProtocolError: no operation: 400; 405 for another method; 415 for another media type or charset.
+        ProtocolError: no operation: 400; 415 for another media type or charset.
         LimitExceeded: the query is too long: 413; 414 where it stands in the URL.
 
     >>> asked = read_request("GET", "query=ASK%7B%7D&default-graph-uri=urn:g&timeout=5", None, b"", Limits())
@@ -125,8 +125,6 @@ def read_request(
     >>> read_request("POST", "", "application/sparql-update", b"DROP ALL", Limits()).kind
     'update'
     """
-    if method not in ("GET", "HEAD", "POST"):
-        raise ProtocolError(f"{method} is no method of a SPARQL endpoint", status=405, hint="use GET or POST")
     parameters = list(read_query_string(query_string))
     if method == "POST" and (body or _is_read(content_type)):
         parameters += _read_body(content_type, body)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Coroutine, Generator, Mapping
+from concurrent.futures import Executor
 from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -43,6 +44,7 @@ class EvaluatorPool:
         queue_seconds: how long an evaluation may wait for its turn; turns are taken in the order of asking.
         memory_bytes: bound of each process's own memory; an evaluation that needs more ends with an error.
         allow_stale: see `open_directory`.
+        executor: threads that wait for processes to end; None: those of the event loop.
 
     Raises:
         UsageError: no such directory, not a store, or a size below 1.
@@ -60,11 +62,13 @@ class EvaluatorPool:
         queue_seconds: float = 10.0,
         memory_bytes: int | None = None,
         allow_stale: bool = False,
+        executor: Executor | None = None,
     ) -> None:
         if size < 1:
             raise UsageError(f"{size} processes cannot evaluate anything", hint="give at least 1")
         open_directory(directory, allow_stale=allow_stale)  # for its errors
-        self._arguments = (str(directory.absolute()), str(memory_bytes or 0))
+        self._arguments = (str(directory.absolute()), str(memory_bytes or 0), executor)
+        self._executor = executor
         self._queue_seconds = queue_seconds
         self._warm = min(_WARM, size)
         self._turns = asyncio.Semaphore(size)
@@ -280,7 +284,7 @@ class EvaluatorPool:
             await self._replace(process)
 
     async def _replace(self, process: EvaluatorProcess) -> None:
-        await asyncio.to_thread(process.let_go)
+        await asyncio.get_running_loop().run_in_executor(self._executor, process.let_go)
         self._processes.discard(process)
         with suppress(SourceError):  # whoever needs a process next starts one, and meets the error
             await self._top_up()
@@ -303,7 +307,7 @@ class EvaluatorPool:
                 raise report.failure.error()
         except BaseException:
             self._processes.discard(process)
-            await asyncio.to_thread(process.let_go)
+            await asyncio.get_running_loop().run_in_executor(self._executor, process.let_go)
             raise
         return process
 

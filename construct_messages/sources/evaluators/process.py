@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -114,14 +115,17 @@ class Evaluation:
 class EvaluatorProcess:
     """A process, and the socket to it."""
 
-    def __init__(self, process: subprocess.Popen[bytes], control: socket.socket) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], control: socket.socket, executor: Executor | None = None
+    ) -> None:
         self._process = process
         self._socket = control
+        self._executor = executor
         self._received = b""
         control.setblocking(False)
 
     @classmethod
-    def start(cls, directory: str, memory: str) -> EvaluatorProcess:
+    def start(cls, directory: str, memory: str, executor: Executor | None = None) -> EvaluatorProcess:
         """Starts a process; it reports `Ended` when it is ready."""
         try:
             ours, theirs = socket.socketpair()
@@ -138,7 +142,7 @@ class EvaluatorProcess:
                     raise
         except OSError as error:
             raise SourceError(f"no process for the evaluation could be started: {error}", status=503) from error
-        return cls(process, ours)
+        return cls(process, ours, executor)
 
     async def send(self, order: Order, pipes: list[int], deadline: float | None) -> None:
         """Sends an order to a process that is idle."""
@@ -195,7 +199,7 @@ class EvaluatorProcess:
         self._socket.close()
 
     async def _death(self) -> IncompleteResult:
-        code = await asyncio.to_thread(self._process.wait)
+        code = await asyncio.get_running_loop().run_in_executor(self._executor, self._process.wait)
         with suppress(ValueError):  # not every number has a name
             how = signal.Signals(-code).name
             return IncompleteResult(

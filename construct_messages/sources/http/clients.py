@@ -16,6 +16,7 @@ import ssl
 import urllib.error
 import urllib.request
 from collections.abc import AsyncGenerator, Callable, Generator
+from concurrent.futures import Executor
 from functools import partial
 from typing import IO, Any, Final, cast
 
@@ -286,9 +287,14 @@ class _ClientResponse(aiohttp.ClientResponse):
 
 
 async def aread(
-    session: aiohttp.ClientSession, request: urllib.request.Request, page: Page, timeouts: Timeouts
+    session: aiohttp.ClientSession,
+    request: urllib.request.Request,
+    page: Page,
+    timeouts: Timeouts,
+    executor: Executor | None = None,
 ) -> AsyncGenerator[Solutions]:
-    """The same as `read`, for asyncio."""
+    """The same as `read`, for asyncio; long solutions are decoded in the threads of `executor`."""
+    loop = asyncio.get_running_loop()
     response = await asend(session, request, page.url, timeouts)
     try:
         reader = page.open(response.status, response.headers.get)
@@ -296,7 +302,7 @@ async def aread(
             for piece in reader.pieces(chunk, _AT_ONCE):
                 batches = reader.feed(piece)
                 if reader.held > _LONG:  # what a long solution takes, it takes at its end
-                    batches = iter(await asyncio.to_thread(list, batches))
+                    batches = iter(await loop.run_in_executor(executor, list, batches))
                 for batch in batches:
                     yield batch
                 await asyncio.sleep(0)

@@ -11,6 +11,7 @@ import os
 import re
 import urllib.request
 from collections.abc import AsyncGenerator, Generator, Mapping
+from concurrent.futures import Executor
 from contextlib import aclosing
 from importlib.metadata import version
 from typing import Final
@@ -119,8 +120,16 @@ class WrapperSource:
             async for batch in batches:
                 yield batch
 
-    async def asolutions_over(self, session: aiohttp.ClientSession, request: Request) -> AsyncGenerator[Solutions]:
-        """`asolutions` over a session of the caller's, which stays open."""
+    async def asolutions_over(
+        self, session: aiohttp.ClientSession, request: Request, executor: Executor | None = None
+    ) -> AsyncGenerator[Solutions]:
+        """`asolutions` over a session of the caller's, which stays open.
+
+        Args:
+            session: what sends the requests.
+            request: the SELECT to answer.
+            executor: threads for decoding long solutions; None: those of the event loop.
+        """
         timeouts = self._timeouts(request)
         for page in pages(request, self._profile, asked=self._asked, url=self._url):
             with page:
@@ -128,7 +137,7 @@ class WrapperSource:
                     with attempt:
                         if select := page.select:
                             sent = self._http_request(request, select)
-                            async with aclosing(aread(session, sent, page, timeouts)) as batches:
+                            async with aclosing(aread(session, sent, page, timeouts, executor)) as batches:
                                 async for batch in batches:
                                     yield batch
 

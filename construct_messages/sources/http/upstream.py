@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import urllib.request
 from collections.abc import AsyncGenerator, Generator, Mapping
+from concurrent.futures import Executor
 from contextlib import aclosing
 from typing import Final
 from urllib.parse import urlencode
@@ -71,6 +72,7 @@ class Upstream:
         allow_private: let the URL's name lead to a private address; see `addresses.py`.
         updates: the endpoint that updates go to instead, for engines that have one of their own for them; closed with
             this one.
+        executor: threads for decoding long solutions; None: those of the event loop.
 
     Raises:
         UsageError: an argument that makes no sense.
@@ -96,6 +98,7 @@ class Upstream:
         connections: int = 100,
         allow_private: bool = False,
         updates: Upstream | None = None,
+        executor: Executor | None = None,
     ) -> None:
         own = authorization(user, password, token) | {name.title(): value for name, value in (headers or {}).items()}
         wrapper = new_wrapper(url, method=method, headers=own, contact=contact)
@@ -115,7 +118,7 @@ class Upstream:
         self._retries, self._connect_seconds, self._read_seconds = retries, connect_seconds, read_seconds
         self._rate, self._connections = rate, connections
         self._addresses = Addresses(url, allow_private=allow_private)
-        self._updates = updates
+        self._updates, self._executor = updates, executor
         self._session: aiohttp.ClientSession | None = None
         self._closed = False
 
@@ -139,7 +142,7 @@ class Upstream:
 
     async def asolutions(self, request: Request) -> AsyncGenerator[Solutions]:
         """See `Source.asolutions`."""
-        async with aclosing(self._source.asolutions_over(self._opened(), request)) as batches:
+        async with aclosing(self._source.asolutions_over(self._opened(), request, self._executor)) as batches:
             async for batch in batches:
                 yield batch
 

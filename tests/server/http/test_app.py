@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 import zstandard
 
-from construct_messages.server.config import Endpoint, Limits
+from construct_messages.server.config import EndpointSettings, Limits
 from tests.support.engines.servers import Serve
 from tests.support.http.fault_server import FaultServer, response
 from tests.support.http.serving import Served, eventually, serving
@@ -384,8 +384,8 @@ async def test_several_endpoints(store: Path, tmp_path: Path, session: aiohttp.C
     empty.flush()
     del empty
     endpoints = {
-        "people": Endpoint(source=(str(store),)),
-        "nobody": Endpoint(source=(str(tmp_path / "empty"),)),
+        "people": EndpointSettings(source=(str(store),)),
+        "nobody": EndpointSettings(source=(str(tmp_path / "empty"),)),
     }
     async with serving(endpoints=endpoints) as server:
         for name, count in (("people", 3), ("nobody", 0)):

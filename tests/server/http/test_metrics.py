@@ -12,10 +12,15 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as read_text
 
 from construct_messages.server.http.metrics import DIRECTORY, Metrics
-from construct_messages.server.http.request_log import REASONS, Record
+from construct_messages.server.http.record import REASONS
+from construct_messages.server.sparql.record import SparqlRecord
 from tests.support.places import ROOT
 
 Values = dict[tuple[str, tuple[tuple[str, str], ...]], float]
+
+
+def new_metrics() -> Metrics:
+    return Metrics({"/sparql": SparqlRecord})
 
 
 def values(metrics: Metrics) -> Values:
@@ -33,12 +38,12 @@ def of(metrics: Metrics, name: str, **labels: str) -> float | None:
 
 
 def test_a_log_is_counted_as_it_goes() -> None:
-    metrics, log = Metrics(), SimpleNamespace(messages=0, solutions=0)
-    record = Record(id="1", method="GET", endpoint="/sparql", form="CONSTRUCT")
+    metrics, log = new_metrics(), SimpleNamespace(message_count=0, solutions=0)
+    record = SparqlRecord(id="1", method="GET", endpoint="/sparql", form="CONSTRUCT")
     with metrics.watch(record):
         assert of(metrics, "in_flight", endpoint="/sparql") == 1
-        record.asked()
-        record.stream = log
+        record.source_asked()
+        record.messages = log
         log.message_count, log.solutions = 2, 3
         record.sent(100)
         assert of(metrics, "messages_total", endpoint="/sparql") == 2
@@ -57,7 +62,7 @@ def test_a_log_is_counted_as_it_goes() -> None:
 
 @pytest.mark.parametrize("reason", REASONS)
 def test_aborts_by_reason(reason: str) -> None:
-    metrics, record = Metrics(), Record(id="1", method="GET", endpoint="/x/sparql", form="CONSTRUCT")
+    metrics, record = new_metrics(), SparqlRecord(id="1", method="GET", endpoint="/x/sparql", form="CONSTRUCT")
     with metrics.watch(record):
         record.aborted(reason)
     assert of(metrics, "aborts_total", endpoint="/x/sparql", reason=reason) == 1
@@ -65,8 +70,7 @@ def test_aborts_by_reason(reason: str) -> None:
 
 def test_every_reason_is_there_from_the_start() -> None:
     """Issue 13, 24: a rate over a series that begins with its first abort would miss that."""
-    metrics = Metrics()
-    metrics.begin(["/sparql", "/x/sparql"])
+    metrics = Metrics({"/sparql": SparqlRecord, "/x/sparql": SparqlRecord})
     for endpoint in ("/sparql", "/x/sparql"):
         assert [of(metrics, "aborts_total", endpoint=endpoint, reason=reason) for reason in REASONS] == [0] * len(
             REASONS
@@ -79,33 +83,33 @@ def test_every_reason_is_there_from_the_start() -> None:
 
 
 def test_an_answer_of_another_kind() -> None:
-    metrics = Metrics()
+    metrics = new_metrics()
     for form, end, labels in (
         ("ASK", lambda record: setattr(record, "status", 200), ("ASK", "plain", "200")),
         ("SELECT", lambda record: record.refused(503), ("SELECT", "problem", "503")),
-        ("SELECT", Record.client_left, ("SELECT", "none", "")),
+        ("SELECT", SparqlRecord.client_left, ("SELECT", "none", "")),
         ("'; DROP", lambda record: record.refused(400), ("", "problem", "400")),
     ):
-        record = Record(id="1", method="GET", endpoint="/sparql", form=form)
+        record = SparqlRecord(id="1", method="GET", endpoint="/sparql", form=form)
         with metrics.watch(record):
             end(record)
         found = dict(zip(("form", "answer", "status"), labels, strict=True))
         assert of(metrics, "requests_total", endpoint="/sparql", **found) == 1
     assert of(metrics, "clients_left_total", endpoint="/sparql") == 1
-    assert of(metrics, "messages_total", endpoint="/sparql") is None
+    assert of(metrics, "messages_total", endpoint="/sparql") == 0
     assert of(metrics, "first_message_seconds_count", endpoint="/sparql") is None
 
 
 def test_an_error_leaves_nothing_in_flight() -> None:
-    metrics = Metrics()
-    with pytest.raises(KeyError), metrics.watch(Record(id="1", method="GET", endpoint="/sparql")):
+    metrics = new_metrics()
+    with pytest.raises(KeyError), metrics.watch(SparqlRecord(id="1", method="GET", endpoint="/sparql")):
         raise KeyError
     assert of(metrics, "in_flight", endpoint="/sparql") == 0
 
 
 def test_servers_count_apart() -> None:
-    one, other = Metrics(), Metrics()
-    with one.watch(Record(id="1", method="GET", endpoint="/sparql")):
+    one, other = new_metrics(), new_metrics()
+    with one.watch(SparqlRecord(id="1", method="GET", endpoint="/sparql")):
         pass
     assert any(name == "requests_total" for name, _ in values(one))
     assert not any(name == "requests_total" for name, _ in values(other))
@@ -128,8 +132,8 @@ def test_servers_count_apart() -> None:
     ],
 )
 def test_exposition(accept: str | None, media_type: str, read: object) -> None:
-    metrics = Metrics()
-    with metrics.watch(Record(id="1", method="GET", endpoint="/sparql", status=200)):
+    metrics = new_metrics()
+    with metrics.watch(SparqlRecord(id="1", method="GET", endpoint="/sparql", status=200)):
         pass
     body, content_type = metrics.exposition(accept)
     assert content_type.partition(";")[0] == media_type
@@ -140,15 +144,15 @@ def test_exposition(accept: str | None, media_type: str, read: object) -> None:
 COUNTING = """
 import os
 import sys
-from construct_messages.server.http.request_log import Record
+from construct_messages.server.sparql.record import SparqlRecord
 from construct_messages.server.http.metrics import Metrics
-metrics = Metrics()
-record = Record(id="1", method="GET", endpoint="/sparql", form="ASK")
+metrics = Metrics({"/sparql": SparqlRecord})
+record = SparqlRecord(id="1", method="GET", endpoint="/sparql", form="ASK")
 with metrics.watch(record):
     record.sent(10)
     record.status = 200
 if "leave" in sys.argv:
-    left = metrics.watch(Record(id="2", method="GET", endpoint="/sparql"))
+    left = metrics.watch(SparqlRecord(id="2", method="GET", endpoint="/sparql"))
     left.__enter__()
     os._exit(0)  # as a process that is killed
 print(metrics.exposition(None)[0].decode())
@@ -176,7 +180,7 @@ def test_processes_show_the_sum_of_all(tmp_path: Path) -> None:
 def test_every_metric_is_documented() -> None:
     page = (ROOT / "docs" / "server.md").read_text(encoding="utf-8")
     documented = set(re.findall(r"^\| `construct_messages_(\w+)` \|", page, re.MULTILINE))
-    body, _ = Metrics().exposition("application/openmetrics-text;version=1.0.0")
+    body, _ = new_metrics().exposition("application/openmetrics-text;version=1.0.0")
     suffix = {"counter": "_total"}
     defined = {
         family.name.removeprefix("construct_messages_") + suffix.get(family.type, "")

@@ -20,14 +20,9 @@ from construct_messages.errors import (
     UnsupportedByFormat,
 )
 from construct_messages.server.config import Config
-from construct_messages.server.http.request_log import (
-    REASONS,
-    Record,
-    RequestLog,
-    client_address,
-    reason_of,
-    request_id,
-)
+from construct_messages.server.http.record import REASONS, Record, client_address, reason_of, request_id
+from construct_messages.server.http.request_log import RequestLog
+from construct_messages.server.sparql.record import SparqlRecord
 
 
 def lines(record: Record, **settings: Any) -> list[str]:
@@ -45,10 +40,10 @@ def fields(record: Record, **settings: Any) -> dict[str, Any]:
 
 
 def test_the_line_of_a_log() -> None:
-    record = Record(id="abc", method="GET", endpoint="/sparql", client="192.0.2.7", form="CONSTRUCT", status=200)
+    record = SparqlRecord(id="abc", method="GET", endpoint="/sparql", client="192.0.2.7", form="CONSTRUCT", status=200)
     record.format = "application/n-quads; message_count=rdfm"
-    record.asked()
-    record.stream = SimpleNamespace(message_count=3, solutions=4)
+    record.source_asked()
+    record.messages = SimpleNamespace(message_count=3, solutions=4)
     record.sent(100)
     record.sent(23)
     found = fields(record)
@@ -72,7 +67,7 @@ def test_the_line_of_a_log() -> None:
 
 
 def test_the_line_as_text() -> None:
-    (line,) = lines(Record(id="abc", method="POST", endpoint="/x/sparql", status=200))
+    (line,) = lines(SparqlRecord(id="abc", method="POST", endpoint="/x/sparql", status=200))
     assert line.startswith("timestamp=")
     assert " level=info event=request " in line
     assert " method=POST endpoint=/x/sparql status=200 outcome=complete bytes=0 " in line
@@ -81,7 +76,7 @@ def test_the_line_as_text() -> None:
 @pytest.mark.parametrize(
     ("end", "outcome", "level", "answer"),
     [
-        (Record.asked, "complete", "info", "none"),
+        (SparqlRecord.source_asked, "complete", "info", "none"),
         (lambda record: record.refused(400), "refused", "info", "problem"),
         (lambda record: record.refused(503), "refused", "warning", "problem"),
         (lambda record: record.aborted("incomplete"), "aborted:incomplete", "warning", "none"),
@@ -90,22 +85,22 @@ def test_the_line_as_text() -> None:
     ids=["complete", "refused", "failed", "aborted", "left"],
 )
 def test_outcomes(end: Any, outcome: str, level: str, answer: str) -> None:
-    record = Record(id="1", method="GET")
+    record = SparqlRecord(id="1", method="GET")
     end(record)
     found = fields(record)
     assert (found["outcome"], found["level"], record.answer) == (outcome, level, answer)
 
 
 def test_queries_are_logged_only_on_request() -> None:
-    record = Record(id="1", method="GET", query="SELECT * { ?secret ?p ?o }")
+    record = SparqlRecord(id="1", method="GET", query="SELECT * { ?secret ?p ?o }")
     for settings in ({}, {"log_level": "debug"}, {"log_format": "json"}):
         assert "secret" not in "".join(lines(record, **settings))
     assert fields(record, log_queries=True)["query"] == "SELECT * { ?secret ?p ?o }"
 
 
 def test_the_level_is_a_threshold() -> None:
-    assert lines(Record(id="1", method="GET"), log_level="warning") == []
-    failed = Record(id="1", method="GET")
+    assert lines(SparqlRecord(id="1", method="GET"), log_level="warning") == []
+    failed = SparqlRecord(id="1", method="GET")
     failed.refused(502)
     assert len(lines(failed, log_level="warning")) == 1
 
@@ -115,7 +110,7 @@ def test_the_level_is_a_threshold() -> None:
 @given(values=st.tuples(*[st.text() for _ in range(5)]))
 def test_nothing_a_client_sends_starts_a_line(values: tuple[str, ...], log_format: str, log_queries: bool) -> None:
     method, endpoint, client, format, query = values
-    record = Record(id="1", method=method, endpoint=endpoint, client=client, format=format, query=query)
+    record = SparqlRecord(id="1", method=method, endpoint=endpoint, client=client, format=format, query=query)
     written = "\n".join(lines(record, log_format=log_format, log_queries=log_queries))
     assert written.isprintable()
     if log_format == "json":
@@ -129,7 +124,7 @@ def test_nothing_a_client_sends_starts_a_line(values: tuple[str, ...], log_forma
     ids=["quote", "line", "terminal", "separator", "fields"],
 )
 def test_nothing_a_client_sends_starts_a_field(hostile: str) -> None:
-    (line,) = lines(Record(id="1", method="GET", client=hostile))
+    (line,) = lines(SparqlRecord(id="1", method="GET", client=hostile))
     # what stands outside quotes, as a reader of logfmt sees it
     outside = "".join(part for number, part in enumerate(line.replace('\\"', "").split('"')) if number % 2 == 0)
     assert [word.split("=")[0] for word in outside.split()].count("level") == 1

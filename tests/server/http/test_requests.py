@@ -19,7 +19,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from construct_messages.server.config import Limits
-from construct_messages.server.http.request_log import request_id
+from construct_messages.server.http.record import request_id
 from tests.support.engines.servers import Serve
 from tests.support.http.fault_server import FaultServer
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from construct_messages.errors import UsageError
-from construct_messages.server.config import OF_FILES, OF_URLS, Config, Endpoint, Limits, written
+from construct_messages.server.config import OF_FILES, OF_URLS, Config, EndpointSettings, Limits, written
 from construct_messages.server.runtime.settings import PREFIX, described, load_config, shown
 from tests.support.docs import BLOCKS
 from tests.support.places import ROOT
@@ -50,8 +50,8 @@ def load(text: str | None = None, environ: dict[str, str] | None = None, **flags
 
 @pytest.mark.usefixtures("here")
 def test_defaults_are_those_of_the_structures() -> None:
-    assert load(REMOTE) == Config(endpoints={"d": Endpoint(source=(URL,))})
-    assert load(endpoint__source=["data.ttl"]) == Config(endpoints={"": Endpoint(source=("data.ttl",))})
+    assert load(REMOTE) == Config(endpoints={"d": EndpointSettings(source=(URL,))})
+    assert load(endpoint__source=["data.ttl"]) == Config(endpoints={"": EndpointSettings(source=("data.ttl",))})
 
 
 @pytest.mark.usefixtures("here")
@@ -114,7 +114,7 @@ def test_variables(variable: str, value: str, attribute: str, expected: object) 
 @pytest.mark.usefixtures("here")
 def test_every_setting_has_a_variable() -> None:
     """Written into its variable as the check of settings prints it, each setting gives the same again."""
-    for struct, above in ((Config, ""), (Endpoint, "ENDPOINTS__D__"), (Limits, "ENDPOINTS__D__LIMITS__")):
+    for struct, above in ((Config, ""), (EndpointSettings, "ENDPOINTS__D__"), (Limits, "ENDPOINTS__D__LIMITS__")):
         for field in msgspec.structs.fields(struct):
             if field.name in ("endpoints", "limits", "source", *OF_FILES):
                 continue
@@ -363,7 +363,7 @@ def test_what_is_shown_reads_back(place: Path, endpoints: dict[str, Any], unname
 
 
 KEYS = st.sampled_from(
-    [field.name for struct in (Config, Endpoint, Limits) for field in msgspec.structs.fields(struct)]
+    [field.name for struct in (Config, EndpointSettings, Limits) for field in msgspec.structs.fields(struct)]
     + ["endpoint", "", "x"]
 )
 VALUES: st.SearchStrategy[Any] = st.recursive(
@@ -394,7 +394,7 @@ PAGE = (ROOT / "docs" / "server.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
-    ("heading", "struct"), [("server", Config), ("endpoint", Endpoint), ("endpoint, `limits.`", Limits)]
+    ("heading", "struct"), [("server", Config), ("endpoint", EndpointSettings), ("endpoint, `limits.`", Limits)]
 )
 def test_the_manual_has_every_setting(heading: str, struct: type[msgspec.Struct]) -> None:
     table = PAGE.partition(f"| {heading} | is | default | meaning |\n|---|---|---|---|\n")[2].partition("\n\n")[0]
@@ -425,6 +425,6 @@ def test_the_settings_of_the_manual_can_be_served(tmp_path: Path, block: Any) ->
 
 
 def test_every_setting_is_of_one_kind_of_source_or_of_both() -> None:
-    names = {field.name for field in msgspec.structs.fields(Endpoint)}
+    names = {field.name for field in msgspec.structs.fields(EndpointSettings)}
     assert set(OF_URLS) | set(OF_FILES) <= names
     assert not set(OF_URLS) & set(OF_FILES)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from construct_messages.server.config import Config, Endpoint
+from construct_messages.server.config import Config, EndpointSettings
 from construct_messages.server.runtime.memory import LEAST, available_bytes, bounded
 
 GIB = 1 << 30
@@ -56,15 +56,15 @@ def test_what_limits_a_process(tmp_path: Path, files: dict[str, str], expected: 
 
 def test_evaluators_of_all_endpoints_share() -> None:
     """Issue 13, 24: one query took 4 GB where nothing was set."""
-    files = Endpoint(source=("a.ttl",), evaluators=2)
+    files = EndpointSettings(source=("a.ttl",), evaluators=2)
     config = bounded(
         Config(
             endpoints={
                 "a": files,
-                "b": Endpoint(source=("b.ttl",), evaluators=6),
-                "own": Endpoint(source=("c.ttl",), evaluator_bytes=1000),
-                "all": Endpoint(source=("d.ttl",), evaluator_bytes=None),
-                "url": Endpoint(source=("https://example.org/sparql",)),
+                "b": EndpointSettings(source=("b.ttl",), evaluators=6),
+                "own": EndpointSettings(source=("c.ttl",), evaluator_bytes=1000),
+                "all": EndpointSettings(source=("d.ttl",), evaluator_bytes=None),
+                "url": EndpointSettings(source=("https://example.org/sparql",)),
             }
         )
     )

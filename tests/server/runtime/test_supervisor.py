@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from construct_messages.server.config import Config, Endpoint
+from construct_messages.server.config import Config, EndpointSettings
 from construct_messages.server.runtime.supervisor import bound, share, url_of
 from tests.support.http.command import (
     COMMAND,
@@ -218,7 +218,7 @@ def test_files_that_cannot_be_loaded(tmp_path: Path) -> None:
 
 @given(workers=st.integers(1, 9), extra=st.integers(0, 50), queue=st.integers(0, 50), rate=st.floats(0.1, 100))
 def test_shares_add_up(workers: int, extra: int, queue: int, rate: float) -> None:
-    endpoint = Endpoint(
+    endpoint = EndpointSettings(
         source=("a.ttl",), concurrency=workers + extra, queue_length=queue, evaluators=workers + extra, rate=rate
     )
     config = Config(endpoints={"": endpoint}, workers=workers)

@@ -137,8 +137,6 @@ REFUSED: dict[str, tuple[tuple[str, str, str | None, bytes], int, str]] = {
     ),
     "no IRI": (("GET", "query=a&named-graph-uri=urn:a%3E", None, b""), 400, "named-graph-uri: IRI"),
     "graph of an update": (("GET", "query=a&using-graph-uri=urn:a%3E", None, b""), 400, "using-graph-uri"),
-    "PUT": (("PUT", "query=a", None, b""), 405, "PUT"),
-    "QUERY": (("QUERY", "", QUERY, b"ASK {}"), 405, "QUERY"),
     "no type": (("POST", "", None, b"query=a"), 415, "no Content-Type"),
     "empty type": (("POST", "", "", b"query=a"), 415, "no Content-Type"),
     "nothing": (("POST", "", None, b""), 400, "no query"),

@@ -6,6 +6,7 @@ import asyncio
 import io
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,10 +14,12 @@ from typing import Any
 
 from aiohttp import web
 
-from construct_messages.server.config import Config, Endpoint
+from construct_messages.server.config import Config, EndpointSettings
 from construct_messages.server.http.app import make_app, runner_of
 from construct_messages.server.http.metrics import Metrics
 from construct_messages.server.http.request_log import RequestLog
+from construct_messages.server.runtime.endpoints import open_endpoints
+from construct_messages.server.runtime.process import THREAD_NAMES, THREADS
 
 
 async def eventually(holds: Callable[[], object], seconds: float = 10) -> None:
@@ -49,21 +52,25 @@ class Served:
 @asynccontextmanager
 async def serving(
     *source: str | Path,
-    endpoints: Mapping[str, Endpoint] | None = None,
+    endpoints: Mapping[str, EndpointSettings] | None = None,
     settings: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> AsyncIterator[Served]:
     """A server over one source, or over `endpoints`; `options` are those of the one endpoint."""
     if endpoints is None:
-        endpoints = {"": Endpoint(source=tuple(str(part) for part in source), **options)}
+        endpoints = {"": EndpointSettings(source=tuple(str(part) for part in source), **options)}
     config = Config(endpoints=dict(endpoints), bind="127.0.0.1:0", **{"log_level": "debug", **(settings or {})})
-    lines, metrics = io.StringIO(), Metrics()
-    app = make_app(config, request_log=RequestLog(config, lines), metrics=metrics)
-    runner = runner_of(app, shutdown_seconds=0.2)
-    await runner.setup()
-    try:
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        yield Served(site.name, lines, metrics)
-    finally:
-        await runner.cleanup()
+    lines = io.StringIO()
+    request_log = RequestLog(config, lines)
+    with ThreadPoolExecutor(THREADS, THREAD_NAMES) as executor:
+        served = open_endpoints(config, {}, request_log, executor)
+        metrics = Metrics({endpoint.path: endpoint.record for endpoint in served})
+        app = make_app(config, served, request_log=request_log, metrics=metrics)
+        runner = runner_of(app, shutdown_seconds=0.2)
+        await runner.setup()
+        try:
+            site = web.TCPSite(runner, "127.0.0.1", 0)
+            await site.start()
+            yield Served(site.name, lines, metrics)
+        finally:
+            await runner.cleanup()

@@ -1,0 +1,72 @@
+"""The interface of what a server serves: an endpoint brings its routes, its record of a request, and its life.
+
+`app.py` puts endpoints into one application, whatever they answer: SPARQL, live streams, pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import NamedTuple, Protocol, TypeAlias
+
+from aiohttp import web
+
+from construct_messages.server.http.record import Record
+
+Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Route(NamedTuple):
+    """A path and what answers it.
+
+    Args:
+        path: of aiohttp's form, as `/streams/{name}`.
+        methods: those that it takes, beside OPTIONS, which the application answers.
+        handler: answers a request; raises `ConstructMessagesError` where nothing was sent yet.
+    """
+
+    path: str
+    methods: Sequence[str]
+    handler: Handler
+
+
+class Endpoint(Protocol):
+    """Something that a server serves.
+
+    Attributes:
+        path: names the endpoint in the request log, the metrics and the report of health.
+        record: the class of its records. A handler finds the one of its request under `request[RECORD]`.
+        exposed_headers: response headers that scripts of other origins may read (Fetch, section 2.2.2).
+    """
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def record(self) -> type[Record]: ...
+
+    @property
+    def exposed_headers(self) -> Iterable[str]: ...
+
+    def routes(self) -> Iterable[Route]:
+        """The paths that it answers."""
+        ...
+
+    async def start(self) -> None:
+        """Prepares what the first answer would otherwise wait for.
+
+        Raises:
+            ConstructMessagesError: that failed.
+        """
+        ...
+
+    async def check(self) -> None:
+        """Checks that it can answer.
+
+        Raises:
+            SourceError: it cannot.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Cancels what is running and closes what it opened."""
+        ...

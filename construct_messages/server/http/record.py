@@ -1,0 +1,197 @@
+"""The record of one request, for the request log and the metrics; kinds of endpoints add fields by subclasses."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Final, Protocol
+
+from aiohttp import web
+
+from construct_messages.errors import (
+    GroupError,
+    IncompleteResult,
+    LimitExceeded,
+    SourceError,
+    SourceTimeout,
+    UnsupportedByFormat,
+)
+
+_REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._~:/+=-]{1,128}")
+
+# The first class that fits. A closed set, since each is a value of a metric's label.
+_REASONS: Final[tuple[tuple[type[BaseException], str], ...]] = (
+    (SourceTimeout, "timeout"),
+    (IncompleteResult, "incomplete"),
+    (SourceError, "source"),
+    (LimitExceeded, "limit"),
+    (UnsupportedByFormat, "format"),
+    (GroupError, "grouping"),
+)
+REASONS: Final = (*(reason for _, reason in _REASONS), "idle", "shutdown", "internal")
+"""Why an answer was reset after its first byte: a failure of the source, a limit, the format, a client that read
+nothing for too long, the end of the server, or a fault of the server."""
+
+
+def reason_of(error: BaseException | None) -> str:
+    """The reason, of `REASONS`, for an error after the first byte.
+
+    >>> reason_of(IncompleteResult("cut")), reason_of(KeyError("x"))
+    ('incomplete', 'internal')
+    """
+    return next((reason for kind, reason in _REASONS if isinstance(error, kind)), "internal")
+
+
+class Counted(Protocol):
+    """Messages that are being written."""
+
+    @property
+    def message_count(self) -> int: ...
+
+
+@dataclass(kw_only=True)
+class Record:
+    """What is known of one request, filled in while it is answered.
+
+    Args:
+        id: the request's identifier, see `request_id`.
+        method: of the request.
+        endpoint: the path that names the endpoint, such as `/dbpedia/sparql`; None: another path was requested.
+        client: its address.
+        format: the content type of the answer.
+        messages: those of the answer, where it consists of messages.
+        status: of the response; None: none was sent.
+        bytes: of the body, handed to the client's connection so far.
+        outcome: `complete`, `refused` (a problem document), `client-left` or `aborted:` and a reason of `REASONS`.
+        first_seconds: from the request to the first bytes of the body.
+        observer: called on progress; by the metrics.
+    """
+
+    LABELS: ClassVar[Mapping[str, frozenset[str]]] = {}
+    """The names and values of the labels that the counter of requests gets. The values are closed sets: nothing that a
+    client sends becomes one."""
+    COUNTERS: ClassVar[Mapping[str, str]] = {
+        "messages": "Messages written to clients.",
+        "sent_bytes": "Bytes of bodies sent to clients.",
+    }
+    """The names and descriptions of what `counts` gives."""
+    DURATIONS: ClassVar[Mapping[str, str]] = {"first_message": "From a request to the first bytes of its messages."}
+    """The names and descriptions of what `durations` gives."""
+
+    id: str
+    method: str
+    endpoint: str | None = None
+    client: str | None = None
+    format: str | None = None
+    messages: Counted | None = None
+    status: int | None = None
+    bytes: int = 0
+    outcome: str = "complete"
+    first_seconds: float | None = None
+    observer: Callable[[Record], None] = lambda _: None
+    _started: float = field(default_factory=time.perf_counter)
+
+    @property
+    def seconds(self) -> float:
+        """Since the request began."""
+        return time.perf_counter() - self._started
+
+    @property
+    def answer(self) -> str:
+        """The kind of answer: `messages`, `plain`, `problem`, or `none` where the client left before one."""
+        if self.outcome == "refused":
+            return "problem"
+        if self.status is None and not self.bytes:
+            return "none"
+        return "messages" if self.messages else "plain"
+
+    def fields(self) -> dict[str, object]:
+        """The fields of the line in the request log; those that are None are left out."""
+        return {
+            "request_id": self.id,
+            "client": self.client,
+            "method": self.method,
+            "endpoint": self.endpoint,
+            "format": self.format,
+            "status": self.status,
+            "outcome": self.outcome,
+            "bytes": self.bytes,
+            "seconds": self.seconds,
+            "messages": self.messages.message_count if self.messages else None,
+            "first_message_seconds": self.first_seconds if self.messages else None,
+        }
+
+    def texts(self) -> dict[str, object]:
+        """Further fields with texts of the client's, which are logged only where the settings say so."""
+        return {}
+
+    def labels(self) -> Mapping[str, str]:
+        """Values of `LABELS`; others count as empty."""
+        return {}
+
+    def counts(self) -> Mapping[str, int]:
+        """The counts so far, by the names of `COUNTERS`."""
+        return {"messages": self.messages.message_count if self.messages else 0, "sent_bytes": self.bytes}
+
+    def durations(self) -> Mapping[str, float | None]:
+        """Seconds, by the names of `DURATIONS`; None where there is nothing to observe."""
+        return {"first_message": self.first_seconds if self.messages else None}
+
+    def sent(self, size: int) -> None:
+        """Counts bytes of the body that are about to be sent."""
+        if self.first_seconds is None:
+            self.first_seconds = self.seconds
+        self.bytes += size
+        self.observer(self)
+
+    def refused(self, status: int) -> None:
+        """The request is answered with a problem document."""
+        self.status, self.outcome = status, "refused"
+
+    def aborted(self, reason: str) -> None:
+        """The connection was reset after the first byte, for one of `REASONS`."""
+        assert reason in REASONS, reason
+        self.outcome = f"aborted:{reason}"
+
+    def client_left(self) -> None:
+        """The client closed the connection before the answer ended."""
+        self.outcome = "client-left"
+
+
+RECORD: Final = web.RequestKey("record", Record)
+"""The key of a request's record."""
+
+
+def request_id(incoming: str | None) -> str:
+    """The identifier of a request: the client's own (`X-Request-ID`) if it is short and plain, else a new one.
+
+    >>> request_id("7b3c-1"), len(request_id("two words")), len(request_id(None))
+    ('7b3c-1', 36, 36)
+    """
+    return incoming if incoming is not None and _REQUEST_ID.fullmatch(incoming) else str(uuid.uuid4())
+
+
+def client_address(peer: str | None, forwarded: str | None, *, trust_forwarded: bool) -> str | None:
+    """The address of a client: the peer's, or the one that a trusted proxy gives for its own peer.
+
+    Args:
+        peer: the address at the other end of the connection.
+        forwarded: the value of `X-Forwarded-For`, several joined by commas; only its last entry was written by the
+            proxy, the client may have claimed those before it.
+        trust_forwarded: whether the peer is such a proxy.
+
+    >>> client_address("127.0.0.1", "6.6.6.6, 192.0.2.7", trust_forwarded=True)
+    '192.0.2.7'
+    >>> client_address("127.0.0.1", "192.0.2.7\\n", trust_forwarded=False)
+    '127.0.0.1'
+    """
+    if not trust_forwarded or forwarded is None:
+        return peer
+    try:
+        return str(ipaddress.ip_address(forwarded.rpartition(",")[2].strip()))
+    except ValueError:
+        return peer

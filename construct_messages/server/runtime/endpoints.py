@@ -1,0 +1,42 @@
+"""The endpoints of a server, made from its settings: the one module that knows every kind of endpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from pathlib import Path
+
+from construct_messages.server.config import Config
+from construct_messages.server.http.endpoint import Endpoint
+from construct_messages.server.http.request_log import RequestLog
+from construct_messages.server.runtime.memory import bounded
+from construct_messages.server.sparql.backend import open_backend
+from construct_messages.server.sparql.endpoint import SparqlEndpoint, path_of
+
+
+def open_endpoints(
+    config: Config, directories: Mapping[str, Path], request_log: RequestLog, executor: Executor
+) -> Sequence[Endpoint]:
+    """Makes the endpoints that the settings name.
+
+    Args:
+        config: the settings.
+        directories: by endpoint name: the store directories of those that have files for a source.
+        request_log: where they log what no client is told.
+        executor: threads for what would hold up the event loop; the caller shuts it down once the endpoints are closed.
+
+    Raises:
+        ConstructMessagesError: an endpoint cannot be opened.
+    """
+    public_url = None if config.public_url is None else config.public_url.rstrip("/")
+    return [
+        SparqlEndpoint(
+            path_of(name),
+            settings,
+            open_backend(settings, executor, directories.get(name)),
+            request_log=request_log,
+            executor=executor,
+            public_url=None if public_url is None else f"{public_url}{path_of(name)}",
+        )
+        for name, settings in bounded(config).endpoints.items()
+    ]

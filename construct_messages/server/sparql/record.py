@@ -1,0 +1,80 @@
+"""The record of a SPARQL request: the form of the operation, its text, solutions, and how long the source takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Final, Protocol
+
+from construct_messages.server.http.record import Counted, Record
+
+FORMS: Final = frozenset(("SELECT", "ASK", "CONSTRUCT", "DESCRIBE", "UPDATE", "description"))
+
+
+class CountedLog(Counted, Protocol):
+    """A message log that is being written."""
+
+    @property
+    def solutions(self) -> int: ...
+
+
+@dataclass(kw_only=True)
+class SparqlRecord(Record):
+    """What is known of one request to a SPARQL endpoint.
+
+    Args:
+        form: of the operation, of `FORMS`; None: not known.
+        query: the text, which is logged only where the settings say so.
+        messages: the log, where the answer is one.
+        source_seconds: from the request to the source to its first bytes.
+    """
+
+    LABELS: ClassVar[Mapping[str, frozenset[str]]] = {"form": FORMS}
+    COUNTERS: ClassVar[Mapping[str, str]] = {
+        **Record.COUNTERS,
+        "solutions": "Solutions read from sources for messages.",
+    }
+    DURATIONS: ClassVar[Mapping[str, str]] = {
+        **Record.DURATIONS,
+        "source": "From the request to a source to the first bytes that follow from its answer.",
+    }
+
+    form: str | None = None
+    query: str | None = None
+    messages: CountedLog | None = None
+    source_seconds: float | None = None
+    _source_asked: float | None = None
+
+    def source_asked(self) -> None:
+        """The source is asked now."""
+        self._source_asked = self.seconds
+
+    def sent(self, size: int) -> None:
+        """See `Record.sent`."""
+        if self._source_asked is not None and self.source_seconds is None:
+            self.source_seconds = self.seconds - self._source_asked
+        super().sent(size)
+
+    def fields(self) -> dict[str, object]:
+        """See `Record.fields`."""
+        return super().fields() | {
+            "form": self.form,
+            "source_seconds": self.source_seconds,
+            "solutions": self.messages.solutions if self.messages else None,
+        }
+
+    def texts(self) -> dict[str, object]:
+        """See `Record.texts`."""
+        return {"query": self.query}
+
+    def labels(self) -> Mapping[str, str]:
+        """See `Record.labels`."""
+        return {"form": self.form or ""}
+
+    def counts(self) -> Mapping[str, int]:
+        """See `Record.counts`."""
+        return {**super().counts(), "solutions": self.messages.solutions if self.messages else 0}
+
+    def durations(self) -> Mapping[str, float | None]:
+        """See `Record.durations`."""
+        return {**super().durations(), "source": self.source_seconds}
