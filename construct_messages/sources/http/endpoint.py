@@ -1,6 +1,7 @@
 """SPARQL endpoints as sources (SPARQL 1.1 Protocol, section 2.1): by URL, or by a caller's `SPARQLWrapper`.
 
-`SPARQLWrapper` makes the HTTP request for both clients, so that its options mean the same in each; `http.py` sends it.
+`SPARQLWrapper` makes the HTTP request for both clients, so that its options mean the same in each. `urllib_client.py`
+and `aiohttp_client.py` send it.
 """
 
 from __future__ import annotations
@@ -24,12 +25,13 @@ from construct_messages.errors import UsageError
 from construct_messages.query.select import Select
 from construct_messages.solutions import Solutions
 from construct_messages.sources import UNION, Request
-from construct_messages.sources.http.clients import Digest, aread, new_session, read
+from construct_messages.sources.http.aiohttp_client import aread, new_session
 from construct_messages.sources.http.paging import pages
 from construct_messages.sources.http.profiles import Profile
 from construct_messages.sources.http.response import MEDIA_TYPES, without_query
 from construct_messages.sources.http.retries import attempts
 from construct_messages.sources.http.timeouts import CONNECT_SECONDS, RETRIES, Timeouts
+from construct_messages.sources.http.urllib_client import Digest, read
 
 _AGENT: Final = f"construct-messages/{version('construct-messages')} (one RDF Message per CONSTRUCT solution)"
 _METHODS: Final = {"get": GET, "post": POST}

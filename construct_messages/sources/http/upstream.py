@@ -20,7 +20,7 @@ from construct_messages.errors import IncompleteResult, SourceError, UsageError
 from construct_messages.solutions import Solutions
 from construct_messages.sources import Request
 from construct_messages.sources.http.addresses import Addresses, CheckedResolver
-from construct_messages.sources.http.clients import areceive, asend, new_session
+from construct_messages.sources.http.aiohttp_client import areceive, asend, new_session
 from construct_messages.sources.http.endpoint import WrapperSource, authorization, check_header, new_wrapper
 from construct_messages.sources.http.response import TRANSIENT, answer_status, seconds, without_query
 from construct_messages.sources.http.retries import attempts

@@ -1,0 +1,62 @@
+"""Failures of requests, the same for both HTTP clients: their words, and whether the same request may succeed later."""
+
+from __future__ import annotations
+
+import errno
+import socket
+import ssl
+from typing import Final
+
+import aiohttp
+
+from construct_messages.errors import SourceError, shown
+
+REDIRECTS: Final = 5
+"""How many are followed."""
+
+# those of a server that is restarting, overloaded, or behind a network that is
+_PASSING: Final = frozenset(
+    (errno.ECONNREFUSED, errno.ECONNRESET, errno.ECONNABORTED, errno.EPIPE, errno.ENETUNREACH, errno.EHOSTUNREACH)
+)
+
+
+def unreachable(url: str, cause: BaseException | str) -> SourceError:
+    """The error for a request without a response.
+
+    Args:
+        url: the endpoint, without the query.
+        cause: what the library raised.
+    """
+    return SourceError(
+        f"{url} could not be reached: {reason(cause)}",
+        hint="check the URL, and that the endpoint runs",
+        transient=_passes(cause),
+    )
+
+
+def _passes(cause: object) -> bool:
+    match cause:
+        case aiohttp.ClientConnectorError():
+            return _passes(cause.os_error)
+        case socket.gaierror():
+            return cause.errno == socket.EAI_AGAIN
+        case ssl.SSLError():
+            return False
+        case ConnectionError() | aiohttp.ServerDisconnectedError():
+            return True
+    return isinstance(cause, OSError) and cause.errno in _PASSING
+
+
+def too_many_redirects(url: str) -> SourceError:
+    """The error for an endpoint that redirects more than `REDIRECTS` times."""
+    return SourceError(f"{url} redirected more than {REDIRECTS} times")
+
+
+def reason(cause: object) -> str:
+    """The message of a library's exception, or its class where it has none; never the URL, which may hold the query."""
+    match cause:
+        case aiohttp.ClientResponseError() | aiohttp.http.HttpProcessingError():
+            cause = cause.message
+        case aiohttp.ServerDisconnectedError():
+            cause = "the connection was closed before an answer"  # aiohttp may show the head of one
+    return shown(str(cause)) or type(cause).__name__
