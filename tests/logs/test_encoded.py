@@ -13,6 +13,9 @@ from construct_messages.errors import UnsupportedByFormat
 from construct_messages.formats import JELLY, N_TRIPLES, NDJSON_LD, RDF_XML, TRIG, TURTLE, YAML_LD, Format
 from construct_messages.logs import Encoder, encoder_for
 from construct_messages.logs.from_pyoxigraph import to_message
+from construct_messages.logs.jelly.encoder import JellyEncoder
+from construct_messages.logs.jelly.options import JellyOptions, LogicalType
+from construct_messages.logs.jelly.wire import delimited
 from construct_messages.message import Message, Quad
 from construct_messages.solutions import Solutions
 from construct_messages.template import Blank, Constant, Pattern, Template, Variable
@@ -32,6 +35,7 @@ MESSAGES = [
     Message(Quad(iri(f"http://example.org/{number}"), P, literal(str(number))) for number in range(20)),
     Message(),
 ]
+(KIND_OF_JELLY,) = (kind for kind in KINDS if kind.format is JELLY)
 each_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
 
 
@@ -148,6 +152,17 @@ def test_documents(format: Format, message: Message, document: bytes) -> None:
     for kind in KINDS:
         if kind.format is format and kind.syntax.triple_terms | (format is not TRIG):
             assert document_of(kind, message) == document
+
+
+@pytest.mark.parametrize("flat", [False, True])
+def test_jelly_documents_are_frames_of_any_stream_with_their_options(flat: bool) -> None:
+    options = JellyOptions(logical_type=LogicalType.FLAT_QUADS if flat else LogicalType.DATASETS)
+    encoder = JellyEncoder(options, prefixes=PREFIXES)
+    frames = [delimited(encoder.encode_document(message)) for message in MESSAGES]
+    for start in (0, 3):
+        found = read([b"".join(frames[start:])], KIND_OF_JELLY, shared_labels=False)
+        assert found.error is None
+        assert isomorphic(found.messages, MESSAGES[start:])
 
 
 @each_kind

@@ -14,7 +14,11 @@ import pytest
 import rdflib
 
 from construct_messages import construct_messages
+from construct_messages.formats import JELLY, NDJSON_LD, RDF_XML
+from construct_messages.logs import encoder_for
+from construct_messages.logs.jelly.wire import delimited
 from construct_messages.message import Message
+from construct_messages.terms import is_triple
 from tests.support.logs.kinds import Kind, isomorphic, read, write
 from tests.support.logs.peers import PEERS, PREFIXES, THEIRS, Peer, node_process
 from tests.support.logs.seeds import DIRECTIONS, GRAPHS, PLAIN, TRIPLE_TERMS
@@ -98,6 +102,38 @@ def test_peers_read_what_we_write(peer: Peer, kind: Kind, name: str) -> None:
     if peer.flat:
         messages = [Message(quad for message in messages for quad in message)]
     assert isomorphic(found, messages)
+
+
+@pytest.mark.parametrize(
+    ("peer", "kind", "name"),
+    # pyling-n3 has one function for logs, which wants their version label
+    [case for case in cases("reads") if case.values[0].name != "pyling-n3" and case.values[2] != "no message"],
+)
+def test_peers_read_each_message_as_a_document(peer: Peer, kind: Kind, name: str) -> None:
+    """As they come by a transport that frames messages itself: none depends on another, or on how logs delimit them."""
+    messages = corpus(name)
+    triple_terms = any(is_triple(quad.object) for message in messages for quad in message)
+    encoder = encoder_for(kind.format, kind.syntax, PREFIXES, triple_terms=triple_terms)
+    found = []
+    for message in messages:
+        document = encoder.encode_document(message)
+        if kind.format in (NDJSON_LD, RDF_XML):  # these peers read lines
+            document += b"\n"
+        elif "rdfjs-jelly" in peer.name:  # which reads delimited frames only
+            document = delimited(document)
+        assert peer.read
+        found.append(Message(quad for part in peer.read(document, kind.format) for quad in part))
+    assert isomorphic(found, messages)
+
+
+@pytest.mark.parametrize("name", ["countries", "building", "teams in graphs", "graphs"])
+@pytest.mark.parametrize("peer", [peer for peer in PEERS if peer.kinds[0].format == JELLY], ids=lambda peer: peer.name)
+def test_peers_read_jelly_documents_as_frames(peer: Peer, name: str) -> None:
+    """A gRPC stream may begin with any of them: each names its options, and the ids of its entries."""
+    encoder = encoder_for(*peer.kinds[0], PREFIXES)
+    assert peer.read
+    frames = b"".join(delimited(encoder.encode_document(message)) for message in corpus(name))
+    assert isomorphic(peer.read(frames, JELLY), corpus(name))
 
 
 @pytest.mark.parametrize(("peer", "kind", "name"), cases("writes"))

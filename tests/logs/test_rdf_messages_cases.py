@@ -13,6 +13,8 @@ import pytest
 
 from construct_messages.errors import LogError
 from construct_messages.formats import LOGS, find_format, find_syntax
+from construct_messages.labels import Labels
+from construct_messages.logs import encoder_for
 from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.message import Message
 from tests.support.logs.kinds import Kind, Reading, blanks, isomorphic, read, single_bytes, write
@@ -141,3 +143,28 @@ def test_round_trip(id: str, format: str) -> None:
 )
 def test_round_trip_in_the_other_formats(id: str, format: str) -> None:
     test_round_trip(id, format)
+
+
+@pytest.mark.parametrize(
+    ("id", "format"),
+    [
+        ("1.1.2", "n-triples"),  # WebSocket
+        ("1.1.3", "n-triples"),  # Kafka
+        ("1.1.4", "ndjson-ld"),  # MQTT 5, as application/ld+json
+        ("1.1.5", "trig"),  # other brokers
+        ("1.1.6", "jelly"),  # gRPC
+    ],
+)
+def test_each_frame_is_a_document(id: str, format: str) -> None:
+    """Frames of a transport, those of the case and our own, are read one by one, and share no blank node."""
+    case = case_of(id)
+    found, own = find_format(format)
+    kind = Kind(found, own or find_syntax("1.2-messages"))
+    encoder = encoder_for(*kind)
+    written = [encoder.encode_document(message) for message in messages_of(case)]
+    for frames in ([frame.encode() for frame in case.get("frames", ())] or written, written):
+        readings = [read([frame], kind, announced=False, labels=Labels()) for frame in frames]
+        assert not any(reading.error for reading in readings)
+        messages = [message for reading in readings for message in reading.messages]
+        assert isomorphic(messages, messages_of(case))
+        assert all(blanks(some).isdisjoint(blanks(other)) for some, other in combinations(messages, 2))
