@@ -22,8 +22,7 @@ from pyjelly.serialize.streams import SerializerOptions
 
 from benchmarks.measure import Figure, alternate, report
 from construct_messages.formats import JELLY
-from construct_messages.logs import decoder_for
-from construct_messages.logs.jelly.encoder import JellyEncoder
+from construct_messages.logs import EncoderOptions, decoder_for, encoder_for
 from construct_messages.message import Message
 from construct_messages.solutions import Solutions
 from construct_messages.template import Constant, Pattern, Template, Variable
@@ -115,11 +114,11 @@ def measure(what: str, template: Template, solutions: Sequence[tuple[Term, ...]]
     sinks = [sink(message, graphs) for message in messages]
 
     def write() -> bytes:
-        encoder = JellyEncoder(graphs=graphs)
+        encoder = encoder_for(JELLY, JELLY.own, EncoderOptions(graphs=graphs))
         return b"".join(map(encoder.encode, messages))
 
     def write_by_template() -> bytes:
-        frames = JellyEncoder(graphs=graphs).for_template(template)
+        frames = encoder_for(JELLY, JELLY.own, EncoderOptions(graphs=graphs)).for_template(template)
         return b"".join(bytes(frames.encode(batch, start)) for start, batch in batches)
 
     def peer_write() -> bytes:

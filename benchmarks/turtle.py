@@ -16,7 +16,7 @@ from benchmarks.jsonld import BATCH, CHUNK, solutions
 from benchmarks.measure import Figure, alternate, report
 from construct_messages import ConstructQuery
 from construct_messages.formats import TRIG, TURTLE, Format, find_syntax
-from construct_messages.logs import decoder_for, encoder_for
+from construct_messages.logs import EncoderOptions, decoder_for, encoder_for
 from construct_messages.logs.plain_encoder import ByMessage
 
 SYNTAX = find_syntax("1.2-messages")
@@ -39,7 +39,7 @@ def measure(format: Format, companies: int, rounds: int) -> list[Figure]:
     count = sum(map(len, batches))
 
     def written(*, specialised: bool) -> bytes:
-        encoder = encoder_for(format, SYNTAX, query.prefixes)
+        encoder = encoder_for(format, SYNTAX, EncoderOptions(query.prefixes))
         writer = encoder.for_template(query.template) if specialised else ByMessage(encoder.encode, query.template)
         return b"".join(
             [encoder.start(), *(bytes(writer.encode(batch, BATCH * place)) for place, batch in enumerate(batches))]

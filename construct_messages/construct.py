@@ -19,9 +19,9 @@ import pyoxigraph as ox
 
 from construct_messages.assembly import DISTINCT_LIMIT, GROUP_LIMIT, Assembly, Options, Writing
 from construct_messages.errors import UsageError
-from construct_messages.formats import NDJSON_LD, find_log
+from construct_messages.formats import find_log
 from construct_messages.labels import Labels
-from construct_messages.logs.jelly.options import JellyOptions
+from construct_messages.logs import FormatOptions
 from construct_messages.message import Message
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.single_use import SingleUse
@@ -262,7 +262,7 @@ class QueryMessages(SingleUse):
         messages: str | None = None,
         *,
         prefixes: Mapping[str, str] | None = None,
-        jelly: JellyOptions | None = None,
+        options: FormatOptions | None = None,
     ) -> Generator[bytes]:
         """The log, in chunks of bytes as they come; the fastest way, since no message needs to be an object.
 
@@ -272,7 +272,7 @@ class QueryMessages(SingleUse):
             messages: `"rdfm"` (the default), `"1.2-messages"`, `"1.2-basic-messages"` or `"1.1-messages"`; for the
                 first four formats, since the others delimit messages by themselves.
             prefixes: for the formats that have them; None: the query's.
-            jelly: the options of a Jelly log.
+            options: those that only the format has, such as `JellyOptions`.
 
         Raises:
             UsageError: an unknown format or syntax, or one that does not go with the other.
@@ -280,7 +280,7 @@ class QueryMessages(SingleUse):
             SourceError: as iterating; the log is then not whole.
         """
         self._begin()
-        chunks = _serialize(self._batches(), self._writing(format, messages, prefixes, jelly))
+        chunks = _serialize(self._batches(), self._writing(format, messages, prefixes, options))
         self._running = chunks
         return chunks
 
@@ -290,11 +290,11 @@ class QueryMessages(SingleUse):
         messages: str | None = None,
         *,
         prefixes: Mapping[str, str] | None = None,
-        jelly: JellyOptions | None = None,
+        options: FormatOptions | None = None,
     ) -> AsyncGenerator[bytes]:
         """`serialize` for asyncio."""
         self._begin()
-        chunks = _aserialize(self._abatches(), self._writing(format, messages, prefixes, jelly))
+        chunks = _aserialize(self._abatches(), self._writing(format, messages, prefixes, options))
         self._arunning = chunks
         return chunks
 
@@ -305,7 +305,7 @@ class QueryMessages(SingleUse):
         messages: str | None = None,
         *,
         prefixes: Mapping[str, str] | None = None,
-        jelly: JellyOptions | None = None,
+        options: FormatOptions | None = None,
     ) -> int:
         """Writes the log and returns the number of messages.
 
@@ -314,7 +314,7 @@ class QueryMessages(SingleUse):
                 `.xz` and `.zst` are packed); or a binary file object, which stays open.
             format: see `serialize`; None: what the extension of the path says, which must be known, or that of the
                 file's name; N-Quads where it has none.
-            messages, prefixes, jelly: see `serialize`.
+            messages, prefixes, options: see `serialize`.
 
         Raises:
             UsageError: an unknown format, extension or syntax.
@@ -322,7 +322,7 @@ class QueryMessages(SingleUse):
             UnsupportedByFormat, SourceError: see `serialize`; there is no file then.
         """
         with log_file(target) as write:
-            for chunk in self.serialize(format_of_target(target, format), messages, prefixes=prefixes, jelly=jelly):
+            for chunk in self.serialize(format_of_target(target, format), messages, prefixes=prefixes, options=options):
                 write(chunk)
         return self.message_count
 
@@ -333,13 +333,12 @@ class QueryMessages(SingleUse):
             self._source.close()
 
     def _writing(
-        self, format: str, messages: str | None, prefixes: Mapping[str, str] | None, jelly: JellyOptions | None
+        self, format: str, messages: str | None, prefixes: Mapping[str, str] | None, options: FormatOptions | None
     ) -> Writing:
         found, syntax = find_log(format, messages)
         if prefixes is None:
-            # ordinary readers of NDJSON-LD take each line by itself: a context on its own line would be lost on them
-            prefixes = {} if found == NDJSON_LD else self.query.prefixes
-        return Writing(self._assembly, self._template, found, syntax, prefixes, jelly)
+            prefixes = self.query.prefixes if found.log_prefixes else {}
+        return Writing(self._assembly, self._template, found, syntax, prefixes, options)
 
     def _batches(self) -> Generator[Solutions]:
         return _pull(self._source, self._request, self._assembly, self._owns_source)

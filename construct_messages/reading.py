@@ -24,9 +24,8 @@ from construct_messages.errors import ConstructMessagesError, IncompleteResult, 
 from construct_messages.files.compression import COMPRESSIONS
 from construct_messages.formats import Format, Syntax, find_format, find_log, find_syntax, format_of_file
 from construct_messages.labels import Labels
-from construct_messages.logs import MESSAGE_BYTES
+from construct_messages.logs import MESSAGE_BYTES, DecoderOptions, FormatOptions
 from construct_messages.logs.auto import DetectingDecoder, Known
-from construct_messages.logs.jelly.options import JellyOptions, PhysicalType
 from construct_messages.message import Message
 from construct_messages.single_use import SingleUse
 from construct_messages.terms import Lenience
@@ -114,8 +113,7 @@ def read_log(
         syntax=None if format is None else _announced(format, messages),
         label=messages,
     )
-    decoder = DetectingDecoder(
-        known,
+    decoding = DecoderOptions(
         base=base,
         contexts=contexts,
         message_bytes=message_bytes,
@@ -124,7 +122,7 @@ def read_log(
         shared_labels=shared_labels,
         lenience=Lenience() if lenient else None,
     )
-    return LogReader(source, name, decoder)
+    return LogReader(source, name, DetectingDecoder(known, decoding))
 
 
 def _announced(format: str, label: str | None) -> Syntax | None:
@@ -196,25 +194,26 @@ class LogReader(SingleUse):
         return self._decoder.archive
 
     @property
-    def jelly(self) -> JellyOptions | None:
-        """The options of a Jelly log, once they were read: its types, the sizes of its tables and more."""
-        return self._decoder.jelly
+    def options(self) -> FormatOptions | None:
+        """The format's own options, once they were read, such as `JellyOptions`; None: not yet, or it has none."""
+        return self._decoder.options
 
     @property
     def generalized(self) -> bool:
         """Whether messages may have terms where RDF has no place for them."""
-        return self._decoder.generalized
+        return self._decoder.decoding.generalized
 
     @property
     def malformed(self) -> int:
         """How many malformed IRIs and language tags were passed so far, where the log is read leniently."""
-        return self._decoder.lenience.passed if self._decoder.lenience else 0
+        lenience = self._decoder.decoding.lenience
+        return lenience.passed if lenience else 0
 
     @property
     def names_graphs(self) -> bool:
-        """Whether messages may have named graphs, as far as the format, and of a Jelly log its options, are told."""
-        if (jelly := self.jelly) is not None:
-            return jelly.physical_type is not PhysicalType.TRIPLES
+        """Whether messages may have named graphs, as far as the format and its own options are told."""
+        if self.options is not None:
+            return self.options.names_graphs
         return self.archive or self.format is None or self.format.graphs
 
     @property
@@ -243,10 +242,10 @@ def _iterate(chunks: Generator[bytes], decoder: DetectingDecoder, name: str) -> 
         with closing(chunks):
             for chunk in chunks:
                 for message in decoder.feed(chunk):
-                    message.checked = not decoder.generalized
+                    message.checked = not decoder.decoding.generalized
                     yield message
             for message in decoder.close():
-                message.checked = not decoder.generalized
+                message.checked = not decoder.decoding.generalized
                 yield message
     except (LogError, LimitExceeded) as error:
         _note(error, name)
@@ -260,10 +259,10 @@ async def _aiterate(chunks: AsyncGenerator[bytes], decoder: DetectingDecoder, na
         async with aclosing(chunks):
             async for chunk in chunks:
                 for message in decoder.feed(chunk):
-                    message.checked = not decoder.generalized
+                    message.checked = not decoder.decoding.generalized
                     yield message
             for message in decoder.close():
-                message.checked = not decoder.generalized
+                message.checked = not decoder.decoding.generalized
                 yield message
     except (LogError, LimitExceeded) as error:
         _note(error, name)
@@ -273,8 +272,8 @@ async def _aiterate(chunks: AsyncGenerator[bytes], decoder: DetectingDecoder, na
 
 
 def _report(decoder: DetectingDecoder, name: str) -> None:
-    if decoder.lenience is not None:
-        decoder.lenience.report(name)
+    if decoder.decoding.lenience is not None:
+        decoder.decoding.lenience.report(name)
 
 
 def _note(error: ConstructMessagesError, name: str) -> None:

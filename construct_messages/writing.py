@@ -9,15 +9,20 @@ import asyncio
 import os
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import IO, Any, Final, TypeAlias
 
 from construct_messages.checking import Checker
 from construct_messages.errors import UsageError
 from construct_messages.files.output import atomic_file
-from construct_messages.formats import JELLY, N_QUADS, Format, default_format, find_log, format_of_file
-from construct_messages.logs import Encoder, check_options, encoder_for
-from construct_messages.logs.jelly.options import JellyOptions
+from construct_messages.formats import N_QUADS, Format, default_format, find_log, format_of_file
+from construct_messages.logs import (
+    Encoder,
+    EncoderOptions,
+    FormatOptions,
+    check_options,
+    encoder_for,
+    options_for_writing,
+)
 from construct_messages.message import Message
 from construct_messages.reading import LogReader, is_archive_name
 from construct_messages.terms import Lenience
@@ -35,7 +40,7 @@ def write_log(
     messages: str | None = None,
     prefixes: Mapping[str, str] | None = None,
     graphs: bool | None = None,
-    jelly: JellyOptions | None = None,
+    options: FormatOptions | None = None,
     lenient: bool = False,
 ) -> int:
     """Writes messages as a log and returns their number.
@@ -52,13 +57,13 @@ def write_log(
             up to its first message.
         graphs: whether messages may have named graphs, which Jelly says at the start; None: they may, unless `stream`
             is a log that is read, in a format without them.
-        jelly: the options of a Jelly log; what they leave open is chosen for any messages without triple terms, or,
-            where `stream` is a Jelly log that is read, as that log's options are.
+        options: those that only the format has, such as `JellyOptions`; what they leave open is chosen for any messages
+            without triple terms, or, where `stream` is a log in the same format that is read, as that log's are.
         lenient: whether malformed IRIs and language tags are written, as they are, where the format can carry them;
             those of messages that were read leniently always are.
 
     Raises:
-        UsageError: an unknown format, extension or syntax, or something that is no message.
+        UsageError: an unknown format, extension or syntax, options of another format, or something that is no message.
         CannotWrite: a place that cannot be written.
         TermError: what RDF has no term or no place for, such as a literal as subject; naming message and quad.
         UnsupportedByFormat: a quad that the format has no syntax for.
@@ -75,7 +80,7 @@ def write_log(
     :s :p :o .
     MESSAGE
     """
-    log = _Log(stream, target, format, messages, prefixes, graphs, jelly, lenient)
+    log = _Log(stream, target, format, messages, prefixes, graphs, options, lenient)
     with log_file(target) as write:
         for message in stream:
             write(log.encode(message))
@@ -91,11 +96,11 @@ async def awrite_log(
     messages: str | None = None,
     prefixes: Mapping[str, str] | None = None,
     graphs: bool | None = None,
-    jelly: JellyOptions | None = None,
+    options: FormatOptions | None = None,
     lenient: bool = False,
 ) -> int:
     """`write_log` for asyncio: also of an async iterable, and the file is written in a thread."""
-    log = _Log(stream, target, format, messages, prefixes, graphs, jelly, lenient)
+    log = _Log(stream, target, format, messages, prefixes, graphs, options, lenient)
     with log_file(target) as write:
         held, size = [], 0
         async for message in _each(stream):
@@ -131,25 +136,6 @@ def format_of_target(target: LogTarget, format: str | None = None, otherwise: Fo
     if is_archive_name(name):
         raise UsageError(f"{name}: archives are read, not written", hint="name it .nq.gz, .trig.zst or the like")
     return default_format(name, otherwise) if format is None else format
-
-
-def options_for(
-    reader: LogReader, format: Format, jelly: JellyOptions | None = None, *, graphs: bool
-) -> JellyOptions | None:
-    """The options that messages of a log are written with in a format: for Jelly, as far as given, else as the log has.
-
-    Args:
-        reader: of the log, whose first message was read.
-        format: None but Jelly has options.
-        jelly: those that are given.
-        graphs: whether messages may have named graphs.
-    """
-    if format != JELLY:
-        return jelly
-    source = reader.jelly
-    if source is not None and not reader.generalized:  # so that no message is
-        source = replace(source, generalized_statements=False)
-    return (jelly or JellyOptions()).for_writing(source, graphs=graphs)
 
 
 @contextmanager
@@ -188,12 +174,12 @@ class _Log:
         messages: str | None,
         prefixes: Mapping[str, str] | None,
         graphs: bool | None,
-        jelly: JellyOptions | None,
+        options: FormatOptions | None,
         lenient: bool,
     ) -> None:
         self._format, self._syntax = find_log(format_of_target(target, format), messages)
-        check_options(self._format, jelly)
-        self._stream, self._prefixes, self._graphs, self._jelly = stream, prefixes, graphs, jelly
+        check_options(self._format, options)
+        self._stream, self._prefixes, self._graphs, self._options = stream, prefixes, graphs, options
         self._lenience = Lenience() if lenient else None
         self._encoder: Encoder | None = None
         self.message_count = 0
@@ -216,15 +202,17 @@ class _Log:
         return self._encoder.finish()
 
     def _start(self) -> Encoder:
-        prefixes, graphs, jelly = self._prefixes, self._graphs, self._jelly
+        prefixes, graphs, options = self._prefixes, self._graphs, self._options
         if isinstance(self._stream, LogReader):
             prefixes = dict(self._stream.prefixes) if prefixes is None else prefixes
             graphs = self._stream.names_graphs if graphs is None else graphs
-            jelly = options_for(self._stream, self._format, jelly, graphs=graphs)
-        # RDF-star has quoted triples as subjects; where nothing else may stand is then for the encoder to say
-        generalized = jelly is not None and bool(jelly.generalized_statements or jelly.rdf_star)
-        self._checker = Checker(self._lenience, generalized=generalized)
-        self._encoder = encoder_for(self._format, self._syntax, prefixes, graphs=graphs is not False, jelly=jelly)
+            options = options_for_writing(
+                self._format, options, self._stream.options, graphs=graphs, generalized=self._stream.generalized
+            )
+        # where only some terms may stand anywhere is then for the encoder to say
+        self._checker = Checker(self._lenience, generalized=options is not None and options.is_generalized)
+        encoding = EncoderOptions(prefixes, graphs=graphs is not False, own=options)
+        self._encoder = encoder_for(self._format, self._syntax, encoding)
         return self._encoder
 
 

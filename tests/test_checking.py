@@ -119,12 +119,12 @@ def test_generalized_statements() -> None:
     wide = Message([Quad(literal("x"), P, triple(literal("x"), P, O, generalized=True))])
     log = io.BytesIO()
     options = JellyOptions(generalized_statements=True, rdf_star=True)
-    assert write_log([wide], log, "jelly", jelly=options) == 1
+    assert write_log([wide], log, "jelly", options=options) == 1
     assert not wide.checked
     with pytest.raises(TermError):
         write_log([wide], log, "jelly")
     with pytest.raises(TermError, match="is not canonical"):
-        write_log([Message([Quad(Term('"x"@EN'), P, O)])], log, "jelly", jelly=options)
+        write_log([Message([Quad(Term('"x"@EN'), P, O)])], log, "jelly", options=options)
 
 
 def test_many_terms(monkeypatch: pytest.MonkeyPatch) -> None:

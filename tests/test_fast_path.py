@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from construct_messages.errors import UnsupportedByFormat
 from construct_messages.formats import N_QUADS, N_TRIPLES, TRIG, TURTLE, VARIANTS, Format, Syntax, find_syntax
-from construct_messages.logs import encoder_for
+from construct_messages.logs import EncoderOptions, encoder_for
 from construct_messages.message import Message
 from construct_messages.solutions import Solutions
 from construct_messages.template import Blank, Constant, Pattern, Template, Variable
@@ -48,7 +48,7 @@ def test_fast_equals_slow(
     prefixes: dict[str, str],
     as_bytes: bool,
 ) -> None:
-    plain, special = encoder_for(format, syntax, prefixes), encoder_for(format, syntax, prefixes)
+    plain, special = (encoder_for(format, syntax, EncoderOptions(prefixes)) for _ in range(2))
     fast_encoder = special.for_template(template)
 
     def slow() -> bytes:

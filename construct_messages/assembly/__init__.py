@@ -10,9 +10,8 @@ from typing import Final
 from construct_messages.assembly.grouping import ByAppearance, EachSolution, Group, Grouping, Sorted, digest
 from construct_messages.errors import LimitExceeded, SourceError
 from construct_messages.formats import Format, Syntax
-from construct_messages.logs import TemplateEncoder, encoder_for
+from construct_messages.logs import EncoderOptions, FormatOptions, TemplateEncoder, encoder_for
 from construct_messages.logs.encoded import EncodedBatch
-from construct_messages.logs.jelly.options import JellyOptions
 from construct_messages.message import Message, Quad
 from construct_messages.solutions import Solutions
 from construct_messages.template import Template
@@ -218,7 +217,7 @@ class Writing:
         template: the assembly's.
         format, syntax: what the log is written in.
         prefixes: those that it may use.
-        jelly: the options of a Jelly log.
+        options: those that only the format has.
     """
 
     def __init__(
@@ -228,18 +227,12 @@ class Writing:
         format: Format,
         syntax: Syntax,
         prefixes: Mapping[str, str],
-        jelly: JellyOptions | None = None,
+        options: FormatOptions | None = None,
     ) -> None:
         self._assembly = assembly
         self._message_bytes = assembly.message_bytes
-        self._encoder = encoder_for(
-            format,
-            syntax,
-            prefixes,
-            graphs=template.names_graphs,
-            triple_terms=template.has_triple_terms,
-            jelly=jelly,
-        )
+        encoding = EncoderOptions(prefixes, template.names_graphs, template.has_triple_terms, options)
+        self._encoder = encoder_for(format, syntax, encoding)
         self._batches = self._encoder.for_template(template) if assembly.is_plain else None
         # held back until the source has answered: an error must not come after a byte where none was due
         self._start = self._encoder.start()

@@ -1,4 +1,4 @@
-"""What the commands' arguments have in common: how the parser reports, pairs of a name and a value, Jelly's options."""
+"""What the commands' arguments have in common: how the parser reports, pairs of a name and a value, format options."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import NoReturn, TypeAlias
 
 from construct_messages.errors import UsageError
-from construct_messages.logs.jelly.options import JellyOptions
+from construct_messages.formats import FORMATS
+from construct_messages.logs import FormatOptions, options_class
 
 
 class Parser(argparse.ArgumentParser):
@@ -43,27 +44,32 @@ def add_label_prefix(group: argparse._ActionsContainer) -> None:
     )
 
 
-def add_jelly(group: argparse._ActionsContainer) -> None:
-    """Adds the option for the options of Jelly."""
-    group.add_argument(
-        "--jelly",
-        metavar="OPTION[=VALUE]",
-        action="append",
-        default=[],
-        help="an option of a Jelly log, such as rdf-star or max-name-table-size=128",
-    )
+def add_format_options(group: argparse._ActionsContainer) -> None:
+    """Adds an option for each format that has options of its own, such as `--jelly`."""
+    for format in FORMATS:
+        if format.options is not None:
+            group.add_argument(
+                f"--{format.extension}",
+                metavar="OPTION[=VALUE]",
+                action="append",
+                default=[],
+                help=f"an option of a {format.name} log, may be repeated",
+            )
 
 
-def jelly_options(options: argparse.Namespace) -> JellyOptions | None:
-    """The options of a Jelly log that are given; None: there are none.
+def format_options(options: argparse.Namespace) -> FormatOptions | None:
+    """The options of a format that are given; None: there are none.
 
     Raises:
         UsageError: an option that does not exist, that comes twice, or a value that is none of its.
     """
-    values: dict[str, str] = {}
-    for given in options.jelly:
-        name, _, value = given.partition("=")
-        if name in values:
-            raise UsageError(f"--jelly {name} comes twice", hint="give it once")
-        values[name] = value if "=" in given else "true"
-    return JellyOptions.of(values) if values else None
+    for format in FORMATS:
+        if (own := options_class(format)) and (given := getattr(options, format.extension)):
+            values: dict[str, str] = {}
+            for option in given:
+                name, equals, value = option.partition("=")
+                if name in values:
+                    raise UsageError(f"--{format.extension} {name} comes twice", hint="give it once")
+                values[name] = value if equals else "true"
+            return own.of(values)
+    return None

@@ -10,17 +10,18 @@ from contextlib import ExitStack
 from itertools import chain, islice
 from typing import Final
 
-from construct_messages.cli.arguments import Commands, jelly_options
+from construct_messages.cli.arguments import Commands, format_options
 from construct_messages.cli.logs import add_input, add_output, add_reports, open_log, watched
 from construct_messages.cli.standard import STANDARD, target
 from construct_messages.errors import CannotFold, UsageError
 from construct_messages.formats import N_QUADS, find_format
 from construct_messages.labels import Labels
+from construct_messages.logs import options_for_writing
 from construct_messages.message import Message
 from construct_messages.reading import LogReader
 from construct_messages.spaces import fold, unfold
 from construct_messages.terms import iri
-from construct_messages.writing import format_of_target, options_for, write_log
+from construct_messages.writing import format_of_target, write_log
 
 _STATUSES: Final = (
     "Exit status: 0 complete, 1 log not written, 2 bad usage or a message that cannot be written so, "
@@ -209,7 +210,9 @@ def _write(
 ) -> None:
     standard, place = options.output == STANDARD, target(options.output)
     first = readers[0]
-    jelly = options_for(first, find_format(format)[0], jelly_options(options), graphs=graphs)
+    own = options_for_writing(
+        find_format(format)[0], format_options(options), first.options, graphs=graphs, generalized=first.generalized
+    )
     with watched(options, *readers, in_the_way=standard and sys.stdout.isatty()) as step:
         write_log(
             _stepping(messages, step),
@@ -218,7 +221,7 @@ def _write(
             messages=label,
             prefixes={} if options.no_prefixes else dict(first.prefixes),
             graphs=graphs,
-            jelly=jelly,
+            options=own,
         )
     if standard:
         sys.stdout.buffer.flush()

@@ -6,7 +6,6 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Mapping
 from itertools import chain, repeat
 from typing import Any, Final
 
@@ -15,8 +14,10 @@ from construct_messages.cli.logs import add_input, add_reports, open_log, watche
 from construct_messages.cli.report import report
 from construct_messages.cli.standard import STANDARD
 from construct_messages.errors import ConstructMessagesError, LimitExceeded, LogError, UsageError
+from construct_messages.formats import FORMATS
 from construct_messages.inspection import Inspection
 from construct_messages.inspection.comparison import Surplus, compare
+from construct_messages.logs import FormatOptions
 from construct_messages.reading import LogReader
 
 _TROUBLE: Final = 2  # where 1 is an answer
@@ -92,11 +93,12 @@ def _inspect(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(figures, ensure_ascii=False), flush=True)
     else:
-        _show(options.log, figures)
+        _show(options.log, figures, reader.options)
     return 0
 
 
 def _figures(reader: LogReader, inspection: Inspection, seconds: float) -> dict[str, Any]:
+    own = reader.options and reader.options.as_dict()
     return {
         "format": reader.format and reader.format.name,
         "syntax": reader.syntax and (reader.syntax.label or None),
@@ -107,11 +109,11 @@ def _figures(reader: LogReader, inspection: Inspection, seconds: float) -> dict[
         "seconds": round(seconds, 6),
         **inspection.as_dict(),
         "prefixes": dict(reader.prefixes),
-        "jelly": reader.jelly and reader.jelly.as_dict(),
+        **{each.extension: own if each == reader.format else None for each in FORMATS if each.options is not None},
     }
 
 
-def _show(log: str, figures: dict[str, Any]) -> None:
+def _show(log: str, figures: dict[str, Any], options: FormatOptions | None) -> None:
     # imported only here: no other command shows so much
     from rich.console import Console
     from rich.filesize import decimal
@@ -134,8 +136,8 @@ def _show(log: str, figures: dict[str, Any]) -> None:
     )
     line("log", log)
     line("format", ", ".join(filter(None, (figures["format"], *how))))
-    if figures["jelly"]:
-        line("stream", _stream(figures["jelly"]))
+    if options is not None:
+        line("stream", options.in_words())
     line(
         "read",
         f"{counted(figures['bytes'], 'byte')} in {seconds:.3f} s: "
@@ -164,24 +166,6 @@ def _show(log: str, figures: dict[str, Any]) -> None:
         line(label, f"{prefix}: <{iri}>")
     if len(prefixes) > _MOST_PREFIXES:
         line("", f"and {len(prefixes) - _MOST_PREFIXES:,} more")
-
-
-def _stream(jelly: Mapping[str, Any]) -> str:
-    """The options of a Jelly stream in words."""
-    tables = {"name": "names", "prefix": "prefixes", "datatype": "datatypes"}
-    sizes = [f"{jelly[f'max_{table}_table_size']:,} {entries}" for table, entries in tables.items()]
-    allowed = [
-        words
-        for words, is_so in (
-            ("rdf-star", jelly["rdf_star"]),
-            ("generalized statements", jelly["generalized_statements"]),
-            ("not delimited", not jelly["delimited"]),
-            (f"name {jelly['stream_name']!r}", jelly["stream_name"]),
-        )
-        if is_so
-    ]
-    types = f"logical type {jelly['logical_type']}, physical type {jelly['physical_type']}"
-    return ", ".join((types, f"version {jelly['version']}", f"tables of {' / '.join(sizes)}", *allowed))
 
 
 def _diff(options: argparse.Namespace) -> int:

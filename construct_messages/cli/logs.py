@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final
 
-from construct_messages.cli.arguments import add_jelly, add_label_prefix
+from construct_messages.cli.arguments import add_format_options, add_label_prefix
 from construct_messages.cli.progress import progress
 from construct_messages.cli.standard import STANDARD, standard_input
 from construct_messages.errors import UsageError
@@ -61,7 +61,7 @@ def add_output(command: argparse.ArgumentParser, default: str) -> None:
     )
     group.add_argument("--no-prefixes", action="store_true", help=NO_PREFIXES)
     add_label_prefix(group)
-    add_jelly(group)
+    add_format_options(group)
 
 
 def add_reports(command: argparse.ArgumentParser) -> None:

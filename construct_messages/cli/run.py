@@ -8,7 +8,7 @@ import sys
 import pyoxigraph as ox
 
 from construct_messages.assembly import DISTINCT_LIMIT, GROUP_LIMIT
-from construct_messages.cli.arguments import Commands, add_jelly, jelly_options, pairs
+from construct_messages.cli.arguments import Commands, add_format_options, format_options, pairs
 from construct_messages.cli.logs import NO_PREFIXES
 from construct_messages.cli.progress import progress
 from construct_messages.cli.queries import add_dataset, add_messages, add_query, arguments, query_text
@@ -72,7 +72,7 @@ def add(commands: Commands) -> None:
         choices=[syntax.label for syntax in SYNTAXES],
         help="how messages are delimited, where the format does not; default: rdfm",
     )
-    add_jelly(log)
+    add_format_options(log)
     log.add_argument("--no-prefixes", action="store_true", help=NO_PREFIXES)
     log.add_argument(
         "--output",
@@ -137,7 +137,7 @@ def _write(stream: QueryMessages, options: argparse.Namespace) -> None:
     place, standard = target(options.output), options.output == STANDARD
     format = format_of_target(place, options.format)
     prefixes: dict[str, str] | None = {} if options.no_prefixes else None
-    chunks = stream.serialize(format, options.messages, prefixes=prefixes, jelly=jelly_options(options))
+    chunks = stream.serialize(format, options.messages, prefixes=prefixes, options=format_options(options))
     size = 0
     in_the_way = standard and sys.stdout.isatty()
     with (

@@ -10,7 +10,7 @@ import argparse
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from construct_messages.cli.arguments import Commands, add_jelly, jelly_options
+from construct_messages.cli.arguments import Commands, add_format_options, format_options
 from construct_messages.cli.jobs import Job, add_session, open_job
 from construct_messages.cli.queries import add_dataset, add_messages, add_query, arguments, query_text
 from construct_messages.errors import UsageError
@@ -149,7 +149,7 @@ def _add_writing(command: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--format", metavar=_FORMATS, help="default: what the extension of FILE says, else nq")
     group.add_argument("--messages", choices=_LABELS, help="how messages are delimited, where the format does not")
-    add_jelly(group)
+    add_format_options(group)
     group.add_argument("--compression", metavar="gzip|bzip2|zstd", help="how the logs of a folder are packed")
     group.add_argument(
         "--mode", choices=["error", "overwrite", "append"], default="error", help="what happens to a DIR that is there"
@@ -175,7 +175,7 @@ def _load(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace) -> int:
     query = query_text(options, "--quads")
     log = None if options.explain else _log(options)
-    jelly = jelly_options(options)
+    own = format_options(options)
     given = arguments(options)
     _check_query(query, given)
     with open_job(options) as job:
@@ -199,9 +199,9 @@ def _run(options: argparse.Namespace) -> int:
             return 0
         with job.stage("log"):
             written = (
-                found.write_file(*log, jelly=jelly)
+                found.write_file(*log, options=own)
                 if _is_file(options)
-                else found.write(*log, jelly=jelly, **_folder(options))
+                else found.write(*log, options=own, **_folder(options))
             )
         job.report("messages", written.message_count)
         job.report("quads", written.quads)
@@ -221,7 +221,7 @@ def _check_query(query: str, given: Mapping[str, Any]) -> None:
 def _convert(options: argparse.Namespace) -> int:
     target, format, messages = _log(options)
     found, syntax = find_log(format, messages)
-    jelly = jelly_options(options)
+    own = format_options(options)
     with open_job(options) as job:
         from construct_messages.spark.logs import register
         from construct_messages.spark.logs.writer import write_file, write_folder
@@ -234,10 +234,10 @@ def _convert(options: argparse.Namespace) -> int:
         frame = reader.load(options.logs)
         with job.stage("log"):
             if _is_file(options):
-                written = write_file(frame, target, found, syntax, jelly=jelly, lenient=options.lenient)
+                written = write_file(frame, target, found, syntax, options=own, lenient=options.lenient)
             else:
                 written = write_folder(
-                    frame, target, found, syntax, jelly=jelly, lenient=options.lenient, **_folder(options)
+                    frame, target, found, syntax, options=own, lenient=options.lenient, **_folder(options)
                 )
         job.report("messages", written.message_count)
         job.report("quads", written.quads)
@@ -262,7 +262,7 @@ def _log(options: argparse.Namespace) -> tuple[str, str, str | None]:
             hint="give the name an extension such as .nq.gz to pack it; what is there is replaced",
         )
     format = options.format or default_format(options.output if _is_file(options) else None)
-    check_options(find_log(format, options.messages)[0], jelly_options(options))
+    check_options(find_log(format, options.messages)[0], format_options(options))
     return options.output, format, options.messages
 
 

@@ -1,15 +1,13 @@
-"""Formats and syntaxes of message logs: names, media types and their parameters, version labels, file extensions.
+"""The table of log formats: names, media types, file extensions, first bytes, and where encoder and decoder are.
 
-Tables and the one place that reads a media type; what a client would rather have is `negotiation.py`'s business, and no
-bytes of a message are written here. A *format* is an RDF serialization, a *syntax* is how a log in it delimits
-messages: the comment delimiters of the first draft of RDF Messages (`messages=rdfm`,
-https://www.pieter.pm/rdf-messages, section 3.1) or the version labels of the current one (`version=1.2-messages`,
-https://w3c-cg.github.io/rsp/messages/). Media types are read as RFC 9110, section 8.3.1 writes them.
+A *format* is an RDF serialization, a *syntax* is how a log in it delimits messages: the comment delimiters of the first
+draft of RDF Messages (`messages=rdfm`, https://www.pieter.pm/rdf-messages, section 3.1) or the version labels of the
+current one (`version=1.2-messages`, https://w3c-cg.github.io/rsp/messages/). A new format is a folder in `logs/` and a
+record here. No bytes of a message are read or written here; which format a client gets is decided in `negotiation.py`.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -17,6 +15,7 @@ from typing import Final
 
 from construct_messages.errors import UsageError
 from construct_messages.files.compression import COMPRESSIONS
+from construct_messages.formats.media_types import read_parameters
 
 
 @dataclass(frozen=True)
@@ -47,9 +46,12 @@ class Syntax:
         return self.triple_terms >= other.triple_terms and self.directions >= other.directions
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Format:
     """An RDF serialization that logs are written in; to be compared by `==`, for processes of Spark's hold copies.
+
+    Encoder, decoder, options and sniffer are `module:name` within `logs/`, imported when they are first asked for: few
+    programs need more than one or two formats.
 
     Args:
         name: as people write it.
@@ -58,14 +60,30 @@ class Format:
         names: further ones, in lower case.
         graphs: whether it can name graphs.
         own: where the format delimits messages by itself, what such messages may hold; None: any of `SYNTAXES` does.
+        encoder: an `Encoder`, made of format, syntax and `EncoderOptions`.
+        decoder: a `Decoder`, made of format, syntax and `DecoderOptions`.
+        options: `FormatOptions`, where the format has options that no other has.
+        beginning: a regular expression that a log in this format alone begins with, behind blanks and comments.
+        sniffer: where no regular expression tells it, a function that takes the first bytes, and gives whether they
+            are those of a log in this format; None: it takes more of them.
+        line_based: whether each statement is a line, so that a log can be cut at line ends.
+        log_prefixes: whether a log declares the prefixes of the query that it is the answer to; not where its readers
+            take each message by itself.
     """
 
     name: str
     media_types: tuple[str, ...]
     extensions: tuple[str, ...]
-    names: tuple[str, ...]
+    names: tuple[str, ...] = ()
     graphs: bool
     own: Syntax | None = None
+    encoder: str
+    decoder: str
+    options: str | None = None
+    beginning: bytes | None = None
+    sniffer: str | None = None
+    line_based: bool = False
+    log_prefixes: bool = True
 
     @property
     def media_type(self) -> str:
@@ -107,38 +125,91 @@ def _own(*, triple_terms: bool, directions: bool = False) -> Syntax:
     return Syntax("", "", "", "", False, triple_terms, directions)
 
 
-N_TRIPLES: Final = Format("N-Triples", ("application/n-triples",), ("nt",), ("ntriples",), graphs=False)
-N_QUADS: Final = Format("N-Quads", ("application/n-quads",), ("nq",), ("nquads",), graphs=True)
-TURTLE: Final = Format("Turtle", ("text/turtle",), ("ttl",), (), graphs=False)
-TRIG: Final = Format("TriG", ("application/trig",), ("trig",), (), graphs=True)
+N_QUADS: Final = Format(
+    name="N-Quads",
+    media_types=("application/n-quads",),
+    extensions=("nq",),
+    names=("nquads",),
+    graphs=True,
+    encoder="lines.encoder:LinesEncoder",
+    decoder="lines.decoder:LinesDecoder",
+    line_based=True,
+)
+TRIG: Final = Format(
+    name="TriG",
+    media_types=("application/trig",),
+    extensions=("trig",),
+    graphs=True,
+    encoder="turtle.encoder:TurtleEncoder",
+    decoder="turtle.decoder:TurtleDecoder",
+    beginning=rb"(?i:@?(?:prefix|base)\s|@version\s|@message\s)",  # of Turtle, too
+)
+N_TRIPLES: Final = Format(
+    name="N-Triples",
+    media_types=("application/n-triples",),
+    extensions=("nt",),
+    names=("ntriples",),
+    graphs=False,
+    encoder="lines.encoder:LinesEncoder",
+    decoder="lines.decoder:LinesDecoder",
+    line_based=True,
+)
+TURTLE: Final = Format(
+    name="Turtle",
+    media_types=("text/turtle",),
+    extensions=("ttl",),
+    graphs=False,
+    encoder="turtle.encoder:TurtleEncoder",
+    decoder="turtle.decoder:TurtleDecoder",
+)
 NDJSON_LD: Final = Format(
-    "NDJSON-LD",
-    ("application/x-ld+ndjson", "application/x-ndjson"),
-    ("ndjsonld", "ndjson", "jsonl"),
-    (),
+    name="NDJSON-LD",
+    media_types=("application/x-ld+ndjson", "application/x-ndjson"),
+    extensions=("ndjsonld", "ndjson", "jsonl"),
     graphs=True,
     own=_own(triple_terms=False, directions=True),
+    encoder="jsonld.encoder:JsonLdEncoder",
+    decoder="jsonld.decoder:JsonLdDecoder",
+    beginning=rb"\{\s*+[\"}]|\[\s*+\{",  # names in a JSON object are in double quotes
+    log_prefixes=False,
+)
+JELLY: Final = Format(
+    name="Jelly",
+    media_types=("application/x-jelly-rdf",),
+    extensions=("jelly",),
+    graphs=True,
+    own=_own(triple_terms=True),
+    encoder="jelly.encoder:JellyEncoder",
+    decoder="jelly.decoder:JellyDecoder",
+    options="jelly.options:JellyOptions",
+    sniffer="jelly.sniffer:begins_stream",
 )
 YAML_LD: Final = Format(
-    "YAML-LD",
-    ("application/rdfm+yaml",),
-    ("yamlld", "yaml", "yml"),
-    (),
+    name="YAML-LD",
+    media_types=("application/rdfm+yaml",),
+    extensions=("yamlld", "yaml", "yml"),
     graphs=True,
     own=_own(triple_terms=False, directions=True),
+    encoder="yamlld.encoder:YamlLdEncoder",
+    decoder="yamlld.decoder:YamlLdDecoder",
+    beginning=rb"---|%(?:YAML|TAG)|[\"']",  # no statement of RDF begins with a literal, a hyphen or a percent sign
 )
 RDF_XML: Final = Format(
-    "RDF/XML",
-    ("application/rdfm+xml",),
+    name="RDF/XML",
+    media_types=("application/rdfm+xml",),
     # .rdf and .xml are files of one document over many lines, which is no log
-    ("rdfxml",),
-    ("rdf-xml", "rdf", "xml"),
+    extensions=("rdfxml",),
+    names=("rdf-xml", "rdf", "xml"),
     graphs=False,
     own=_own(triple_terms=False),
+    encoder="rdfxml.encoder:RdfXmlEncoder",
+    decoder="rdfxml.decoder:RdfXmlDecoder",
+    beginning=rb"<(?:\?xml|!--|!DOCTYPE|[A-Za-z_][\w.\-]*+(?::[\w.\-]++)?)\s",  # an IRI holds no blank
 )
-JELLY: Final = Format("Jelly", ("application/x-jelly-rdf",), ("jelly",), (), graphs=True, own=_own(triple_terms=True))
 
-FORMATS: Final = (N_TRIPLES, N_QUADS, TURTLE, TRIG, NDJSON_LD, YAML_LD, RDF_XML, JELLY)
+FORMATS: Final = (N_QUADS, TRIG, N_TRIPLES, TURTLE, NDJSON_LD, JELLY, YAML_LD, RDF_XML)
+"""All of them, in the order in which one is chosen where a client does not care: first those that carry everything and
+are quickest to read."""
 
 
 def _rdfm(version: str, *, triple_terms: bool, directions: bool) -> Syntax:
@@ -171,45 +242,6 @@ VARIANTS: Final = (
 
 LOGS: Final = tuple((format, syntax) for format in FORMATS for syntax in ((format.own,) if format.own else VARIANTS))
 """Every kind of log there is."""
-
-# RFC 9110: section 5.6.2 (token), 5.6.4 (quoted-string), 5.6.6 (parameters), 8.3.1 (media-type), in possessive
-# repetitions, so that a hostile header costs linear time
-_TOKEN: Final = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]++"
-_MEDIA_TYPE: Final = re.compile(rf"[ \t]*+({_TOKEN}/{_TOKEN})[ \t]*+")
-_PARAMETER: Final = re.compile(rf';[ \t]*+(?:({_TOKEN})=(?:({_TOKEN})|"((?:[^"\\]|\\.)*+)"))?[ \t]*+')
-_QUOTED_PAIR: Final = re.compile(r"\\(.)")
-
-
-def read_media_type(text: str) -> tuple[str, dict[str, str]] | None:
-    """A media type or range, as `type/subtype` and its parameters, all in lower case; None where the text is malformed.
-
-    >>> read_media_type('Text/Turtle; Version="1.2-messages";')
-    ('text/turtle', {'version': '1.2-messages'})
-    >>> read_media_type("text/turtle; version"), read_media_type("text/turtle; q=1; q=0")
-    (None, None)
-    """
-    match = _MEDIA_TYPE.match(text)
-    if match is None:
-        return None
-    parameters = _read_parameters(text[match.end() :])
-    return None if parameters is None else (match[1].lower(), parameters)
-
-
-def _read_parameters(text: str) -> dict[str, str] | None:
-    parameters: dict[str, str] = {}
-    place = 0
-    while place < len(text):
-        match = _PARAMETER.match(text, place)
-        if match is None:
-            return None
-        place = match.end()
-        name, token, quoted = match.groups()
-        if name is None:
-            continue
-        if name.lower() in parameters:
-            return None
-        parameters[name.lower()] = (token if quoted is None else _QUOTED_PAIR.sub(r"\1", quoted)).lower()
-    return parameters
 
 
 def asks_for_messages(media_type: str, parameters: Mapping[str, str]) -> bool:
@@ -358,7 +390,7 @@ def default_format(name: str | None, otherwise: Format = N_QUADS) -> str:
     Traceback (most recent call last):
     ...
     construct_messages.errors.UsageError: data.rdf: .rdf is the extension of no log
-      hint: end the name in .nt, .nq, .ttl, .trig, .ndjsonld, .ndjson, .jsonl, .yamlld, .yaml, .yml, .rdfxml or .jelly \
+      hint: end the name in .nq, .trig, .nt, .ttl, .ndjsonld, .ndjson, .jsonl, .jelly, .yamlld, .yaml, .yml or .rdfxml \
 (behind it .gz, .bz2, .xz or .zst), or give the format
     """
     extension = "" if name is None else _extension(name)
@@ -385,7 +417,7 @@ def _extension(name: str) -> str:
 
 
 def _syntax_of(format: Format, parameters: str, text: str) -> Syntax | None:
-    given = _read_parameters(f";{parameters}")
+    given = read_parameters(f";{parameters}")
     if given is None:
         raise UsageError(f"malformed parameters in {text!r}", hint="write them as in application/trig; messages=rdfm")
     charset = given.pop("charset", "utf-8")

@@ -32,12 +32,8 @@ from construct_messages.formats import (
     content_type,
     find_format,
     find_syntax,
-    read_media_type,
 )
-
-# where the client does not care: those that carry everything, and the one that is quickest to read, first
-_PREFERENCE: Final = ("nq", "trig", "nt", "ttl", "ndjsonld", "jelly", "yamlld", "rdfxml")
-_BY_PREFERENCE: Final = tuple(sorted(FORMATS, key=lambda format: _PREFERENCE.index(format.extension)))
+from construct_messages.formats.media_types import read_media_type
 
 # the types of logs that are types of plain RDF, too
 _SHARED: Final = frozenset(
@@ -84,13 +80,13 @@ class Plain:
 
 Choice: TypeAlias = Messages | Plain
 
-OFFERED: Final = tuple(content_type(*log) for log in sorted(LOGS, key=lambda log: _BY_PREFERENCE.index(log[0])))
+OFFERED: Final = tuple(content_type(*log) for log in LOGS)
 """The media types of all logs, best first."""
 
 _HOW_TO_ASK: Final = (
-    f"ask for {', '.join(format.media_type for format in _BY_PREFERENCE if format.own is None)} with messages=rdfm, "
+    f"ask for {', '.join(format.media_type for format in FORMATS if format.own is None)} with messages=rdfm, "
     + ", ".join(f"version={syntax.label}" for syntax in LABELLED)
-    + f"; or for {', '.join(format.media_type for format in _BY_PREFERENCE if format.own is not None)}"
+    + f"; or for {', '.join(format.media_type for format in FORMATS if format.own is not None)}"
 )
 
 
@@ -218,7 +214,7 @@ class _Pattern(NamedTuple):
 
     def logs(self) -> Iterator[tuple[Format, Syntax]]:
         """In each format that it is about, the log that it asks for: the format and what is asked of it."""
-        for format in filter(self.takes, _BY_PREFERENCE):
+        for format in filter(self.takes, FORMATS):
             if asked := next(filter(format.can, filter(self.fits, VARIANTS)), None):
                 yield format, asked
 
@@ -339,8 +335,8 @@ def _named_format(ranges: Iterable[_Range], asked: Syntax) -> Format:
     named = {media_type: format for format in FORMATS if format.can(asked) for media_type in format.media_types}
     best = max(ranges, key=lambda r: r.weight if r.pattern and r.pattern.media_type in named else 0, default=None)
     if best is None or best.pattern is None or best.weight == 0:
-        return _BY_PREFERENCE[0]
-    return named.get(best.pattern.media_type, _BY_PREFERENCE[0])
+        return FORMATS[0]
+    return named.get(best.pattern.media_type, FORMATS[0])
 
 
 def _format(text: str) -> Format | None:

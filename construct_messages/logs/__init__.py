@@ -1,28 +1,20 @@
 """Message logs: messages in, bytes out, and back. No I/O, and nothing about sources.
 
-A syntax is loaded when it is asked for: few programs need more than one or two.
+What encoders, decoders and options of all formats have in common; where those of a format are, its record in `formats`
+says. They are imported when they are first asked for: few programs need more than one or two.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pkgutil import resolve_name
+from typing import Any, Final, Protocol, Self
 
 import pyoxigraph as ox
 
 from construct_messages.errors import UsageError
-from construct_messages.formats import (
-    JELLY,
-    N_QUADS,
-    N_TRIPLES,
-    NDJSON_LD,
-    RDF_XML,
-    TRIG,
-    TURTLE,
-    YAML_LD,
-    Format,
-    Syntax,
-)
+from construct_messages.formats import FORMATS, Format, Syntax
 from construct_messages.labels import Labels
 from construct_messages.logs.encoded import EncodedBatch
 from construct_messages.message import Message
@@ -30,11 +22,104 @@ from construct_messages.solutions import Solutions
 from construct_messages.template import Template
 from construct_messages.terms import Lenience
 
-if TYPE_CHECKING:
-    from construct_messages.logs.jelly.options import JellyOptions
-
 MESSAGE_BYTES: Final = 1 << 28
 """How large a message may be as it stands in a log unless told otherwise: 256 MiB."""
+
+
+class FormatOptions(Protocol):
+    """Options that one format has and no other, such as `JellyOptions`: of a log that is read, or of one to write."""
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Self:
+        """Options by their names, as users write them: words as texts, in either case and with `-` for `_`.
+
+        Raises:
+            UsageError: an option that does not exist, or a value that is none of its.
+        """
+        ...
+
+    def as_dict(self) -> dict[str, Any]:
+        """The options by their names, as JSON has them."""
+        ...
+
+    def in_words(self) -> str:
+        """The options in one line, for people."""
+        ...
+
+    def for_writing(
+        self,
+        source: Self | None = None,
+        *,
+        graphs: bool = True,
+        triple_terms: bool = False,
+        generalized: bool = True,
+    ) -> Self:
+        """The options that a log is written with: these, and for what they leave open what is known of its messages.
+
+        Args:
+            source: the options of the log whose messages they are, if that is in the same format.
+            graphs: whether messages may have named graphs.
+            triple_terms: whether messages are known to have triple terms.
+            generalized: whether messages may be generalized where those of the source may.
+
+        Raises:
+            UsageError: options that cannot be written so.
+        """
+        ...
+
+    @property
+    def names_graphs(self) -> bool:
+        """Whether messages may have named graphs."""
+        ...
+
+    @property
+    def is_generalized(self) -> bool:
+        """Whether terms may stand where RDF has no place for them."""
+        ...
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether the log is one dataset, and a blank node label one node in all of it."""
+        ...
+
+
+@dataclass(frozen=True)
+class EncoderOptions:
+    """What an encoder is told about its log; each heeds what its format has.
+
+    Args:
+        prefixes: namespace IRIs by prefix.
+        graphs: whether a message may have named graphs.
+        triple_terms: whether messages are known to have triple terms.
+        own: the format's own options; None: as is best for what else is known.
+    """
+
+    prefixes: Mapping[str, str] | None = None
+    graphs: bool = True
+    triple_terms: bool = False
+    own: FormatOptions | None = None
+
+
+@dataclass(frozen=True)
+class DecoderOptions:
+    """What a decoder is told about its log; each heeds what its format has.
+
+    Args:
+        base: the IRI that relative IRIs resolve against, until the log says otherwise.
+        contexts: JSON-LD contexts by their IRI, as parsed JSON (`{"@context": …}` or what stands in there).
+        message_bytes: how large a message may be, as it stands in the log, and in characters as N-Quads.
+        labels: of the log; None: with a prefix that no other has.
+        generalized, shared_labels: of a Jelly log, see `read_log`.
+        lenience: what passes and counts malformed IRIs and language tags; None: they are errors.
+    """
+
+    base: str | None = None
+    contexts: Mapping[str, Any] | None = None
+    message_bytes: int = MESSAGE_BYTES
+    labels: Labels | None = None
+    generalized: bool = False
+    shared_labels: bool | None = None
+    lenience: Lenience | None = None
 
 
 class TemplateEncoder(Protocol):
@@ -115,6 +200,11 @@ class Decoder(Protocol):
         """The prefixes that the log has declared so far, the last declaration of each."""
         ...
 
+    @property
+    def options(self) -> FormatOptions | None:
+        """The format's own options, once the log has told them; None: not yet, or the format has none."""
+        ...
+
     def feed(self, data: bytes) -> Iterator[Message]:
         """The messages that are complete now.
 
@@ -133,136 +223,100 @@ class Decoder(Protocol):
         ...
 
 
-def encoder_for(
-    format: Format,
-    syntax: Syntax,
-    prefixes: Mapping[str, str] | None = None,
-    *,
-    graphs: bool = True,
-    triple_terms: bool = False,
-    jelly: JellyOptions | None = None,
-) -> Encoder:
+def encoder_for(format: Format, syntax: Syntax, options: EncoderOptions | None = None) -> Encoder:
     """An encoder for a new log.
 
     Args:
         format: the RDF serialization.
         syntax: how messages are delimited.
-        prefixes: for the formats that have them.
-        graphs: whether a message may have named graphs, which Jelly says at the start of the log.
-        triple_terms: whether messages are known to have triple terms, which Jelly says there, too.
-        jelly: the options of a Jelly log.
+        options: what else is known of the log.
 
     Raises:
         UsageError: options that cannot be written, or that are not for the format.
     """
-    check_options(format, jelly)
-    if format in (N_TRIPLES, N_QUADS):
-        from construct_messages.logs.lines.encoder import LinesEncoder
-
-        return LinesEncoder(format, syntax)
-    if format in (TURTLE, TRIG):
-        from construct_messages.logs.turtle.encoder import TurtleEncoder
-
-        return TurtleEncoder(format, syntax, prefixes)
-    if format == RDF_XML:
-        from construct_messages.logs.rdfxml.encoder import RdfXmlEncoder
-
-        return RdfXmlEncoder(prefixes)
-    if format == JELLY:
-        from construct_messages.logs.jelly.encoder import JellyEncoder
-
-        return JellyEncoder(jelly, graphs=graphs, triple_terms=triple_terms, prefixes=prefixes)
-    if format == NDJSON_LD:
-        from construct_messages.logs.jsonld.encoder import JsonLdEncoder
-
-        return JsonLdEncoder(prefixes)
-    assert format == YAML_LD
-    from construct_messages.logs.yamlld.encoder import YamlLdEncoder
-
-    return YamlLdEncoder(prefixes)
+    options = options or EncoderOptions()
+    check_options(format, options.own)
+    encoder: Callable[[Format, Syntax, EncoderOptions], Encoder] = _resolve(format.encoder)
+    return encoder(format, syntax, options)
 
 
-def options_of(decoder: object) -> JellyOptions | None:
-    """The options of a Jelly log that is read, once they came; None: it is another log."""
-    from construct_messages.logs.jelly.decoder import JellyDecoder
-
-    return decoder.options if isinstance(decoder, JellyDecoder) else None
-
-
-def check_options(format: Format, jelly: JellyOptions | None) -> None:
-    """Refuses options of Jelly for another format.
-
-    Raises:
-        UsageError: naming the format.
-    """
-    if jelly is not None and format != JELLY:
-        raise UsageError(f"options of Jelly have no meaning for {format.name}", hint="leave them out, or write Jelly")
-
-
-def decoder_for(
-    format: Format,
-    syntax: Syntax | None = None,
-    *,
-    base: str | None = None,
-    contexts: Mapping[str, Any] | None = None,
-    message_bytes: int = MESSAGE_BYTES,
-    labels: Labels | None = None,
-    generalized: bool = False,
-    shared_labels: bool | None = None,
-    lenience: Lenience | None = None,
-) -> Decoder:
+def decoder_for(format: Format, syntax: Syntax | None = None, options: DecoderOptions | None = None) -> Decoder:
     """A decoder for a log.
 
     Args:
         format: the RDF serialization.
         syntax: what the media type announces; None: nothing, so that the log itself tells. A document that tells
             nothing is one message, or none where it is empty.
-        base: the IRI that relative IRIs resolve against, until the log says otherwise.
-        contexts: JSON-LD contexts by their IRI, as parsed JSON (`{"@context": …}` or what stands in there).
-        message_bytes: how large a message may be, as it stands in the log, and in characters as N-Quads.
-        labels: of the log; None: with a prefix that no other has.
-        generalized, shared_labels: of a Jelly log, see `read_log`.
-        lenience: what passes and counts malformed IRIs and language tags; None: they are errors.
+        options: what else is known of the log.
 
     Raises:
         UsageError: a base that is no absolute IRI.
     """
-    if base is not None:
+    options = options or DecoderOptions()
+    if options.base is not None:
         try:
-            ox.NamedNode(base)
+            ox.NamedNode(options.base)
         except ValueError as error:
             raise UsageError(
-                f"the base <{base}> is no absolute IRI", hint="give one such as https://example.org/"
+                f"the base <{options.base}> is no absolute IRI", hint="give one such as https://example.org/"
             ) from error
-    if format in (N_TRIPLES, N_QUADS):
-        from construct_messages.logs.lines.decoder import LinesDecoder
+    decoder: Callable[[Format, Syntax | None, DecoderOptions], Decoder] = _resolve(format.decoder)
+    return decoder(format, syntax or format.own, options)
 
-        return LinesDecoder(format, syntax, message_bytes=message_bytes, labels=labels, lenience=lenience)
-    if format in (TURTLE, TRIG):
-        from construct_messages.logs.turtle.decoder import TurtleDecoder
 
-        return TurtleDecoder(format, syntax, base=base, message_bytes=message_bytes, labels=labels, lenience=lenience)
-    if format == RDF_XML:
-        from construct_messages.logs.rdfxml.decoder import RdfXmlDecoder
+def sniffer_of(format: Format) -> Callable[[bytes], bool | None] | None:
+    """The function that knows the format's first bytes; None: a regular expression does, or nothing."""
+    sniffer: Callable[[bytes], bool | None] | None = None if format.sniffer is None else _resolve(format.sniffer)
+    return sniffer
 
-        return RdfXmlDecoder(base=base, message_bytes=message_bytes, labels=labels, lenience=lenience)
-    if format == JELLY:
-        from construct_messages.logs.jelly.decoder import JellyDecoder
 
-        return JellyDecoder(
-            message_bytes=message_bytes,
-            generalized=generalized,
-            shared_labels=shared_labels,
-            labels=labels,
-            lenience=lenience,
-        )
-    if format == NDJSON_LD:
-        from construct_messages.logs.jsonld.decoder import JsonLdDecoder
+def options_class(format: Format) -> type[FormatOptions] | None:
+    """The class of the format's own options; None: it has none."""
+    found: type[FormatOptions] | None = None if format.options is None else _resolve(format.options)
+    return found
 
-        return JsonLdDecoder(
-            base=base, contexts=contexts, message_bytes=message_bytes, labels=labels, lenience=lenience
-        )
-    assert format == YAML_LD
-    from construct_messages.logs.yamlld.decoder import YamlLdDecoder
 
-    return YamlLdDecoder(base=base, contexts=contexts, message_bytes=message_bytes, labels=labels, lenience=lenience)
+def check_options(format: Format, options: FormatOptions | None) -> None:
+    """Refuses options that are another format's.
+
+    Raises:
+        UsageError: naming the formats.
+    """
+    if options is None or ((own := options_class(format)) is not None and isinstance(options, own)):
+        return
+    owner = next(each.name for each in FORMATS if (own := options_class(each)) and isinstance(options, own))
+    raise UsageError(f"options of {owner} have no meaning for {format.name}", hint=f"leave them out, or write {owner}")
+
+
+def options_for_writing(
+    format: Format,
+    options: FormatOptions | None = None,
+    source: FormatOptions | None = None,
+    *,
+    graphs: bool = True,
+    triple_terms: bool = False,
+    generalized: bool = True,
+) -> FormatOptions | None:
+    """The format's own options that a log is written with; None: it has none.
+
+    Args:
+        format: of the log.
+        options: those that are given.
+        source: those of the log whose messages they are, which may be in any format.
+        graphs, triple_terms, generalized: see `FormatOptions.for_writing`.
+
+    Raises:
+        UsageError: options that cannot be written, or that are not for the format.
+    """
+    check_options(format, options)
+    own = options_class(format)
+    if own is None:
+        return None
+    return (options or own()).for_writing(
+        source if isinstance(source, own) else None, graphs=graphs, triple_terms=triple_terms, generalized=generalized
+    )
+
+
+def _resolve(name: str) -> Any:
+    """What stands at `module:name` in this room."""
+    return resolve_name(f"{__name__}.{name}")

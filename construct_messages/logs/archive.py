@@ -11,18 +11,18 @@ import codecs
 import re
 import tarfile
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from dataclasses import replace
+from typing import Final
 
 import pyoxigraph as ox
 
 from construct_messages.errors import LimitExceeded, LogError, TermError
-from construct_messages.formats import FORMATS, JELLY, TRIG, TURTLE, Format, Syntax, format_of_file
+from construct_messages.formats import FORMATS, TRIG, TURTLE, Format, Syntax, format_of_file
 from construct_messages.labels import Labels
-from construct_messages.logs import MESSAGE_BYTES, decoder_for, options_of
+from construct_messages.logs import DecoderOptions, decoder_for
 from construct_messages.logs.from_pyoxigraph import Rename, log_error, most_characters, to_message
 from construct_messages.logs.turtle.declarations import check_declarations
 from construct_messages.message import Message
-from construct_messages.terms import Lenience
 
 _BLOCK: Final = 512
 _MOST_EXTENSION: Final = 1 << 16
@@ -48,11 +48,7 @@ class ArchiveDecoder:
 
     Args:
         format: of all files; None: what the extension of each says.
-        base: the IRI that relative IRIs resolve against.
-        contexts: see `decoder_for`.
-        message_bytes: how large a file may be.
-        labels: of the log that it is; None: with a prefix that no other has.
-        lenience: see `decoder_for`.
+        decoding: see `DecoderOptions`; a file is a message.
 
     Attributes:
         format: of the last file, or as given.
@@ -65,18 +61,10 @@ class ArchiveDecoder:
     ([<Message of 1 quad: <urn:s> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <urn:Thing> .>], [])
     """
 
-    def __init__(
-        self,
-        format: Format | None = None,
-        *,
-        base: str | None = None,
-        contexts: Mapping[str, Any] | None = None,
-        message_bytes: int = MESSAGE_BYTES,
-        labels: Labels | None = None,
-        lenience: Lenience | None = None,
-    ) -> None:
-        self.format, self._labels, self._lenience = format, labels or Labels(), lenience
-        self._format, self._base, self._contexts, self._message_bytes = format, base, contexts, message_bytes
+    def __init__(self, format: Format | None = None, decoding: DecoderOptions | None = None) -> None:
+        self.format = self._format = format
+        self._decoding = decoding = decoding or DecoderOptions()
+        self._labels = decoding.labels or Labels()
         self._buffer, self._place = bytearray(), 0  # what is not used yet, and where it begins
         self._header: tarfile.TarInfo | None = None  # at the buffer's start, where its content is not whole yet
         self._extended: dict[str, str] = {}  # what the next header has no room for
@@ -87,6 +75,11 @@ class ArchiveDecoder:
     @property
     def syntax(self) -> Syntax | None:
         """None: files have no delimiters."""
+        return None
+
+    @property
+    def options(self) -> None:
+        """None: each file has its own."""
         return None
 
     @property
@@ -160,9 +153,10 @@ class ArchiveDecoder:
             raise self._error(f"{header.name!r} is {kind}", "pack ordinary files: each is a message")
         elif header.size < 0:
             raise self._error(f"{header.name!r} has {header.size} bytes")
-        elif header.size > self._message_bytes:
+        elif header.size > self._decoding.message_bytes:
             raise LimitExceeded(
-                f"message {self._messages + 1}: {header.name!r} has {header.size} bytes, where {self._message_bytes} "
+                f"message {self._messages + 1}: {header.name!r} has {header.size} bytes, where "
+                f"{self._decoding.message_bytes} "
                 "are allowed",
                 hint="allow larger messages",
             )
@@ -201,16 +195,16 @@ class ArchiveDecoder:
 
     def _parse(self, name: str, document: bytes, format: Format, labels: Rename) -> Message:
         if format in (TURTLE, TRIG):
-            check_declarations(document, self._base, self._messages + 1)
+            check_declarations(document, self._decoding.base, self._messages + 1)
         parser = ox.parse(
             document.removeprefix(codecs.BOM_UTF8),
             format=ox.RdfFormat.from_extension(format.extension),
-            base_iri=self._base,
-            lenient=self._lenience is not None,
+            base_iri=self._decoding.base,
+            lenient=self._decoding.lenience is not None,
         )
         try:
-            most = most_characters(len(document), self._message_bytes)
-            message = to_message(parser, labels, self._lenience, number=self._messages + 1, most=most)
+            most = most_characters(len(document), self._decoding.message_bytes)
+            message = to_message(parser, labels, self._decoding.lenience, number=self._messages + 1, most=most)
         except SyntaxError as error:
             raise self._in_file(name, log_error(error, self._messages + 1)) from error
         except TermError as error:
@@ -220,19 +214,14 @@ class ArchiveDecoder:
 
     def _decode(self, name: str, document: bytes, format: Format, labels: Rename) -> Message:
         """The one message of a document in a format that delimits messages by itself."""
-        decoder = decoder_for(
-            format,
-            base=self._base,
-            contexts=self._contexts,
-            message_bytes=self._message_bytes,
-            lenience=self._lenience,
-        )
+        # they get labels of the message below
+        decoder = decoder_for(format, options=replace(self._decoding, labels=None))
         try:
             messages = [*decoder.feed(document), *decoder.close()]
         except LogError as error:
             raise self._in_file(name, error) from error
-        jelly = options_of(decoder) if format == JELLY else None
-        if len(messages) > 1 and not (jelly and jelly.is_flat):  # whose frames are parts of one dataset
+        # those of a flat log are parts of one dataset
+        if len(messages) > 1 and not (decoder.options and decoder.options.is_flat):
             raise self._error(f"{name!r} holds {len(messages)} messages, where each file is one", "read it by itself")
         self._prefixes |= decoder.prefixes
         return Message(quad for message in messages for quad in message).map_blanks(labels)

@@ -7,20 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 from construct_messages.errors import LogError, UsageError
 from construct_messages.files.unpacking import UNPACK_ERRORS, Unpacker, packing_of
-from construct_messages.formats import JELLY, Format, Syntax, find_log
-from construct_messages.labels import Labels
-from construct_messages.logs import MESSAGE_BYTES, Decoder, decoder_for, options_of
+from construct_messages.formats import Format, Syntax, find_log
+from construct_messages.logs import Decoder, DecoderOptions, FormatOptions, decoder_for
 from construct_messages.logs.archive import ArchiveDecoder
 from construct_messages.logs.sniff import SNIFF_BYTES, is_archive, sniff
 from construct_messages.message import Message
-from construct_messages.terms import Lenience
-
-if TYPE_CHECKING:
-    from construct_messages.logs.jelly.options import JellyOptions
 
 
 @dataclass(frozen=True)
@@ -47,7 +41,7 @@ class DetectingDecoder:
 
     Args:
         known: what need not be told by the bytes.
-        base, contexts, message_bytes, labels, generalized, shared_labels: see `decoder_for`.
+        decoding: see `DecoderOptions`.
 
     Attributes:
         format: of the log, or of the archive's last file; None: not told yet.
@@ -55,7 +49,6 @@ class DetectingDecoder:
         archive: whether it is an archive, as far as is told.
         bytes_read: how many bytes came so far, packed as they are.
         messages: how many messages came so far.
-        generalized: whether they may have terms where RDF has no place for them.
 
     >>> import gzip
     >>> decoder = DetectingDecoder()
@@ -65,21 +58,9 @@ class DetectingDecoder:
     ([<Message of 1 quad: <urn:s> <urn:p> <urn:o> <urn:g> .>], 'N-Quads', '.gz')
     """
 
-    def __init__(
-        self,
-        known: Known | None = None,
-        *,
-        base: str | None = None,
-        contexts: Mapping[str, Any] | None = None,
-        message_bytes: int = MESSAGE_BYTES,
-        labels: Labels | None = None,
-        generalized: bool = False,
-        shared_labels: bool | None = None,
-        lenience: Lenience | None = None,
-    ) -> None:
+    def __init__(self, known: Known | None = None, decoding: DecoderOptions | None = None) -> None:
         self._known = known = known or Known()
-        self._base, self._contexts, self._message_bytes, self._labels = base, contexts, message_bytes, labels
-        self.generalized, self._shared_labels, self.lenience = generalized, shared_labels, lenience
+        self.decoding = decoding or DecoderOptions()
         self.format, self.packing, self.archive = known.format, known.packing, known.archive
         self.bytes_read = self.message_count = 0
         self._unpacker = Unpacker(self.packing) if self.packing else None
@@ -99,11 +80,9 @@ class DetectingDecoder:
         return self._decoder.prefixes if self._decoder else {}
 
     @property
-    def jelly(self) -> JellyOptions | None:
-        """The options of a Jelly log, once they came."""
-        if self.archive or self.format != JELLY:
-            return None
-        return options_of(self._decoder)
+    def options(self) -> FormatOptions | None:
+        """The format's own options, once the log has told them; None: not yet, or the format has none."""
+        return self._decoder.options if self._decoder else None
 
     def feed(self, data: bytes) -> Iterator[Message]:
         """The messages that are complete now; see `Decoder.feed`.
@@ -187,26 +166,9 @@ class DetectingDecoder:
                     f"messages={self._known.label} has no meaning for an archive: each of its files is a message",
                     hint="leave it out",
                 )
-            return ArchiveDecoder(
-                self.format,
-                base=self._base,
-                contexts=self._contexts,
-                message_bytes=self._message_bytes,
-                labels=self._labels,
-                lenience=self.lenience,
-            )
+            return ArchiveDecoder(self.format, self.decoding)
         assert self.format is not None  # else it would not have been told
-        return decoder_for(
-            self.format,
-            self._syntax(self.format),
-            base=self._base,
-            contexts=self._contexts,
-            message_bytes=self._message_bytes,
-            labels=self._labels,
-            generalized=self.generalized,
-            shared_labels=self._shared_labels,
-            lenience=self.lenience,
-        )
+        return decoder_for(self.format, self._syntax(self.format), self.decoding)
 
     def _tell(self, head: bytes, whole: bool) -> bool:
         """Whether `head` says what the log is."""

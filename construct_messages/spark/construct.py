@@ -14,9 +14,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from construct_messages.errors import UsageError
-from construct_messages.formats import JELLY, NDJSON_LD, Format, find_log
+from construct_messages.formats import Format, find_log
 from construct_messages.labels import Labels
-from construct_messages.logs.jelly.options import JellyOptions
+from construct_messages.logs import FormatOptions, options_for_writing
 from construct_messages.query.algebra.nodes import Var
 from construct_messages.query.algebra.plan import Plan
 from construct_messages.query.optimizer.explanation import explanation
@@ -170,7 +170,7 @@ class Messages:
         format: str = "nq",
         messages: str | None = None,
         *,
-        jelly: JellyOptions | None = None,
+        options: FormatOptions | None = None,
         mode: str = "error",
         compression: str | None = None,
     ) -> Written:
@@ -180,7 +180,7 @@ class Messages:
             path: the folder, on any filesystem that Spark writes to.
             format: a name, extension or media type, see `QueryMessages.serialize`; N-Quads and N-Triples are quickest.
             messages: `"rdfm"` (the default), `"1.2-messages"`, `"1.2-basic-messages"` or `"1.1-messages"`.
-            jelly: the options of Jelly logs.
+            options: those that only the format has, such as `JellyOptions`.
             mode: where the folder is there: `"error"`, `"overwrite"` or `"append"`.
             compression: `"gzip"`, `"bzip2"`, `"zstd"` or another codec that Spark knows.
 
@@ -198,8 +198,8 @@ class Messages:
             found,
             syntax,
             graphs=self.query.template.names_graphs,
-            prefixes=self._prefixes(found),
-            jelly=self._options(found, jelly),
+            prefixes=self.query.prefixes if found.log_prefixes else {},
+            options=self._format_options(found, options),
             mode=mode,
             compression=compression,
         )
@@ -210,7 +210,7 @@ class Messages:
         format: str | None = None,
         messages: str | None = None,
         *,
-        jelly: JellyOptions | None = None,
+        options: FormatOptions | None = None,
     ) -> Written:
         """Writes one log, in the order of the messages; it has its name when it is whole.
 
@@ -218,7 +218,7 @@ class Messages:
             path: a file on a filesystem that the driver and all executors share; `.gz`, `.bz2`, `.xz` and `.zst` are
                 packed.
             format: see `write`; None: what the path's extension says, else N-Quads.
-            messages, jelly: see `write`.
+            messages, options: see `write`.
 
         Raises:
             UsageError, UnsupportedByFormat: see `write`.
@@ -231,21 +231,15 @@ class Messages:
             found,
             syntax,
             graphs=self.query.template.names_graphs,
-            prefixes=self._prefixes(found),
-            jelly=self._options(found, jelly),
+            prefixes=self.query.prefixes if found.log_prefixes else {},
+            options=self._format_options(found, options),
         )
 
-    def _prefixes(self, format: Format) -> Mapping[str, str]:
-        # ordinary readers of NDJSON-LD take each line by itself: a context on a line of its own would be lost on them
-        return {} if format == NDJSON_LD else self.query.prefixes
-
-    def _options(self, format: Format, jelly: JellyOptions | None) -> JellyOptions | None:
-        if format != JELLY:
-            return jelly
+    def _format_options(self, format: Format, options: FormatOptions | None) -> FormatOptions | None:
         template = self.query.template
         # known here alone, and the same in every task: the logs of a folder are one when they are joined
-        return (jelly or JellyOptions()).for_writing(
-            graphs=template.names_graphs, triple_terms=template.has_triple_terms
+        return options_for_writing(
+            format, options, graphs=template.names_graphs, triple_terms=template.has_triple_terms
         )
 
     @cached_property

@@ -6,7 +6,7 @@ import pytest
 
 from construct_messages.assembly import Assembly, Options, Writing
 from construct_messages.errors import LimitExceeded
-from construct_messages.logs import encoder_for
+from construct_messages.logs import EncoderOptions, encoder_for
 from construct_messages.message import Message
 from construct_messages.solutions import Solutions
 from construct_messages.template import Constant, Pattern, Template, Variable
@@ -26,7 +26,7 @@ SOLUTIONS = [
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @pytest.mark.parametrize("options", [Options(), Options(skip_empty=True)], ids=["by batch", "by message"])
 def test_the_bound_of_a_message_is_of_what_stands_in_the_log(kind: Kind, options: Options) -> None:
-    encoder = encoder_for(kind.format, kind.syntax, PREFIXES, graphs=False)
+    encoder = encoder_for(kind.format, kind.syntax, EncoderOptions(PREFIXES, graphs=False))
     encoder.start()
     encoded = [
         encoder.encode(Message(TEMPLATE.instantiate(solution, number))) for number, solution in enumerate(SOLUTIONS)

@@ -6,13 +6,14 @@ import io
 import re
 import tarfile
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
 from construct_messages.errors import ConstructMessagesError, LimitExceeded, LogError
-from construct_messages.formats import JELLY, N_TRIPLES
+from construct_messages.formats import JELLY, N_TRIPLES, Format
 from construct_messages.labels import Labels
-from construct_messages.logs import encoder_for
+from construct_messages.logs import DecoderOptions, encoder_for
 from construct_messages.logs.archive import ArchiveDecoder
 from construct_messages.message import Message, Quad
 from construct_messages.terms import Term, iri
@@ -37,9 +38,9 @@ def jelly(*messages: Message) -> bytes:
     return b"".join([encoder.start(), *map(encoder.encode, messages), encoder.finish()])
 
 
-def read(data: bytes, size: int = 1 << 30, **options: object) -> list[Message]:
+def read(data: bytes, size: int = 1 << 30, format: Format | None = None, **options: Any) -> list[Message]:
     """The messages before the end or an error, which is raised behind them."""
-    return list(reading(ArchiveDecoder(labels=Labels("x"), **options), data, size))  # type: ignore[arg-type] # as the test has them
+    return list(reading(ArchiveDecoder(format, DecoderOptions(labels=Labels("x"), **options)), data, size))
 
 
 def reading(decoder: ArchiveDecoder, data: bytes, size: int) -> Iterable[Message]:
@@ -194,7 +195,7 @@ def test_cut_at_every_block_and_around(case: str) -> None:
 @by_size
 def test_a_file_that_is_too_large_is_not_read(size: int) -> None:
     data = archive(("0.nt", TRIPLE), ("1.nt", TRIPLE * 10))[: 512 * 3]  # its header, and nothing of its content
-    messages, error = until_error(reading(ArchiveDecoder(message_bytes=100), data, size))
+    messages, error = until_error(reading(ArchiveDecoder(decoding=DecoderOptions(message_bytes=100)), data, size))
     assert messages == [ONE]
     assert isinstance(error, LimitExceeded)
     assert error.message == "message 2: '1.nt' has 710 bytes, where 100 are allowed"

@@ -16,7 +16,7 @@ from construct_messages.errors import ConstructMessagesError, LimitExceeded, Log
 from construct_messages.files.unpacking import packing_of
 from construct_messages.formats import FORMATS, N_QUADS, NDJSON_LD, RDFM, TRIG, TURTLE, Format, find_syntax
 from construct_messages.labels import Labels
-from construct_messages.logs import encoder_for
+from construct_messages.logs import DecoderOptions, EncoderOptions, encoder_for
 from construct_messages.logs.auto import DetectingDecoder, Known
 from construct_messages.message import Message, Quad
 from construct_messages.terms import iri, literal
@@ -35,12 +35,12 @@ MESSAGES.insert(1, Message())
 
 
 def log(format: Format, label: str = "rdfm") -> bytes:
-    encoder = encoder_for(format, format.own or find_syntax(label), {"ex": "http://example.org/"})
+    encoder = encoder_for(format, format.own or find_syntax(label), EncoderOptions({"ex": "http://example.org/"}))
     return b"".join([encoder.start(), *map(encoder.encode, MESSAGES), encoder.finish()])
 
 
 def read(data: bytes, known: Known | None = None, size: int = 1 << 30, **options: int) -> list[Message]:
-    return list(reading(DetectingDecoder(known, labels=Labels("x"), **options), data, size))
+    return list(reading(DetectingDecoder(known, DecoderOptions(labels=Labels("x"), **options)), data, size))
 
 
 def reading(decoder: DetectingDecoder, data: bytes, size: int = 1 << 30) -> Iterator[Message]:

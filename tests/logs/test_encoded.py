@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from construct_messages.errors import UnsupportedByFormat
 from construct_messages.formats import JELLY, N_TRIPLES, NDJSON_LD, RDF_XML, TRIG, TURTLE, YAML_LD, Format
-from construct_messages.logs import Encoder, encoder_for
+from construct_messages.logs import Encoder, EncoderOptions, encoder_for
 from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.logs.jelly.encoder import JellyEncoder
 from construct_messages.logs.jelly.options import JellyOptions, LogicalType
@@ -40,7 +40,7 @@ each_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
 
 
 def new_encoder(kind: Kind, *, triple_terms: bool = False) -> Encoder:
-    return encoder_for(kind.format, kind.syntax, PREFIXES, triple_terms=triple_terms)
+    return encoder_for(kind.format, kind.syntax, EncoderOptions(PREFIXES, triple_terms=triple_terms))
 
 
 # --- batches ---------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from construct_messages.errors import UnsupportedByFormat
 from construct_messages.formats import FORMATS, RDF_XML, Format
-from construct_messages.logs import encoder_for
+from construct_messages.logs import EncoderOptions, encoder_for
 from construct_messages.message import Message
 from construct_messages.solutions import Solutions
 from construct_messages.template import Template
@@ -111,12 +111,12 @@ def test_specialised_for_a_template_an_encoder_writes_the_same(
     kind = data.draw(kinds(format))
 
     def plain() -> bytes:
-        encoder = encoder_for(kind.format, kind.syntax, prefixes)
+        encoder = encoder_for(kind.format, kind.syntax, EncoderOptions(prefixes))
         instances = [Message(template.instantiate(solution, number)) for number, solution in enumerate(solutions, 3)]
         return b"".join((encoder.start(), *map(encoder.encode, instances), encoder.finish()))
 
     def special() -> bytes:
-        encoder = encoder_for(kind.format, kind.syntax, prefixes)
+        encoder = encoder_for(kind.format, kind.syntax, EncoderOptions(prefixes))
         return (
             encoder.start()
             + bytes(encoder.for_template(template).encode(Solutions.of(solutions), 3))

@@ -8,7 +8,7 @@ import pyoxigraph as ox
 import pytest
 
 from construct_messages.formats import FORMATS, JELLY, N_QUADS, RDFM, TRIG, Format
-from construct_messages.logs import encoder_for
+from construct_messages.logs import EncoderOptions, encoder_for
 from construct_messages.logs.sniff import SNIFF_BYTES, is_archive, sniff
 from construct_messages.message import Message, Quad
 from construct_messages.terms import iri, literal
@@ -88,7 +88,7 @@ WIDER = {"N-Triples": "N-Quads", "Turtle": "TriG"}
 
 @pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)
 def test_what_is_written_here(format: Format) -> None:
-    encoder = encoder_for(format, format.own or RDFM, {"ex": "http://example.org/"})
+    encoder = encoder_for(format, format.own or RDFM, EncoderOptions({"ex": "http://example.org/"}))
     quad = Quad(iri("http://example.org/s"), iri("http://example.org/p"), literal("o"))
     log = encoder.start() + encoder.encode(Message([quad])) + encoder.encode(Message()) + encoder.finish()
     found = sniff(log, whole=True)

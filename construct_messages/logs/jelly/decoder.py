@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from construct_messages.errors import LimitExceeded, LogError
-from construct_messages.formats import JELLY, Syntax
+from construct_messages.formats import Format, Syntax
 from construct_messages.labels import Labels
+from construct_messages.logs import DecoderOptions
 from construct_messages.logs.jelly.options import JellyOptions
 from construct_messages.logs.jelly.rows import Rows
 from construct_messages.logs.jelly.wire import Malformed, read_varint
 from construct_messages.message import Message
-from construct_messages.terms import Lenience
 
 _ROW = 0x0A
 """How a frame that is not delimited begins: with the tag of a row. It is also a length, of ten bytes."""
@@ -29,47 +29,31 @@ class JellyDecoder:
     """Reads a Jelly log, delimited or of one frame.
 
     Args:
-        message_bytes: how large a frame may be; its different IRIs may have as many characters, or 64 Mi.
-        generalized: whether terms may stand where RDF has no place for them, quoted triples as subjects among them;
-            they cannot be made objects of pyoxigraph.
-        shared_labels: whether blank node labels mean nodes of the whole log; if not, of their frame; None: as the
-            logical type says, which gives frames a meaning or none.
-        labels: of the log; None: with a prefix that no other has.
-        lenience: see `decoder_for`.
+        syntax: Jelly's own.
+        options: see `DecoderOptions`; the different IRIs of a frame may have as many characters as it may have bytes,
+            or 64 Mi.
 
-    >>> from construct_messages.logs.jelly.encoder import JellyEncoder
-    >>> log = JellyEncoder().encode(Message())
-    >>> decoder = JellyDecoder(message_bytes=1000)
+    >>> from construct_messages.formats import JELLY
+    >>> from construct_messages.logs import encoder_for
+    >>> log = encoder_for(JELLY, JELLY.own).encode(Message())
+    >>> decoder = JellyDecoder(JELLY, JELLY.own, DecoderOptions())
     >>> [*decoder.feed(log), *decoder.close()], decoder.options.logical_type.name
     ([<Message, empty>], 'DATASETS')
     """
 
-    def __init__(
-        self,
-        *,
-        message_bytes: int,
-        generalized: bool = False,
-        shared_labels: bool | None = None,
-        labels: Labels | None = None,
-        lenience: Lenience | None = None,
-    ) -> None:
-        self._limit = message_bytes
+    def __init__(self, _format: Format, syntax: Syntax | None, options: DecoderOptions) -> None:
+        self.syntax, self._limit = syntax, options.message_bytes
         self._rows = Rows(
-            generalized=generalized,
-            shared_labels=shared_labels,
-            most_made=max(message_bytes, _LEAST_MADE),
-            labels=labels or Labels(),
-            lenience=lenience,
+            generalized=options.generalized,
+            shared_labels=options.shared_labels,
+            most_made=max(options.message_bytes, _LEAST_MADE),
+            labels=options.labels or Labels(),
+            lenience=options.lenience,
         )
         self._buffer = bytearray()
         self._offset = 0  # of the buffer in the log
         self._messages = 0
         self._delimited: bool | None = None
-
-    @property
-    def syntax(self) -> Syntax | None:
-        """How the log delimits its messages: as the format does."""
-        return JELLY.own
 
     @property
     def prefixes(self) -> Mapping[str, str]:

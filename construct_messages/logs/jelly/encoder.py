@@ -7,9 +7,9 @@ Jelly 1.1, serialization; RDF Messages section 3.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from construct_messages.errors import UnsupportedByFormat
+from construct_messages.formats import Format, Syntax
+from construct_messages.logs import EncoderOptions
 from construct_messages.logs.jelly.frames import FrameWriter
 from construct_messages.logs.jelly.options import JellyOptions
 from construct_messages.logs.jelly.template import TemplateFrames, has_layout
@@ -26,9 +26,8 @@ class JellyEncoder:
     A log without messages is empty: options stand in the first frame, and each frame is a message.
 
     Args:
-        options: of the stream; what they leave open is chosen by what is known of its messages.
-        graphs, triple_terms: see `JellyOptions.for_writing`.
-        prefixes: for namespace declarations, where the options ask for them.
+        options: what the `JellyOptions` among them leave open is chosen by the others; the prefixes are for namespace
+            declarations, where those ask for them.
 
     Attributes:
         options: of the stream, none of them open.
@@ -38,8 +37,9 @@ class JellyEncoder:
         TermError: a prefix for what is no IRI.
 
     >>> from construct_messages.message import Quad
+    >>> from construct_messages.formats import JELLY
     >>> from construct_messages.terms import Term
-    >>> encoder = JellyEncoder(graphs=False)
+    >>> encoder = JellyEncoder(JELLY, JELLY.own, EncoderOptions(graphs=False))
     >>> s, p = iri("urn:s"), iri("urn:p")
     >>> first = encoder.encode(Message([Quad(s, p, s)]))
     >>> encoder.encode(Message([Quad(s, p, Term('"o"'))])).hex()
@@ -48,18 +48,12 @@ class JellyEncoder:
     b'\\x00'
     """
 
-    def __init__(
-        self,
-        options: JellyOptions | None = None,
-        *,
-        graphs: bool = True,
-        triple_terms: bool = False,
-        prefixes: Mapping[str, str] | None = None,
-    ) -> None:
-        self.options = options = (options or JellyOptions()).for_writing(graphs=graphs, triple_terms=triple_terms)
-        declared = prefixes or {} if options.namespace_declarations else {}
+    def __init__(self, _format: Format, _syntax: Syntax, options: EncoderOptions) -> None:
+        own = options.own if isinstance(options.own, JellyOptions) else JellyOptions()
+        self.options = own = own.for_writing(graphs=options.graphs, triple_terms=options.triple_terms)
+        declared = options.prefixes or {} if own.namespace_declarations else {}
         self._namespaces = {prefix: iri(value) for prefix, value in declared.items()}
-        self._frames = FrameWriter(options, self._namespaces)
+        self._frames = FrameWriter(own, self._namespaces)
 
     def start(self) -> bytes:
         """What stands before the first message: nothing, as options stand in its frame."""

@@ -51,6 +51,7 @@ VERSION: Final = 2
 _NAMESPACES: Final = 2
 """The first version that has namespace declarations."""
 
+_TABLES: Final = ("names", "prefixes", "datatypes")
 _SIZES: Final = {9: "max_name_table_size", 10: "max_prefix_table_size", 11: "max_datatype_table_size"}
 _NUMBERS: Final = {
     2: "physical_type",
@@ -134,12 +135,27 @@ class JellyOptions:
                 )
 
     @property
+    def names_graphs(self) -> bool:
+        """Whether messages may have named graphs."""
+        return self.physical_type is not PhysicalType.TRIPLES
+
+    @property
+    def is_generalized(self) -> bool:
+        """Whether terms may stand where RDF has no place for them; RDF-star has quoted triples as subjects."""
+        return self.generalized_statements or bool(self.rdf_star)
+
+    @property
     def is_flat(self) -> bool:
         """Whether frames have no meaning, so that a blank node label is one node in the whole stream."""
         return self.logical_type in _FLAT
 
     def for_writing(
-        self, source: JellyOptions | None = None, *, graphs: bool = True, triple_terms: bool = False
+        self,
+        source: JellyOptions | None = None,
+        *,
+        graphs: bool = True,
+        triple_terms: bool = False,
+        generalized: bool = True,
     ) -> JellyOptions:
         """The options that a log is written with: these, and for what they leave open what is known of its messages.
 
@@ -148,6 +164,7 @@ class JellyOptions:
                 as `graphs` allows, and it tells whether there may be triple terms and generalized statements.
             graphs: whether messages may have named graphs.
             triple_terms: whether messages are known to have triple terms.
+            generalized: whether messages may be generalized where those of the source may.
 
         Raises:
             UsageError: a prefix table, or a version, that cannot be written so.
@@ -189,7 +206,8 @@ class JellyOptions:
             physical_type=physical,
             logical_type=logical,
             rdf_star=rdf_star,
-            generalized_statements=self.generalized_statements or bool(source and source.generalized_statements),
+            generalized_statements=self.generalized_statements
+            or (generalized and source is not None and source.generalized_statements),
             version=version,
         )
 
@@ -227,6 +245,30 @@ class JellyOptions:
             for name, value in asdict(self).items()
             if value is not None
         }
+
+    def in_words(self) -> str:
+        """The options in one line, for people.
+
+        >>> JellyOptions(rdf_star=True).for_writing().in_words()
+        'logical type DATASETS, physical type QUADS, version 1, tables of 4,000 names / 150 prefixes / 32 datatypes, \
+rdf-star'
+        """
+        sizes = (self.max_name_table_size, self.max_prefix_table_size, self.max_datatype_table_size)
+        tables = " / ".join(f"{size:,} {what}" for size, what in zip(sizes, _TABLES, strict=True))
+        types = {"logical": self.logical_type, "physical": self.physical_type}
+        allowed = {
+            "rdf-star": self.rdf_star,
+            "generalized statements": self.generalized_statements,
+            "not delimited": not self.delimited,
+            f"name {self.stream_name!r}": self.stream_name,
+        }
+        words = (
+            *(f"{kind} type {type.name}" for kind, type in types.items() if type is not None),
+            f"version {self.version}",
+            f"tables of {tables}",
+            *(word for word, is_so in allowed.items() if is_so),
+        )
+        return ", ".join(words)
 
     # --- bytes ------------------------------------------------------------------------------------------------------
 

@@ -6,20 +6,18 @@ RDF Messages for NDJSON-LD (https://w3c-cg.github.io/rsp/messages/). What a docu
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from construct_messages.errors import LogError, Position
-from construct_messages.formats import NDJSON_LD, Syntax
+from construct_messages.formats import Format, Syntax
 from construct_messages.labels import Labels
+from construct_messages.logs import DecoderOptions
 from construct_messages.logs.from_pyoxigraph import most_characters
 from construct_messages.logs.jsonld.documents import Documents
 from construct_messages.logs.jsonld.json_text import JsonReader
 from construct_messages.logs.line_buffer import WholeLines
 from construct_messages.message import Message
-from construct_messages.terms import Lenience
 
-assert NDJSON_LD.own is not None
-_SYNTAX: Final[Syntax] = NDJSON_LD.own
 _ONE_A_LINE: Final = "write each message as one JSON-LD document on one line, as `jq --compact-output .` does"
 
 
@@ -27,13 +25,11 @@ class JsonLdDecoder:
     """Reads an NDJSON-LD log; see `Decoder`.
 
     Args:
-        base: the IRI that relative IRIs resolve against.
-        contexts: JSON-LD contexts by their IRI, as parsed JSON; no other is loaded.
-        message_bytes: how long a line may be.
-        labels: of the log; None: with a prefix that no other has.
-        lenience: see `decoder_for`.
+        syntax: NDJSON-LD's own.
+        options: see `DecoderOptions`; no context is loaded that they do not hold.
 
-    >>> decoder = JsonLdDecoder(message_bytes=1 << 20)
+    >>> from construct_messages.formats import NDJSON_LD
+    >>> decoder = JsonLdDecoder(NDJSON_LD, NDJSON_LD.own, DecoderOptions())
     >>> list(decoder.feed(b'{"@context": {"ex": "http://example.org/"}}\\n{"@id": "ex:a", "ex:b": ["c"]}'))
     []
     >>> list(decoder.feed(b"\\n{}\\n")), decoder.prefixes
@@ -41,19 +37,13 @@ class JsonLdDecoder:
 {'ex': 'http://example.org/'})
     """
 
-    syntax: Final[Syntax] = _SYNTAX
+    options: Final = None
 
-    def __init__(
-        self,
-        *,
-        base: str | None = None,
-        contexts: Mapping[str, Any] | None = None,
-        message_bytes: int,
-        labels: Labels | None = None,
-        lenience: Lenience | None = None,
-    ) -> None:
-        self._documents, self._json = Documents(base, contexts, labels or Labels(), lenience), JsonReader()
-        self._lines, self._message_bytes = WholeLines(message_bytes), message_bytes
+    def __init__(self, _format: Format, syntax: Syntax | None, options: DecoderOptions) -> None:
+        self.syntax, self._message_bytes = syntax, options.message_bytes
+        labels = options.labels or Labels()
+        self._documents = Documents(options.base, options.contexts, labels, options.lenience)
+        self._json, self._lines = JsonReader(), WholeLines(options.message_bytes)
 
     @property
     def prefixes(self) -> Mapping[str, str]:

@@ -6,31 +6,28 @@ RDF Messages for NDJSON-LD (https://w3c-cg.github.io/rsp/messages/). What a mess
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
-
 import msgspec
 
-from construct_messages.formats import NDJSON_LD, Syntax
+from construct_messages.formats import Format, Syntax
+from construct_messages.logs import EncoderOptions
 from construct_messages.logs.capabilities import Carrier
 from construct_messages.logs.jsonld.nodes import MessageDocuments
 from construct_messages.logs.jsonld.template import JsonLdTemplate
 from construct_messages.message import Message
 from construct_messages.template import Template
 
-assert NDJSON_LD.own is not None
-_SYNTAX: Final[Syntax] = NDJSON_LD.own
-
 
 class JsonLdEncoder:
     """Writes messages as NDJSON-LD: a line each, which any reader of JSON-LD 1.1 reads by itself.
 
     Args:
-        prefixes: namespace IRIs by prefix, for the context that the log begins with; see `context_of`.
+        format, syntax: NDJSON-LD and its own.
+        options: their prefixes are for the context that the log begins with; see `context_of`.
 
+    >>> from construct_messages.formats import NDJSON_LD
     >>> from construct_messages.message import Quad
     >>> from construct_messages.terms import iri, literal
-    >>> encoder = JsonLdEncoder({"ex": "http://example.org/"})
+    >>> encoder = JsonLdEncoder(NDJSON_LD, NDJSON_LD.own, EncoderOptions({"ex": "http://example.org/"}))
     >>> message = Message([Quad(iri("http://example.org/s"), iri("http://example.org/p"), literal("a", language="en"))])
     >>> log = encoder.start() + encoder.encode(message) + encoder.encode(Message()) + encoder.finish()
     >>> print(log.decode(), end="")
@@ -39,9 +36,9 @@ class JsonLdEncoder:
     {}
     """
 
-    def __init__(self, prefixes: Mapping[str, str] | None = None) -> None:
-        self._carrier = Carrier(NDJSON_LD, _SYNTAX)
-        self._documents = MessageDocuments(prefixes)
+    def __init__(self, format: Format, syntax: Syntax, options: EncoderOptions) -> None:
+        self._carrier = Carrier(format, syntax)
+        self._documents = MessageDocuments(options.prefixes)
 
     def start(self) -> bytes:
         """What stands before the first message: the context, where there is one."""

@@ -18,12 +18,13 @@ from typing import Final
 from construct_messages.errors import LimitExceeded, LogError, Position, TermError
 from construct_messages.formats import LABELLED, RDFM, Format, Syntax
 from construct_messages.labels import Labels, MessageLabels
+from construct_messages.logs import DecoderOptions
 from construct_messages.logs.capabilities import lacks
 from construct_messages.logs.from_pyoxigraph import Rename, log_error
 from construct_messages.logs.line_buffer import too_long
 from construct_messages.logs.lines.statements import BLANK, Statements, make_quad
 from construct_messages.message import Message, Quad
-from construct_messages.terms import Lenience, map_blanks
+from construct_messages.terms import map_blanks
 
 _BLOCK: Final = 1 << 15
 """How many bytes of lines are taken apart at a time: large enough to be quick, and small against a message's bound."""
@@ -52,36 +53,29 @@ class LinesDecoder:
     Args:
         format: N-Triples or N-Quads.
         syntax: what the media type announces; None: the log tells.
-        message_bytes: how many bytes the lines of a message may have, its delimiter among them; a line end is one.
+        options: see `DecoderOptions`; a message is bounded with its delimiter, and a line end is one byte.
         continued: whether the log begins before what is read, so that the first delimiter ends a message, if of no
             statement.
-        labels: of the log; None: with a prefix that no other has.
-        lenience: see `decoder_for`.
 
     Attributes:
         delimiter: the line of the last delimiter that was read, from 1; 0: there was none.
 
     >>> from construct_messages.formats import N_TRIPLES
-    >>> decoder = LinesDecoder(N_TRIPLES, None, message_bytes=1 << 20, labels=Labels("x"))
+    >>> decoder = LinesDecoder(N_TRIPLES, None, DecoderOptions(labels=Labels("x")))
     >>> list(decoder.feed(b'VERSION "1.2-messages"\n_:b <urn:p> <urn:o> .\nMESS'))
     []
     >>> list(decoder.feed(b"AGE\n")), decoder.syntax.label, list(decoder.close())
     ([<Message of 1 quad: _:x_m1b0 <urn:p> <urn:o> .>], '1.2-messages', [])
     """
 
+    options: Final = None
+
     def __init__(
-        self,
-        format: Format,
-        syntax: Syntax | None,
-        *,
-        message_bytes: int,
-        continued: bool = False,
-        labels: Labels | None = None,
-        lenience: Lenience | None = None,
+        self, format: Format, syntax: Syntax | None, options: DecoderOptions, *, continued: bool = False
     ) -> None:
-        self._format, self._message_bytes, self._continued = format, message_bytes, continued
-        self._labels = labels or Labels()
-        self._statements = Statements(format, lenience)
+        self._format, self._message_bytes, self._continued = format, options.message_bytes, continued
+        self._labels = options.labels or Labels()
+        self._statements = Statements(format, options.lenience)
         self._use(syntax)
         # bytes not read yet: of a line without an end, and of a line end or a byte order mark that may go on
         self._rest, self._undecided, self._begun = bytearray(), b"", False

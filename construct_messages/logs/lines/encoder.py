@@ -16,6 +16,7 @@ from typing import Final
 
 from construct_messages.formats import Format, Syntax
 from construct_messages.labels import Labels
+from construct_messages.logs import EncoderOptions
 from construct_messages.logs.capabilities import Carrier
 from construct_messages.logs.encoded import EncodedBatch
 from construct_messages.logs.plain_encoder import ByMessage
@@ -40,10 +41,10 @@ class LinesEncoder:
         format: N-Triples or N-Quads.
         syntax: how messages are delimited, and which RDF version the log keeps to.
 
-    >>> from construct_messages.formats import find_format, find_syntax
+    >>> from construct_messages.formats import N_TRIPLES, find_syntax
     >>> from construct_messages.message import Quad
     >>> from construct_messages.terms import iri
-    >>> encoder = LinesEncoder(find_format("nt")[0], find_syntax("1.2-messages"))
+    >>> encoder = LinesEncoder(N_TRIPLES, find_syntax("1.2-messages"), EncoderOptions())
     >>> message = Message([Quad(iri("urn:s"), iri("urn:p"), iri("urn:o"))])
     >>> print((encoder.start() + encoder.encode(message) + encoder.finish()).decode(), end="")
     VERSION "1.2-messages"
@@ -51,7 +52,7 @@ class LinesEncoder:
     MESSAGE
     """
 
-    def __init__(self, format: Format, syntax: Syntax) -> None:
+    def __init__(self, format: Format, syntax: Syntax, _options: EncoderOptions) -> None:
         self._carrier = Carrier(format, syntax)
         self.format, self.syntax = format, syntax
         self.before = syntax.delimiter.encode() if syntax.delimiter_first else b""
@@ -98,11 +99,11 @@ _Column = bytes | list[bytes]
 class TemplateLines:
     """Encodes batches of solutions by column. Byte for byte what `encode(Message(instantiate(…)))` gives.
 
-    >>> from construct_messages.formats import find_format, find_syntax
+    >>> from construct_messages.formats import N_TRIPLES, find_syntax
     >>> from construct_messages.terms import Term
     >>> from construct_messages.template import Pattern
     >>> template = Template(("x",), (Pattern(Variable(0), Constant(Term("<urn:p>")), Constant(Term('"o"'))),))
-    >>> lines = LinesEncoder(find_format("nt")[0], find_syntax("rdfm")).for_template(template)
+    >>> lines = LinesEncoder(N_TRIPLES, find_syntax("rdfm"), EncoderOptions()).for_template(template)
     >>> print(bytes(lines.encode(Solutions([[b"<urn:a>", b'"a literal"']]), 0)).decode(), end="")
     # @message
     <urn:a> <urn:p> "o" .

@@ -14,6 +14,7 @@ from typing import Final
 from construct_messages.errors import LogError
 from construct_messages.formats import N_QUADS, RDFM
 from construct_messages.labels import Labels
+from construct_messages.logs import DecoderOptions
 from construct_messages.logs.lines.decoder import LinesDecoder
 from construct_messages.message import Message
 from construct_messages.terms import Lenience
@@ -39,7 +40,7 @@ def to_messages(texts: Sequence[str], first: int = 1, lenience: Lenience | None 
     Args:
         texts: one a message.
         first: the number of the first, for errors.
-        lenience: see `decoder_for`.
+        lenience: see `DecoderOptions`.
 
     Raises:
         LogError: a text that is no statements of N-Quads, with its number and the place in it.
@@ -70,6 +71,6 @@ def _only_message(text: str, number: int, lenience: Lenience | None) -> Message:
 
 def _decode(texts: Sequence[str], lenience: Lenience | None) -> list[Message]:
     """What stands in texts when each begins behind a delimiter."""
-    decoder = LinesDecoder(N_QUADS, RDFM, message_bytes=_UNBOUNDED, labels=_LABELS, lenience=lenience)
+    decoder = LinesDecoder(N_QUADS, RDFM, DecoderOptions(message_bytes=_UNBOUNDED, labels=_LABELS, lenience=lenience))
     log = "".join([f"{RDFM.delimiter}{text}\n" for text in texts])
     return [*decoder.feed(log.encode()), *decoder.close()]

@@ -14,16 +14,15 @@ from xml.parsers import expat
 import pyoxigraph as ox
 
 from construct_messages.errors import LimitExceeded, LogError, Position, TermError
-from construct_messages.formats import RDF_XML, Syntax
+from construct_messages.formats import Format, Syntax
 from construct_messages.labels import Labels
+from construct_messages.logs import DecoderOptions
 from construct_messages.logs.from_pyoxigraph import most_characters, to_message
 from construct_messages.logs.line_buffer import WholeLines
 from construct_messages.logs.turtle.declarations import MOST_BASE
 from construct_messages.message import Message
-from construct_messages.terms import RDF, Lenience
+from construct_messages.terms import RDF
 
-assert RDF_XML.own is not None
-_SYNTAX: Final[Syntax] = RDF_XML.own
 _BASE: Final = "http://www.w3.org/XML/1998/namespace base"  # `xml:base`, as expat names the attribute
 _MOST: Final = 1024
 """Attributes of one element; elements open and prefixes in scope at one place: parsers take time quadratic in each."""
@@ -45,30 +44,22 @@ class RdfXmlDecoder:
     RDF 1.2 XML is read as pyoxigraph reads it, triple terms and base directions included, where a document holds some.
 
     Args:
-        base: the IRI that relative IRIs resolve against, where a document has no `xml:base`.
-        message_bytes: how long a line may be.
-        labels: of the log; None: with a prefix that no other has.
-        lenience: see `decoder_for`.
+        syntax: RDF/XML's own.
+        options: see `DecoderOptions`; a document's `xml:base` goes before their base.
 
-    >>> decoder = RdfXmlDecoder(message_bytes=1 << 20)
+    >>> from construct_messages.formats import RDF_XML
+    >>> decoder = RdfXmlDecoder(RDF_XML, RDF_XML.own, DecoderOptions())
     >>> line = '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"/>'
     >>> list(decoder.feed(line.encode())), list(decoder.feed(b"\\n"))
     ([], [<Message, empty>])
     """
 
-    syntax: Final[Syntax] = _SYNTAX
+    options: Final = None
 
-    def __init__(
-        self,
-        *,
-        base: str | None = None,
-        message_bytes: int,
-        labels: Labels | None = None,
-        lenience: Lenience | None = None,
-    ) -> None:
-        self._base, self._message_bytes = base, message_bytes
-        self._labels, self._lenience = labels or Labels(), lenience
-        self._lines = WholeLines(message_bytes)  # a line is a message
+    def __init__(self, _format: Format, syntax: Syntax | None, options: DecoderOptions) -> None:
+        self.syntax, self._base, self._message_bytes = syntax, options.base, options.message_bytes
+        self._labels, self._lenience = options.labels or Labels(), options.lenience
+        self._lines = WholeLines(options.message_bytes)  # a line is a message
         self._prefixes: dict[str, str] = {}
 
     @property

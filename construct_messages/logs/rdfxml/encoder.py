@@ -14,15 +14,13 @@ from xml.parsers import expat
 from xml.sax.saxutils import escape
 
 from construct_messages.errors import UnsupportedByFormat
-from construct_messages.formats import RDF_XML, Syntax
+from construct_messages.formats import Format, Syntax
+from construct_messages.logs import EncoderOptions
 from construct_messages.logs.capabilities import Carrier
 from construct_messages.logs.plain_encoder import ByMessage
 from construct_messages.message import Message
 from construct_messages.template import Template
 from construct_messages.terms import RDF, Term, is_blank, is_literal, literal_parts
-
-assert RDF_XML.own is not None
-_SYNTAX: Final[Syntax] = RDF_XML.own
 
 _NO_CHARACTER: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML 1.0 cannot hold, not even as a character reference (section 2.2)."""
@@ -46,21 +44,23 @@ class RdfXmlEncoder:
     """Writes messages as RDF/XML, one a line: an `rdf:Description` a subject, in order of first appearance.
 
     Args:
-        prefixes: namespace IRIs by prefix; a message declares those it uses. One that XML has no name for is left out.
+        format, syntax: RDF/XML and its own.
+        options: a message declares those of their prefixes that it uses; one that XML has no name for is left out.
 
+    >>> from construct_messages.formats import RDF_XML
     >>> from construct_messages.message import Quad
     >>> from construct_messages.terms import iri, literal
-    >>> encoder = RdfXmlEncoder({"ex": "http://example.org/"})
+    >>> encoder = RdfXmlEncoder(RDF_XML, RDF_XML.own, EncoderOptions({"ex": "http://example.org/"}))
     >>> message = Message([Quad(Term("_:d1"), iri("http://example.org/p"), literal("a\\nb", language="en"))])
     >>> print((encoder.start() + encoder.encode(message) + encoder.finish()).decode(), end="")
     <rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:ex="http://example.org/">\
 <rdf:Description rdf:nodeID="b0"><ex:p xml:lang="en">a&#10;b</ex:p></rdf:Description></rdf:RDF>
     """
 
-    def __init__(self, prefixes: Mapping[str, str] | None = None) -> None:
-        self._carrier = Carrier(RDF_XML, _SYNTAX)
+    def __init__(self, format: Format, syntax: Syntax, options: EncoderOptions) -> None:
+        self._carrier = Carrier(format, syntax)
         self._messages = 0
-        self._names = _Names(prefixes or {})
+        self._names = _Names(options.prefixes or {})
 
     def start(self) -> bytes:
         """What stands before the first message: nothing."""

@@ -14,13 +14,14 @@ from typing import Final, cast
 from construct_messages.errors import LogError
 from construct_messages.formats import LABELLED, RDFM, Format, Syntax
 from construct_messages.labels import Labels
+from construct_messages.logs import DecoderOptions
 from construct_messages.logs.capabilities import lacks
 from construct_messages.logs.from_pyoxigraph import Rename
 from construct_messages.logs.line_buffer import too_long
 from construct_messages.logs.turtle.scanner import Kind, Mark, TurtleScanner
 from construct_messages.logs.turtle.statements import TurtleStatements, check_utf8
 from construct_messages.message import Message, Quad
-from construct_messages.terms import Lenience, Term, map_blanks
+from construct_messages.terms import Term, map_blanks
 
 _MANY: Final = 1 << 10
 # as pyoxigraph labels a node that has no label
@@ -40,13 +41,10 @@ class TurtleDecoder:
     Args:
         format: Turtle or TriG.
         syntax: what the media type announces; None: nothing.
-        base: the IRI that relative IRIs resolve against, until the log says otherwise.
-        message_bytes: how long a message may be, with its delimiter.
-        labels: of the log; None: with a prefix that no other has.
-        lenience: see `decoder_for`.
+        options: see `DecoderOptions`; a message is bounded with its delimiter.
 
-    >>> from construct_messages.formats import find_format
-    >>> decoder = TurtleDecoder(find_format("ttl")[0], message_bytes=1 << 20, labels=Labels("x"))
+    >>> from construct_messages.formats import TURTLE
+    >>> decoder = TurtleDecoder(TURTLE, None, DecoderOptions(labels=Labels("x")))
     >>> log = b'VERSION "1.2-messages" PREFIX : <urn:x:> _:a :p 1 . MESSAGE _:a :p 2 .'
     >>> for message in (*decoder.feed(log), *decoder.close()):
     ...     print(message)
@@ -54,20 +52,13 @@ class TurtleDecoder:
     <Message of 1 quad: _:x_m2b0 <urn:x:p> "2"^^<http://www.w3.org/2001/XMLSchema#integer> .>
     """
 
-    def __init__(
-        self,
-        format: Format,
-        syntax: Syntax | None = None,
-        *,
-        base: str | None = None,
-        message_bytes: int,
-        labels: Labels | None = None,
-        lenience: Lenience | None = None,
-    ) -> None:
-        self._graphs, self._message_bytes = format.graphs, message_bytes
-        self._labels = labels or Labels()
+    options: Final = None
+
+    def __init__(self, format: Format, syntax: Syntax | None, options: DecoderOptions) -> None:
+        self._graphs, self._message_bytes = format.graphs, options.message_bytes
+        self._labels = options.labels or Labels()
         self._scanner = TurtleScanner()
-        self._statements = TurtleStatements(format, base, message_bytes, lenience)
+        self._statements = TurtleStatements(format, options.base, options.message_bytes, options.lenience)
         self._beginning: bytes | None = b""  # until it is known whether it is a byte order mark
         self._number = 1  # of the message that is open
         # what ends a message; under rdfm, once the first delimiter is met, which may stand before all of them

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from construct_messages.formats import Format, Syntax
+from construct_messages.logs import EncoderOptions
 from construct_messages.logs.capabilities import Carrier
 from construct_messages.logs.encoded import EncodedBatch, EncodedTexts
 from construct_messages.logs.plain_encoder import ByMessage
@@ -52,10 +53,10 @@ class TurtleEncoder:
         prefixes: namespace IRIs by prefix, in the order to write them; what Turtle cannot declare is left out: a
             prefix such as `1a`, or a namespace that is no absolute IRI.
 
-    >>> from construct_messages.formats import find_format, find_syntax
+    >>> from construct_messages.formats import RDFM, TURTLE
     >>> from construct_messages.message import Quad
     >>> from construct_messages.terms import iri, number
-    >>> encoder = TurtleEncoder(find_format("ttl")[0], find_syntax("rdfm"), {"ex": "http://example.org/"})
+    >>> encoder = TurtleEncoder(TURTLE, RDFM, EncoderOptions({"ex": "http://example.org/"}))
     >>> s, p = iri("http://example.org/s"), iri("http://example.org/p")
     >>> message = Message([Quad(s, p, number("1")), Quad(s, p, number("2.0"))])
     >>> log = encoder.start() + encoder.encode(message) + encoder.encode(Message()) + encoder.finish()
@@ -67,11 +68,13 @@ class TurtleEncoder:
     # @message
     """
 
-    def __init__(self, format: Format, syntax: Syntax, prefixes: Mapping[str, str] | None = None) -> None:
+    def __init__(self, format: Format, syntax: Syntax, options: EncoderOptions) -> None:
         self._carrier = Carrier(format, syntax)
         self.format, self.syntax = format, syntax
         self._namespaces = {
-            prefix: value for prefix, value in (prefixes or {}).items() if _PREFIX.fullmatch(prefix) and is_iri(value)
+            prefix: value
+            for prefix, value in (options.prefixes or {}).items()
+            if _PREFIX.fullmatch(prefix) and is_iri(value)
         }
         self._head = _head(self._namespaces)
         self._statements = _Statements(self._namespaces)
@@ -144,10 +147,10 @@ class TurtleBatches:
         encoder: the log's.
         template: see `is_laid_out`.
 
-    >>> from construct_messages.formats import find_format, find_syntax
+    >>> from construct_messages.formats import RDFM, TURTLE
     >>> from construct_messages.template import Constant, Pattern, Variable
     >>> template = Template(("x",), (Pattern(Variable(0), Constant(Term(_TYPE)), Constant(Term("<urn:o>"))),))
-    >>> batches = TurtleEncoder(find_format("ttl")[0], find_syntax("rdfm"), {"u": "urn:"}).for_template(template)
+    >>> batches = TurtleEncoder(TURTLE, RDFM, EncoderOptions({"u": "urn:"})).for_template(template)
     >>> print(bytes(batches.encode(Solutions.of([("<urn:a>",), ('"a literal"',)]), 0)).decode(), end="")
     # @message
     PREFIX u: <urn:>

@@ -10,20 +10,18 @@ from __future__ import annotations
 import re
 from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from construct_messages.errors import LimitExceeded, LogError, Position
-from construct_messages.formats import YAML_LD, Syntax
+from construct_messages.formats import Format, Syntax
 from construct_messages.labels import Labels
+from construct_messages.logs import DecoderOptions
 from construct_messages.logs.from_pyoxigraph import most_characters
 from construct_messages.logs.jsonld.documents import Documents
 from construct_messages.logs.line_buffer import too_long
 from construct_messages.logs.yamlld.yaml_text import YamlReader
 from construct_messages.message import Message
-from construct_messages.terms import Lenience
 
-assert YAML_LD.own is not None
-_SYNTAX: Final[Syntax] = YAML_LD.own
 _MARKER: Final = re.compile(rb"(---|\.\.\.)(?:[ \t\r\n]|$)")
 _MOST_DIRECTIVES: Final = 1 << 8  # each is compared with all before
 _NOTHING: Final = re.compile(rb"[ \t\r\n]*(?:#.*)?", re.DOTALL)
@@ -33,30 +31,22 @@ class YamlLdDecoder:
     """Reads a YAML-LD log; see `Decoder`.
 
     Args:
-        base: the IRI that relative IRIs resolve against.
-        contexts: JSON-LD contexts by their IRI, as parsed JSON; no other is loaded.
-        message_bytes: how large a document may be.
-        labels: of the log; None: with a prefix that no other has.
-        lenience: see `decoder_for`.
+        syntax: YAML-LD's own.
+        options: see `DecoderOptions`; no context is loaded that they do not hold.
 
-    >>> decoder = YamlLdDecoder(message_bytes=1 << 20)
+    >>> from construct_messages.formats import YAML_LD
+    >>> decoder = YamlLdDecoder(YAML_LD, YAML_LD.own, DecoderOptions())
     >>> list(decoder.feed(b'---\\n"@id": urn:a\\nurn:b: c\\n---\\n{}\\n...\\n'))
     [<Message of 1 quad: <urn:a> <urn:b> "c" .>, <Message, empty>]
     """
 
-    syntax: Final[Syntax] = _SYNTAX
+    options: Final = None
 
-    def __init__(
-        self,
-        *,
-        base: str | None = None,
-        contexts: Mapping[str, Any] | None = None,
-        message_bytes: int,
-        labels: Labels | None = None,
-        lenience: Lenience | None = None,
-    ) -> None:
-        self._message_bytes = message_bytes
-        self._documents, self._yaml = Documents(base, contexts, labels or Labels(), lenience), YamlReader(message_bytes)
+    def __init__(self, _format: Format, syntax: Syntax | None, options: DecoderOptions) -> None:
+        self.syntax, self._message_bytes = syntax, options.message_bytes
+        labels = options.labels or Labels()
+        self._documents = Documents(options.base, options.contexts, labels, options.lenience)
+        self._yaml = YamlReader(options.message_bytes)
         self._messages = 0
         self._directives = 0
         self._size = 0  # of what stands behind the last document

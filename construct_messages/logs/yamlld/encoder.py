@@ -7,30 +7,30 @@ What a message looks like as JSON-LD is in `jsonld/nodes.py`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 import yaml
 
-from construct_messages.formats import YAML_LD, Syntax
+from construct_messages.formats import Format, Syntax
+from construct_messages.logs import EncoderOptions
 from construct_messages.logs.capabilities import Carrier
 from construct_messages.logs.jsonld.nodes import MessageDocuments
 from construct_messages.logs.plain_encoder import ByMessage
 from construct_messages.message import Message
 from construct_messages.template import Template
 
-assert YAML_LD.own is not None
-_SYNTAX: Final[Syntax] = YAML_LD.own
-
 
 class YamlLdEncoder:
     """Writes messages as YAML-LD, in block style, every string in double quotes.
 
     Args:
-        prefixes: namespace IRIs by prefix, for the context that the log begins with; see `context_of`.
+        format, syntax: YAML-LD and its own.
+        options: their prefixes are for the context that the log begins with; see `context_of`.
 
+    >>> from construct_messages.formats import YAML_LD
     >>> from construct_messages.message import Quad
     >>> from construct_messages.terms import iri, literal
-    >>> encoder = YamlLdEncoder({"ex": "http://example.org/"})
+    >>> encoder = YamlLdEncoder(YAML_LD, YAML_LD.own, EncoderOptions({"ex": "http://example.org/"}))
     >>> message = Message([Quad(iri("http://example.org/s"), iri("http://example.org/p"), literal("a", language="en"))])
     >>> log = encoder.start() + encoder.encode(message) + encoder.encode(Message()) + encoder.finish()
     >>> print(log.decode(), end="")
@@ -48,9 +48,9 @@ class YamlLdEncoder:
     ...
     """
 
-    def __init__(self, prefixes: Mapping[str, str] | None = None) -> None:
-        self._carrier = Carrier(YAML_LD, _SYNTAX)
-        self._documents = MessageDocuments(prefixes)
+    def __init__(self, format: Format, syntax: Syntax, options: EncoderOptions) -> None:
+        self._carrier = Carrier(format, syntax)
+        self._documents = MessageDocuments(options.prefixes)
 
     def start(self) -> bytes:
         """What stands before the first message: the context, where there is one."""

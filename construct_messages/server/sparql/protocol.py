@@ -12,16 +12,20 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from construct_messages.errors import LimitExceeded, ProtocolError, TermError
-from construct_messages.formats import read_media_type
+from construct_messages.formats.media_types import (
+    FORM,
+    MULTIPART_FORM,
+    SPARQL_QUERY,
+    SPARQL_UPDATE,
+    read_media_type,
+)
 from construct_messages.server.config import Limits
 from construct_messages.server.http.forms import decoded, read_form, read_parts, read_query_string
 from construct_messages.terms import iri
 
-_FORM: Final = "application/x-www-form-urlencoded"
-_PARTS: Final = "multipart/form-data"
 _DIRECT: Final[Mapping[str, Literal["query", "update"]]] = {
-    "application/sparql-query": "query",
-    "application/sparql-update": "update",
+    SPARQL_QUERY: "query",
+    SPARQL_UPDATE: "update",
 }
 _DATASET: Final = {
     "query": ("default-graph-uri", "named-graph-uri"),
@@ -188,23 +192,23 @@ def _may_fetch(name: str, value: str) -> bool:
 def _is_read(content_type: str | None) -> bool:
     """Whether a body says something by its type: clients give an empty one any, or none."""
     media_type, _ = read_media_type(content_type or "") or ("", {})
-    return media_type in (_FORM, _PARTS, *_DIRECT)
+    return media_type in (FORM, MULTIPART_FORM, *_DIRECT)
 
 
 def _read_body(content_type: str | None, body: bytes) -> Iterable[tuple[str, str]]:
     """The parameters that a body gives."""
-    hint = f"send {_FORM}, {_PARTS} or {' or '.join(_DIRECT)}"
+    hint = f"send {FORM}, {MULTIPART_FORM} or {' or '.join(_DIRECT)}"
     if not content_type:
         raise ProtocolError("the request has no Content-Type", status=415, hint=hint)
     media_type, parameters = read_media_type(content_type) or ("", {})
-    if media_type not in (_FORM, _PARTS, *_DIRECT):
+    if media_type not in (FORM, MULTIPART_FORM, *_DIRECT):
         raise ProtocolError(f"Content-Type: {content_type} is not read here", status=415, hint=hint)
     charset = parameters.get("charset", "utf-8")
     if charset not in ("utf-8", "utf8"):
         raise ProtocolError(f"charset={charset} is not read here", status=415, hint="send UTF-8")
-    if media_type == _FORM:
+    if media_type == FORM:
         return read_form(body)
-    if media_type == _PARTS:
+    if media_type == MULTIPART_FORM:
         return read_parts(content_type, body)
     return [(_DIRECT[media_type], decoded(body, "the body"))]
 

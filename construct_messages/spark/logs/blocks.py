@@ -14,8 +14,9 @@ from typing import IO, NamedTuple, cast
 from construct_messages.errors import LimitExceeded, LogError
 from construct_messages.files.compression import COMPRESSIONS
 from construct_messages.files.unpacking import packing_of
-from construct_messages.formats import N_QUADS, N_TRIPLES, RDFM, Format, Syntax, find_format, find_log, format_of_file
+from construct_messages.formats import RDFM, Format, Syntax, find_format, find_log, format_of_file
 from construct_messages.labels import Labels
+from construct_messages.logs import DecoderOptions
 from construct_messages.logs.lines.texts import to_text
 from construct_messages.message import Message
 from construct_messages.reading import is_archive_name, read_log
@@ -92,7 +93,7 @@ def _splittable(uri: str, options: ReadOptions) -> Format | None:
     if uri.lower().endswith(tuple(COMPRESSIONS)) or is_archive_name(uri):
         return None
     format = find_format(options.format)[0] if options.format else format_of_file(uri)
-    return format if format in (N_TRIPLES, N_QUADS) else None
+    return format if format is not None and format.line_based else None
 
 
 def texts_of(block: Block, options: ReadOptions) -> Iterator[str]:
@@ -134,9 +135,11 @@ def _read(block: Block, options: ReadOptions, lenience: Lenience | None) -> Iter
         block.end,
         format=format,
         syntax=syntax,
-        message_bytes=options.message_bytes,
-        labels=block.labels(of_log=syntax is None or syntax.label == RDFM.label),
-        lenience=lenience,
+        options=DecoderOptions(
+            message_bytes=options.message_bytes,
+            labels=block.labels(of_log=syntax is None or syntax.label == RDFM.label),
+            lenience=lenience,
+        ),
     )
 
 

@@ -20,7 +20,7 @@ from pyarrow import fs
 
 from construct_messages.errors import CannotWrite, LogError, UnsupportedByFormat, UsageError
 from construct_messages.files.compression import COMPRESSIONS
-from construct_messages.logs import Encoder, encoder_for
+from construct_messages.logs import Encoder, EncoderOptions, encoder_for
 from construct_messages.logs.lines.texts import to_messages
 from construct_messages.spark.logs.files import Place, place_of, remove_folder, visible_below
 from construct_messages.spark.logs.options import WriteOptions
@@ -134,7 +134,8 @@ class LogJob:
 
     def _encoder(self) -> Encoder:
         options = self.options
-        return encoder_for(options.format, options.syntax, options.prefixes, graphs=options.graphs, jelly=options.jelly)
+        encoding = EncoderOptions(options.prefixes, graphs=options.graphs, own=options.own)
+        return encoder_for(options.format, options.syntax, encoding)
 
     # --- on the driver ------------------------------------------------------------------------------------------------
 

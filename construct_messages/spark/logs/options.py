@@ -14,9 +14,8 @@ from typing import Any, Final
 
 from construct_messages.errors import UsageError
 from construct_messages.files.compression import COMPRESSIONS
-from construct_messages.formats import Format, Syntax, default_format, find_log
-from construct_messages.logs import MESSAGE_BYTES, check_options
-from construct_messages.logs.jelly.options import JellyOptions
+from construct_messages.formats import FORMATS, Format, Syntax, default_format, find_log
+from construct_messages.logs import MESSAGE_BYTES, FormatOptions, check_options, options_class
 from construct_messages.reading import read_log
 
 _PARTITION_BYTES: Final = 1 << 27
@@ -91,7 +90,7 @@ class WriteOptions:
     Args:
         path: of the folder, or of the single log.
         format, syntax: of the logs.
-        prefixes, graphs, jelly: see `write_log`.
+        prefixes, graphs, own: see `EncoderOptions`.
         packing: the extension of files packed like them; empty: they are not packed.
         single: whether all is one log.
         lenient: whether malformed IRIs and language tags of the messages are written as they are.
@@ -102,7 +101,7 @@ class WriteOptions:
     syntax: Syntax
     prefixes: Mapping[str, str] | None = None
     graphs: bool = True
-    jelly: JellyOptions | None = None
+    own: FormatOptions | None = None
     packing: str = ""
     single: bool = False
     lenient: bool = False
@@ -131,7 +130,7 @@ class WriteOptions:
             syntax,
             given.mapping("prefixes"),
             given.boolean("graphs", True),
-            given.jelly(format),
+            given.format_options(format),
             given.packing(named),
             single,
             given.boolean("lenient", False),
@@ -188,11 +187,14 @@ class _Given:
             raise UsageError(f"{name} is no JSON object", hint=_OBJECT)
         return value
 
-    def jelly(self, format: Format) -> JellyOptions | None:
-        values = self.mapping("jelly")
-        options = None if values is None else JellyOptions.of(values)
-        check_options(format, options)
-        return options
+    def format_options(self, format: Format) -> FormatOptions | None:
+        """Those that one format has, in an option that is called like that format."""
+        for each in FORMATS:
+            if (own := options_class(each)) and (values := self.mapping(each.extension)) is not None:
+                options = own.of(values)
+                check_options(format, options)
+                return options
+        return None
 
     def packing(self, named: str | None) -> str:
         text = self.text("compression")

@@ -14,11 +14,9 @@ from itertools import islice
 from typing import Final
 
 from construct_messages.formats import RDFM, Format, Syntax
-from construct_messages.labels import Labels
-from construct_messages.logs import MESSAGE_BYTES
+from construct_messages.logs import MESSAGE_BYTES, DecoderOptions
 from construct_messages.logs.lines.decoder import LinesDecoder
 from construct_messages.message import Message
-from construct_messages.terms import Lenience
 
 _LINE_END: Final = re.compile(rb"\r\n?|\n")
 
@@ -30,9 +28,7 @@ def messages_of(
     *,
     format: Format,
     syntax: Syntax | None = None,
-    message_bytes: int = MESSAGE_BYTES,
-    labels: Labels | None = None,
-    lenience: Lenience | None = None,
+    options: DecoderOptions | None = None,
 ) -> Iterator[Message]:
     r"""The messages that a range of a log owns, in order.
 
@@ -42,7 +38,7 @@ def messages_of(
         start, end: the range in bytes, the end excluded.
         format: N-Triples or N-Quads.
         syntax: of the log; None: it announces none (`announced_in`).
-        message_bytes, labels, lenience: see `decoder_for`.
+        options: see `decoder_for`.
 
     Raises:
         LogError: malformed lines; numbers of messages and lines count from the first line that begins in the range.
@@ -56,13 +52,11 @@ def messages_of(
     <Message of 1 quad: <urn:b> <urn:p> <urn:o> .>
     <BLANKLINE>
     """
+    options = options or DecoderOptions()
     placed = _placed(chunks, max(start - 1, 0))
     if start == 0:
-        first = LinesDecoder(format, syntax, message_bytes=message_bytes, labels=labels, lenience=lenience)
-        return _read(first, placed, end)
-    decoder = LinesDecoder(
-        format, syntax or RDFM, message_bytes=message_bytes, continued=True, labels=labels, lenience=lenience
-    )
+        return _read(LinesDecoder(format, syntax, options), placed, end)
+    decoder = LinesDecoder(format, syntax or RDFM, options, continued=True)
     # the first is the rest of one that began before, if only of its delimiter
     return islice(_read(decoder, _from_line(placed, end), end, continued=True), 1, None)
 
@@ -83,7 +77,7 @@ def announced_in(chunks: Iterable[bytes], format: Format, *, message_bytes: int 
     >>> announced_in([b'# log\nVERSION "1.2-mess', b'ages"\n'], N_TRIPLES).label
     '1.2-messages'
     """
-    line = LinesDecoder(format, None, message_bytes=message_bytes)
+    line = LinesDecoder(format, None, DecoderOptions(message_bytes=message_bytes))
     for _, chunk in _placed(chunks, 0):
         for piece in chunk.splitlines(keepends=True):
             told = [*line.feed(_plain(piece))]
@@ -91,7 +85,7 @@ def announced_in(chunks: Iterable[bytes], format: Format, *, message_bytes: int 
                 told += line.close()
                 if told or line.syntax:
                     return line.syntax
-                line = LinesDecoder(format, None, message_bytes=message_bytes)
+                line = LinesDecoder(format, None, DecoderOptions(message_bytes=message_bytes))
     return None
 
 

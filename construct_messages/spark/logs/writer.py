@@ -24,8 +24,7 @@ from pyspark.sql.functions import expr
 from construct_messages.errors import CannotWrite, IncompleteResult, UsageError
 from construct_messages.files.output import atomic_file
 from construct_messages.formats import N_QUADS, N_TRIPLES, Format, Syntax, content_type
-from construct_messages.logs import check_options
-from construct_messages.logs.jelly.options import JellyOptions
+from construct_messages.logs import FormatOptions, check_options
 from construct_messages.spark.frames.messages import MESSAGE
 from construct_messages.spark.logs import register
 from construct_messages.spark.logs.files import place_of, remove_folder
@@ -60,7 +59,7 @@ def write_folder(
     *,
     graphs: bool = True,
     prefixes: Mapping[str, str] | None = None,
-    jelly: JellyOptions | None = None,
+    options: FormatOptions | None = None,
     mode: str = "error",
     compression: str | None = None,
     lenient: bool = False,
@@ -73,7 +72,7 @@ def write_folder(
         format, syntax: what the logs are written in.
         graphs: whether messages may have named graphs.
         prefixes: for the formats that have them.
-        jelly: the options of Jelly logs.
+        options: those that only the format has.
         mode: one of `MODES`.
         compression: `"gzip"`, `"bzip2"`, `"zstd"` or another codec that Spark knows; None: no compression.
         lenient: whether malformed IRIs and language tags are written as they are.
@@ -84,10 +83,10 @@ def write_folder(
     """
     if mode not in MODES:
         raise UsageError(f"mode {mode!r} is unknown", hint=f"choose one of {', '.join(MODES)}")
-    check_options(format, jelly)
+    check_options(format, options)
     if not (_is_native(format, syntax, graphs=graphs) and compression in _CODECS):
-        options = {"compression": compression} if compression else {}
-        return _write_rdfm(messages, os.fspath(path), format, syntax, graphs, prefixes, jelly, mode, options, lenient)
+        how = {"compression": compression} if compression else {}
+        return _write_rdfm(messages, os.fspath(path), format, syntax, graphs, prefixes, options, mode, how, lenient)
     values, told = _observed(messages, _value(syntax, announced=True))
     with translated():
         # a file that ends before its partition would have a successor without an announcement
@@ -105,7 +104,7 @@ def write_file(
     *,
     graphs: bool = True,
     prefixes: Mapping[str, str] | None = None,
-    jelly: JellyOptions | None = None,
+    options: FormatOptions | None = None,
     lenient: bool = False,
 ) -> Written:
     """Writes one log with all messages in their order; the partitions are written beside it and then put together.
@@ -114,7 +113,7 @@ def write_file(
         messages: a frame of the column `message`.
         path: a file of a filesystem that the driver and all executors share; `.gz`, `.bz2`, `.xz` and `.zst` are
             packed.
-        format, syntax, graphs, prefixes, jelly, lenient: as for `write_folder`.
+        format, syntax, graphs, prefixes, options, lenient: as for `write_folder`.
 
     Raises:
         CannotWrite: a place that cannot be written.
@@ -124,17 +123,15 @@ def write_file(
     if _URL.match(name := os.fspath(path)):
         raise UsageError(f"{name} is no file of this machine", hint="name a folder: it may be on any filesystem")
     target = Path(name.removeprefix("file:"))
-    check_options(format, jelly)
+    check_options(format, options)
     if _is_native(format, syntax, graphs=graphs):
         with _parts(messages, syntax, target) as (parts, written), atomic_file(target) as log:
             log.write(syntax.announcement.encode())
             for chunk in _chunks(parts):
                 log.write(chunk)
         return written
-    options = {"single": "true"}
-    return _write_rdfm(
-        messages, os.fspath(path), format, syntax, graphs, prefixes, jelly, "overwrite", options, lenient
-    )
+    how = {"single": "true"}
+    return _write_rdfm(messages, os.fspath(path), format, syntax, graphs, prefixes, options, "overwrite", how, lenient)
 
 
 def _write_rdfm(
@@ -144,9 +141,9 @@ def _write_rdfm(
     syntax: Syntax,
     graphs: bool,
     prefixes: Mapping[str, str] | None,
-    jelly: JellyOptions | None,
+    options: FormatOptions | None,
     mode: str,
-    options: Mapping[str, str],
+    how: Mapping[str, str],
     lenient: bool,
 ) -> Written:
     place = place_of(path)
@@ -154,11 +151,11 @@ def _write_rdfm(
         raise UsageError(f"{path} exists already", hint="choose another path, or ask for it to be overwritten")
     register(messages.sparkSession)
     told = Observation()
-    writer = messages.observe(told, *map(expr, _FIGURES)).write.format("rdfm").options(**options)
+    writer = messages.observe(told, *map(expr, _FIGURES)).write.format("rdfm").options(**how)
     writer = writer.option("format", content_type(format, syntax)).option("graphs", graphs).option("lenient", lenient)
     writer = writer.option("prefixes", json.dumps(dict(prefixes or {})))
-    if jelly is not None:
-        writer = writer.option("jelly", json.dumps(jelly.as_dict()))
+    if options is not None:
+        writer = writer.option(format.extension, json.dumps(options.as_dict()))
     with translated():
         # a data source in Python has no mode for what is checked above
         writer.mode("append" if mode == "error" else mode).save(path)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from pyjelly import jelly
 
 from construct_messages.errors import LimitExceeded, LogError, TermError, UsageError
-from construct_messages.logs.jelly.decoder import JellyDecoder
-from construct_messages.logs.jelly.encoder import JellyEncoder
+from construct_messages.formats import JELLY
+from construct_messages.logs import DecoderOptions, EncoderOptions, decoder_for, encoder_for
 from construct_messages.logs.jelly.options import JellyOptions
 from construct_messages.logs.jelly.wire import delimited, fields, varint
 from construct_messages.message import Message
@@ -204,11 +204,11 @@ def test_how_large_a_message_may_be(is_delimited: bool, size: int) -> None:
 
 
 def test_a_length_is_refused_before_what_it_announces() -> None:
-    decoder = JellyDecoder(message_bytes=1000)
+    decoder = decoder_for(JELLY, options=DecoderOptions(message_bytes=1000))
     with pytest.raises(LimitExceeded, match="message 1: a frame of 1099511627776 bytes"):
         list(decoder.feed(varint(1 << 40)))
     with pytest.raises(LogError, match="the length of a frame is a varint of more than 64 bits"):
-        list(JellyDecoder(message_bytes=1000).feed(b"\xff" * 10))
+        list(decoder_for(JELLY, options=DecoderOptions(message_bytes=1000)).feed(b"\xff" * 10))
 
 
 def test_a_frame_cannot_make_much_of_little() -> None:
@@ -237,13 +237,13 @@ def test_namespaces_become_prefixes() -> None:
     log = write(
         [message((S, P, O)), Message()], options=declaring, prefixes={"ex": "http://example.org/", "": "urn:x:"}
     )
-    decoder = JellyDecoder(message_bytes=1 << 20)
+    decoder = decoder_for(JELLY)
     assert [*decoder.feed(log), *decoder.close()] == [message((S, P, O)), Message()]
     assert decoder.prefixes == {"ex": "http://example.org/", "": "urn:x:"}
     assert decoder.options is not None
     assert decoder.options.version == 2
     with pytest.raises(TermError, match="relative"):
-        JellyEncoder(JellyOptions(namespace_declarations=True), prefixes={"ex": "relative"})
+        encoder_for(JELLY, JELLY.own, EncoderOptions({"ex": "relative"}, own=JellyOptions(namespace_declarations=True)))
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -263,7 +263,7 @@ def test_small_prefix_tables(options: JellyOptions, prefixes: int) -> None:
     data = write(log, options=small)
     assert list(read(data)) == log
     assert read_by_peer(data) == log
-    decoder = JellyDecoder(message_bytes=1 << 20)
+    decoder = decoder_for(JELLY)
     list(decoder.feed(data))
     assert decoder.options == small
 
@@ -272,7 +272,7 @@ def test_small_prefix_tables(options: JellyOptions, prefixes: int) -> None:
 def test_smaller_prefix_tables_are_refused(prefixes: int) -> None:
     """With less than four prefixes, pyjelly's writer loses some of a statement that needs more."""
     with pytest.raises(UsageError, match=f"max_prefix_table_size={prefixes}: a quad may need 4 .* pyjelly"):
-        JellyEncoder(JellyOptions(max_prefix_table_size=prefixes))
+        encoder_for(JELLY, JELLY.own, EncoderOptions(own=JellyOptions(max_prefix_table_size=prefixes)))
 
 
 def test_logs_can_be_joined_end_to_end() -> None:
@@ -343,7 +343,7 @@ def longer(number: int) -> bytes:
 
 @given(log=messages(directions=False), options=st.sampled_from([QUADS, GRAPHS]), seed=st.booleans())
 def test_any_form_of_protocol_buffers_is_read(log: list[Message], options: JellyOptions, seed: bool) -> None:
-    encoder = JellyEncoder(options=options)
+    encoder = encoder_for(JELLY, JELLY.own, EncoderOptions(own=options))
     out = []
     for one in log:
         data = encoder.encode(one)

@@ -45,7 +45,7 @@ def nodes(log: Sequence[Message]) -> list[set[Term]]:
 def written(log: Sequence[Message], logical: LogicalType, physical: PhysicalType | None = None) -> bytes:
     out = io.BytesIO()
     options = JellyOptions(physical_type=physical, logical_type=logical, rdf_star=True)
-    write_log(log, out, "jelly", jelly=options)
+    write_log(log, out, "jelly", options=options)
     return out.getvalue()
 
 
@@ -77,8 +77,8 @@ def test_nodes_of_a_dataset_stay_what_they_are() -> None:
     log = list(reader)
     assert len(log) > 1
     assert len(set().union(*nodes(log))) == 72
-    assert reader.jelly is not None
-    assert reader.jelly.is_flat
+    assert reader.options is not None
+    assert reader.options.is_flat
 
 
 @pytest.mark.parametrize(("logical", "size"), list(product(LogicalType, [1, 7, 1 << 20])), ids=str)
@@ -128,7 +128,7 @@ def test_flat_logs_of_two_streams_joined_share_no_node() -> None:
     """Issue 13, 6 and 7: bytes behind bytes are one stream, in which labels of two queries cannot meet."""
     query = "CONSTRUCT { ?s <urn:p> [] } WHERE { VALUES ?n { 1 2 } BIND(BNODE() AS ?s) }"
     flat = JellyOptions(logical_type=LogicalType.FLAT_TRIPLES)
-    one, other = (b"".join(construct_messages(query, ox.Store()).serialize("jelly", jelly=flat)) for _ in range(2))
+    one, other = (b"".join(construct_messages(query, ox.Store()).serialize("jelly", options=flat)) for _ in range(2))
     joined = nodes(list(read_log(one + other, "jelly")))
     assert [len(each) for each in joined] == [2] * 4
     assert len(set().union(*joined)) == 8

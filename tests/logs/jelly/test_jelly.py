@@ -14,7 +14,8 @@ from pyjelly.integrations.generic.parse import parse_jelly_grouped
 from pyjelly.options import LookupPreset
 
 from construct_messages.errors import UnsupportedByFormat, UsageError
-from construct_messages.logs.jelly.encoder import JellyEncoder
+from construct_messages.formats import JELLY
+from construct_messages.logs import EncoderOptions, encoder_for
 from construct_messages.logs.jelly.options import JellyOptions, LogicalType, PhysicalType
 from construct_messages.logs.jelly.wire import DEEPEST, delimited
 from construct_messages.message import Message
@@ -181,7 +182,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("quad", "options", "why"), REFUSED, ids=[f"{n}: {case[2]}" for n, case in enumerate(REFUSED)])
 def test_what_jelly_cannot_carry(quad: tuple[Term, ...], options: JellyOptions, why: str) -> None:
-    encoder = JellyEncoder(options=options)
+    encoder = encoder_for(JELLY, JELLY.own, EncoderOptions(own=options))
     good = [message((S, P, O)), message((S, Q, O), (O, Q, literal("y")))]
     log = encoder.encode(good[0])
     with pytest.raises(UnsupportedByFormat, match=f"^message 2: .*{why}"):
@@ -192,7 +193,8 @@ def test_what_jelly_cannot_carry(quad: tuple[Term, ...], options: JellyOptions, 
 
 
 def test_a_refused_first_message_leaves_the_options_to_the_next() -> None:
-    encoder = JellyEncoder(JellyOptions(namespace_declarations=True), prefixes={"ex": "http://example.org/"})
+    options = EncoderOptions({"ex": "http://example.org/"}, own=JellyOptions(namespace_declarations=True))
+    encoder = encoder_for(JELLY, JELLY.own, options)
     with pytest.raises(UnsupportedByFormat, match=r"^message 1: "):
         encoder.encode(message((S, P, literal("x", language="en", direction="ltr"))))
     assert list(read(encoder.encode(message((S, P, O))))) == [message((S, P, O))]

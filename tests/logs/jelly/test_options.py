@@ -108,7 +108,7 @@ def test_rdfjs_jelly_reads_all_that_has_no_triple_terms(log: list[Message]) -> N
 )
 def test_the_rules_refuse_what_the_package_refuses(options: dict[str, Any], why: str) -> None:
     with pytest.raises(rdfjs_jelly.Refused, match=why):
-        rdfjs_jelly.read(written([ONE], jelly=JellyOptions(**options)))
+        rdfjs_jelly.read(written([ONE], options=JellyOptions(**options)))
 
 
 @pytest.mark.parametrize(
@@ -135,11 +135,14 @@ def test_a_triple_term_that_was_not_announced_is_refused_by_name() -> None:
     with pytest.raises(UnsupportedByFormat, match=refused) as raised:
         list(construct_messages(text, store).serialize("jelly"))
     assert "rdf_star" in (raised.value.hint or "")
-    log = b"".join(construct_messages(text, store).serialize("jelly", jelly=JellyOptions(rdf_star=True)))
+    log = b"".join(construct_messages(text, store).serialize("jelly", options=JellyOptions(rdf_star=True)))
     assert len(list(read_log(log, "jelly"))) == 1
     with pytest.raises(UnsupportedByFormat, match="message 2"):
         written([ONE, TRIPLE_TERM])
-    assert list(read_log(written([ONE, TRIPLE_TERM], jelly=JellyOptions(rdf_star=True)), "jelly")) == [ONE, TRIPLE_TERM]
+    assert list(read_log(written([ONE, TRIPLE_TERM], options=JellyOptions(rdf_star=True)), "jelly")) == [
+        ONE,
+        TRIPLE_TERM,
+    ]
 
 
 OPTIONS = [
@@ -164,10 +167,10 @@ OPTIONS = [
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_options_are_what_the_log_says(options: dict[str, Any]) -> None:
     """Issue 13, 10: by Python and by the command line, and pyjelly reads the log."""
-    log = written([ONE], jelly=JellyOptions(**options), prefixes={"ex": "http://example.org/"})
+    log = written([ONE], options=JellyOptions(**options), prefixes={"ex": "http://example.org/"})
     reader = read_log(log, "jelly")
     assert list(reader) == [ONE]
-    found = reader.jelly
+    found = reader.options
     assert found is not None
     assert {name: getattr(found, name) for name in options} == options
     assert JellyOptions.of(json.loads(json.dumps(found.as_dict()))) == found
@@ -205,9 +208,9 @@ def test_what_is_more_than_rdf(quad: Quad, options: dict[str, Any], why: str | N
     log, path = [Message([quad])], tmp_path / "log.jelly"
     if why is not None:
         with pytest.raises((UnsupportedByFormat, TermError), match=why):
-            written(log, jelly=JellyOptions(**options))
+            written(log, options=JellyOptions(**options))
         return
-    write_log(log, path, jelly=JellyOptions(**options))
+    write_log(log, path, options=JellyOptions(**options))
     with pytest.raises(LogError, match="where RDF has no place for it") as raised:
         list(read_log(path))
     assert "--generalized" in str(raised.value.hint)
@@ -250,9 +253,9 @@ def test_options_that_make_no_sense(given: list[str], why: str, here: Callable[.
 
 def test_options_of_jelly_for_another_format(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="options of Jelly have no meaning for N-Quads"):
-        write_log([ONE], tmp_path / "out.nq", jelly=JellyOptions())
+        write_log([ONE], tmp_path / "out.nq", options=JellyOptions())
     with pytest.raises(UsageError, match="options of Jelly have no meaning for TriG"):
-        list(construct_messages("CONSTRUCT WHERE { ?s ?p ?o }", ox.Store()).serialize("trig", jelly=JellyOptions()))
+        list(construct_messages("CONSTRUCT WHERE { ?s ?p ?o }", ox.Store()).serialize("trig", options=JellyOptions()))
 
 
 @pytest.mark.parametrize(
@@ -267,16 +270,16 @@ def test_values_of_other_types(options: dict[str, Any]) -> None:
 
 def test_what_is_not_delimited_is_one_message() -> None:
     single = JellyOptions(delimited=False)
-    log = written([ONE], jelly=single)
+    log = written([ONE], options=single)
     assert log[:1] == b"\x0a"
     assert list(read_log(log)) == [ONE]
     with pytest.raises(UnsupportedByFormat, match="message 2: a stream that is not delimited is a single frame"):
-        written([ONE, ONE], jelly=single)
+        written([ONE, ONE], options=single)
     store = ox.Store()
     for name in "ab":
         store.add(ox.Quad(ox.NamedNode(f"urn:{name}"), ox.NamedNode("urn:p"), ox.Literal("x")))
     with pytest.raises(UnsupportedByFormat, match="message 2: a stream that is not delimited is a single frame"):
-        list(construct_messages("CONSTRUCT WHERE { ?s ?p ?o }", store).serialize("jelly", jelly=single))
+        list(construct_messages("CONSTRUCT WHERE { ?s ?p ?o }", store).serialize("jelly", options=single))
 
 
 # --- a log that is written anew -------------------------------------------------------------------------------------
@@ -285,14 +288,14 @@ def test_what_is_not_delimited_is_one_message() -> None:
 @pytest.mark.parametrize("logical", LogicalType)
 def test_a_jelly_log_keeps_its_types(logical: LogicalType) -> None:
     """Issue 13, 6 and 10: also whether its frames have a meaning, and the subtypes."""
-    log = written([ONE, BLANK], jelly=JellyOptions(logical_type=logical, rdf_star=True))
+    log = written([ONE, BLANK], options=JellyOptions(logical_type=logical, rdf_star=True))
     again = read_log(converted(log, "jelly"), "jelly")
     assert isomorphic(list(again), [ONE, BLANK])
     before = read_log(log, "jelly")
     list(before)
-    assert before.jelly is not None
-    assert again.jelly == before.jelly
-    asked = announced(converted(log, "jelly", jelly=JellyOptions(rdf_star=False)))
+    assert before.options is not None
+    assert again.options == before.options
+    asked = announced(converted(log, "jelly", options=JellyOptions(rdf_star=False)))
     assert (asked.logical_type, asked.rdf_star) == (logical, False)
 
 
@@ -306,7 +309,7 @@ def test_a_jelly_log_keeps_its_types(logical: LogicalType) -> None:
     ],
 )
 def test_types_follow_whether_there_are_graphs(source: LogicalType, graphs: bool, logical: LogicalType) -> None:
-    log = written([ONE], jelly=JellyOptions(logical_type=source))
+    log = written([ONE], options=JellyOptions(logical_type=source))
     assert announced(converted(log, "jelly", graphs=graphs)).logical_type == logical
 
 
@@ -324,7 +327,7 @@ def test_triples_stay_triples_in_another_format() -> None:
 def test_inspect_shows_the_options(here: Callable[..., Done], tmp_path: Path) -> None:
     """Issue 13, 6."""
     options = JellyOptions(logical_type=LogicalType.FLAT_QUADS, rdf_star=True, max_name_table_size=128, stream_name="x")
-    write_log([ONE], tmp_path / "log.jelly", jelly=options)
+    write_log([ONE], tmp_path / "log.jelly", options=options)
     (line,) = [line for line in here("inspect", str(tmp_path / "log.jelly")).log.splitlines() if "stream " in line]
     assert line.split(maxsplit=1)[1] == (
         "logical type FLAT_QUADS, physical type QUADS, version 1, tables of 128 names / 150 prefixes / 32 datatypes, "

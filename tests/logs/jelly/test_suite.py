@@ -167,8 +167,8 @@ def test_to_jelly(case: Case) -> None:
     def encode() -> tuple[JellyOptions | None, bytes]:
         _, reader = decode(options_file.read_bytes())
         out = BytesIO()
-        write_log(messages, out, "jelly", jelly=reader.jelly)
-        return reader.jelly, out.getvalue()
+        write_log(messages, out, "jelly", options=reader.options)
+        return reader.options, out.getvalue()
 
     if not case.positive:
         with pytest.raises((UnsupportedByFormat, LogError, TermError, UsageError)):
@@ -177,7 +177,7 @@ def test_to_jelly(case: Case) -> None:
     options, log = encode()
     again, reader = decode(log)
     assert options is not None
-    assert reader.jelly == options
+    assert reader.options == options
     nodes = Nodes()
     assert [nodes.same(message, wanted) for message, wanted in zip(again, messages, strict=True)] == [True] * len(again)
     # and as the project's own Python library reads it

@@ -9,9 +9,9 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from construct_messages.errors import UnsupportedByFormat
+from construct_messages.formats import JELLY
 from construct_messages.labels import Labels
-from construct_messages.logs.jelly.decoder import JellyDecoder
-from construct_messages.logs.jelly.encoder import JellyEncoder
+from construct_messages.logs import DecoderOptions, EncoderOptions, decoder_for, encoder_for
 from construct_messages.logs.jelly.frames import FrameWriter
 from construct_messages.logs.jelly.options import JellyOptions, LogicalType, PhysicalType
 from construct_messages.message import Message
@@ -49,7 +49,7 @@ def outcome(encode: Callable[[], bytes]) -> bytes | str:
 def test_batches_equal_messages(
     template: Template, solutions: list[tuple[Term, ...]], cut: int, options: JellyOptions, times: int
 ) -> None:
-    plain, special = JellyEncoder(options=options), JellyEncoder(options=options)
+    plain, special = (encoder_for(JELLY, JELLY.own, EncoderOptions(own=options)) for _ in range(2))
     frames = special.for_template(template)
     number = 5
     for _ in range(times):
@@ -87,7 +87,7 @@ def test_long_logs_outlive_their_tables(names: int, datatypes: int) -> None:
         max_prefix_table_size=40,
         max_datatype_table_size=datatypes,
     )
-    plain, special = JellyEncoder(options=options), JellyEncoder(options=options)
+    plain, special = (encoder_for(JELLY, JELLY.own, EncoderOptions(own=options)) for _ in range(2))
     frames = special.for_template(STAR)
     solutions = [
         (
@@ -104,14 +104,14 @@ def test_long_logs_outlive_their_tables(names: int, datatypes: int) -> None:
         for start in range(0, len(solutions), 100)
     )
     assert log == expected
-    decoder = JellyDecoder(message_bytes=1 << 20, shared_labels=True, labels=Labels("x", keep=True))
+    decoder = decoder_for(JELLY, options=DecoderOptions(shared_labels=True, labels=Labels("x", keep=True)))
     assert [*decoder.feed(log), *decoder.close()] == [
         Message(STAR.instantiate(one, number)) for number, one in enumerate(solutions)
     ]
 
 
 def test_most_frames_are_written_by_what_is_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
-    encoder = JellyEncoder()
+    encoder = encoder_for(JELLY, JELLY.own)
     frames = encoder.for_template(STAR)
     plainly: list[Message] = []
     write = FrameWriter.write
@@ -130,7 +130,7 @@ def test_batches_and_messages_in_turn() -> None:
         max_prefix_table_size=40,
         max_datatype_table_size=4,
     )
-    plain, special = JellyEncoder(options=options), JellyEncoder(options=options)
+    plain, special = (encoder_for(JELLY, JELLY.own, EncoderOptions(own=options)) for _ in range(2))
     frames = special.for_template(STAR)
     solutions = [
         (iri(f"urn:{number}"), literal(str(number)), iri(f"urn:x/{number % 9}"), literal("x")) for number in range(60)
@@ -182,7 +182,7 @@ def test_columns_of_literals(names: int, size: int) -> None:
         )
         for number in range(400)
     ]
-    plain, special = JellyEncoder(options=options), JellyEncoder(options=options)
+    plain, special = (encoder_for(JELLY, JELLY.own, EncoderOptions(own=options)) for _ in range(2))
     frames = special.for_template(template)
     for start in range(0, len(solutions), size):
         part = solutions[start : start + size]

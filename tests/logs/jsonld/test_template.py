@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from benchmarks import jsonld
 from construct_messages.errors import UnsupportedByFormat
-from construct_messages.logs.jsonld.encoder import JsonLdEncoder
+from construct_messages.formats import NDJSON_LD
+from construct_messages.logs import EncoderOptions, encoder_for
 from construct_messages.logs.jsonld.nodes import RDF_TYPE
 from construct_messages.message import Message
 from construct_messages.solutions import Solutions
@@ -28,7 +29,7 @@ PREFIXES = st.sampled_from(
 
 
 def slow(template: Template, solutions: list[tuple[Term, ...]], prefixes: dict[str, str]) -> bytes | str:
-    encoder, written = JsonLdEncoder(prefixes), b""
+    encoder, written = encoder_for(NDJSON_LD, NDJSON_LD.own, EncoderOptions(prefixes)), b""
     try:
         for number, solution in enumerate(solutions, 5):
             written += encoder.encode(Message(template.instantiate(solution, number)))
@@ -38,7 +39,11 @@ def slow(template: Template, solutions: list[tuple[Term, ...]], prefixes: dict[s
 
 
 def fast(template: Template, solutions: list[tuple[Term, ...]], prefixes: dict[str, str], cut: int) -> bytes | str:
-    encoder, written, number = JsonLdEncoder(prefixes).for_template(template), b"", 5
+    encoder, written, number = (
+        encoder_for(NDJSON_LD, NDJSON_LD.own, EncoderOptions(prefixes)).for_template(template),
+        b"",
+        5,
+    )
     try:
         for part in (solutions[:cut], solutions[cut:]):
             if part:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from construct_messages.errors import LimitExceeded, LogError, UnsupportedByFormat
 from construct_messages.formats import N_QUADS, N_TRIPLES, RDFM, VARIANTS, Format, Syntax, find_syntax
+from construct_messages.logs import DecoderOptions
 from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.logs.lines import statements as lines_statements
 from construct_messages.logs.lines.decoder import LinesDecoder
@@ -189,8 +190,8 @@ class Work:
         monkeypatch.setattr("construct_messages.logs.lines.decoder.bytearray", Held, raising=False)
 
 
-def stream(pieces: Iterable[bytes], **options: int) -> Iterator[Message]:
-    decoder = LinesDecoder(N_QUADS, None, **{"message_bytes": 1 << 28, **options})
+def stream(pieces: Iterable[bytes], **options: Any) -> Iterator[Message]:
+    decoder = LinesDecoder(N_QUADS, None, DecoderOptions(**options))
     for piece in pieces:
         yield from decoder.feed(piece)
     yield from decoder.close()

@@ -9,7 +9,7 @@ import pytest
 
 from construct_messages.errors import LimitExceeded, LogError, Position, UnsupportedByFormat
 from construct_messages.formats import RDF_XML
-from construct_messages.logs import encoder_for
+from construct_messages.logs import EncoderOptions, encoder_for
 from construct_messages.message import Message
 from construct_messages.template import Constant, Pattern, Template, Variable
 from construct_messages.terms import RDF, XSD, Term, iri, literal, parse_term, triple
@@ -140,7 +140,7 @@ def test_for_template_is_encode() -> None:
 
     template = Template(("x",), (Pattern(Constant(S), Constant(P), Variable(0)),))
     solutions = Solutions.of([(literal("a"),), (S,), (Term(""),)])
-    batch = encoder_for(RDF_XML, KIND.syntax, PREFIXES).for_template(template).encode(solutions, 0)
+    batch = encoder_for(RDF_XML, KIND.syntax, EncoderOptions(PREFIXES)).for_template(template).encode(solutions, 0)
     assert bytes(batch) == log(message((S, P, literal("a"))), message((S, P, S)), Message())
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from construct_messages.errors import LimitExceeded, LogError
 from construct_messages.formats import TURTLE, find_syntax
-from construct_messages.logs import decoder_for
+from construct_messages.logs import DecoderOptions, decoder_for
 from construct_messages.message import Message
 from tests.support.logs.cases.turtle import NEW, RDFM_TTL, READ, A, B, Chunks, chunked, decode, messages
 from tests.support.logs.kinds import cut
@@ -140,7 +140,7 @@ def test_messages_that_are_too_long(chunks: Chunks) -> None:
 
 @chunked
 def test_what_the_log_says_of_itself(chunks: Chunks) -> None:
-    decoder = decoder_for(TURTLE, base="http://e/")
+    decoder = decoder_for(TURTLE, options=DecoderOptions(base="http://e/"))
     log = f"PREFIX : <a:> {NEW} PREFIX b: <#> MESSAGE PREFIX : <c:>".encode()
     assert (decoder.syntax, decoder.prefixes) == (None, {})
     found = [message for chunk in chunks(log) for message in decoder.feed(chunk)]

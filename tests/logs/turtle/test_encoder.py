@@ -11,14 +11,14 @@ from pyling import iter_rdf_message_documents
 from rdflib.compare import to_isomorphic
 
 from construct_messages.errors import UnsupportedByFormat
-from construct_messages.formats import FORMATS, RDFM, SYNTAXES, Format, Syntax, find_syntax
+from construct_messages.formats import RDFM, SYNTAXES, TRIG, TURTLE, Format, Syntax, find_syntax
+from construct_messages.logs import EncoderOptions
 from construct_messages.logs.turtle import encoder as turtle
 from construct_messages.logs.turtle.encoder import TurtleEncoder
 from construct_messages.message import Message, Quad
 from construct_messages.terms import RDF, XSD, Term, from_pyoxigraph, iri, literal, parse_term, triple
 from tests.support.logs.kinds import Kind, isomorphic, read, single_bytes
 
-TURTLE, TRIG = FORMATS[2:4]
 PREFIXES = {
     "ex": "http://example.org/",
     "exa": "http://example.org/a",
@@ -52,7 +52,7 @@ def log(
     syntax: Syntax = RDFM,
     prefixes: Mapping[str, str] | None = PREFIXES,
 ) -> str:
-    encoder = TurtleEncoder(format, syntax, prefixes)
+    encoder = TurtleEncoder(format, syntax, EncoderOptions(prefixes))
     return b"".join([encoder.start(), *map(encoder.encode, messages), encoder.finish()]).decode()
 
 
@@ -136,7 +136,7 @@ def test_without_prefixes() -> None:
 
 
 def test_each_message_is_whole_when_it_is_encoded() -> None:
-    encoder = TurtleEncoder(TURTLE, find_syntax("1.2-messages"))
+    encoder = TurtleEncoder(TURTLE, find_syntax("1.2-messages"), EncoderOptions())
     assert encoder.start() == b'VERSION "1.2-messages"\n'
     assert encoder.encode(ONE).endswith(b" .\nMESSAGE\n")
 

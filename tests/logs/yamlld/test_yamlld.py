@@ -13,9 +13,9 @@ from ruamel.yaml import YAML
 
 from construct_messages.errors import LimitExceeded, LogError
 from construct_messages.formats import NDJSON_LD, YAML_LD
+from construct_messages.logs import EncoderOptions, encoder_for
 from construct_messages.logs.jsonld.json_text import DEPTH
 from construct_messages.logs.jsonld.nodes import MessageDocuments
-from construct_messages.logs.yamlld.encoder import YamlLdEncoder
 from construct_messages.logs.yamlld.yaml_text import YamlReader
 from construct_messages.message import Message, Quad
 from construct_messages.terms import Term, iri, literal
@@ -73,7 +73,7 @@ LOGS: dict[str, tuple[list[Message], dict[str, str], str]] = {
 @pytest.mark.parametrize("case", LOGS)
 def test_writes_and_reads(case: str) -> None:
     written, prefixes, text = LOGS[case]
-    encoder = YamlLdEncoder(prefixes)
+    encoder = encoder_for(YAML_LD, YAML_LD.own, EncoderOptions(prefixes))
     assert b"".join([encoder.start(), *map(encoder.encode, written), encoder.finish()]) == text.encode()
     data = text.encode()
     for chunks in ([data], single_bytes(data), [data.removesuffix(b"\n")], [data.removesuffix(b"...\n")]):
@@ -83,7 +83,7 @@ def test_writes_and_reads(case: str) -> None:
 
 
 def test_a_message_is_whole_with_its_end_marker() -> None:
-    encoded = YamlLdEncoder().encode(ONE)
+    encoded = encoder_for(YAML_LD, YAML_LD.own).encode(ONE)
     assert encoded.endswith(b"\n...\n")
     assert len(read([encoded, b"--"], DOCUMENTS).messages) == 1
 

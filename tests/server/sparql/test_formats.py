@@ -148,8 +148,8 @@ async def test_triple_terms_in_jelly(query: str, status: int, served: Served, se
     if status == 200:
         reader = read_log(body, "jelly")
         assert len(list(reader)) == 1
-        assert reader.jelly is not None
-        assert reader.jelly.rdf_star
+        assert reader.options is not None
+        assert reader.options.rdf_star
     else:
         problem = json.loads(body)
         assert "allow no triple terms" in problem["detail"]

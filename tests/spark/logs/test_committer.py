@@ -142,8 +142,8 @@ def test_options_of_jelly(tmp_path: Path) -> None:
     write(begin(tmp_path / "log", single="true", **options), [A], [quoted], [B])
     reader = read_log(tmp_path / "log", "jelly")
     assert texts_of(list(reader)) == [A, quoted, B]
-    assert reader.jelly is not None
-    assert (reader.jelly.rdf_star, reader.jelly.logical_type) == (True, LogicalType.FLAT_QUADS)
+    assert reader.options is not None
+    assert (reader.options.rdf_star, reader.options.logical_type) == (True, LogicalType.FLAT_QUADS)
     with pytest.raises(UnsupportedByFormat, match=r"partition 0: message 1: .* allow no triple terms"):
         begin(tmp_path / "others", format="jelly").write(batches([quoted]), 0, 0)
     with pytest.raises(UsageError, match="options of Jelly have no meaning for TriG"):

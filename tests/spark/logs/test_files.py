@@ -49,7 +49,7 @@ def test_a_flat_jelly_stream_keeps_its_nodes(tmp_path: Path) -> None:
     """Issue 13, 6: rows of a DataFrame share a node where frames do."""
     quads = [Quad(Term("_:a"), iri("urn:p"), Term(f"_:b{number}")) for number in range(3)]
     flat = JellyOptions(logical_type=LogicalType.FLAT_TRIPLES)
-    write_log([Message([quad]) for quad in quads], tmp_path / "log.jelly", jelly=flat)
+    write_log([Message([quad]) for quad in quads], tmp_path / "log.jelly", options=flat)
     first, *others = [quad for message in read_all(tmp_path) for quad in message]
     assert [quad.subject for quad in others] == [first.subject] * 2
     assert len({quad.object for quad in (first, *others)}) == 3

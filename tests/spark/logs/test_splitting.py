@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from construct_messages.errors import LimitExceeded, LogError
 from construct_messages.formats import N_QUADS, N_TRIPLES, RDFM, Format, Syntax, find_syntax
 from construct_messages.labels import Labels
+from construct_messages.logs import DecoderOptions
 from construct_messages.message import Message
 from construct_messages.spark.logs.splitting import announced_in, messages_of
 from tests.support.logs.cases.lines import LIMITS, READ
@@ -47,7 +48,9 @@ def in_ranges(
             if start:
                 syntax = syntax or announced_in(in_pieces(data, pieces), format, **options)
             chunks = in_pieces(data[max(start - 1, 0) :], pieces)
-            for message in messages_of(chunks, start, end, format=format, syntax=syntax, labels=LABELS, **options):
+            for message in messages_of(
+                chunks, start, end, format=format, syntax=syntax, options=DecoderOptions(labels=LABELS, **options)
+            ):
                 found.append(message)
     except (LogError, LimitExceeded) as error:
         return Reading(found, error)
@@ -162,7 +165,9 @@ def test_a_message_without_end_is_an_error_wherever_it_is_cut(format: Format) ->
     for start in (0, 1, 100_000):
         chunks, taken = counted(data[max(start - 1, 0) :], 1 << 14)
         syntax = find_syntax("1.2-messages")
-        owned = messages_of(chunks, start, len(data), format=format, syntax=syntax, message_bytes=50_000)
+        owned = messages_of(
+            chunks, start, len(data), format=format, syntax=syntax, options=DecoderOptions(message_bytes=50_000)
+        )
         if start:
             # it has no line end, so that nothing begins in the range
             assert list(owned) == []

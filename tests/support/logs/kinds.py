@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from construct_messages.errors import LimitExceeded, LogError
 from construct_messages.formats import FORMATS, RDFM, VARIANTS, Format, Syntax
 from construct_messages.labels import Labels
-from construct_messages.logs import decoder_for, encoder_for
+from construct_messages.logs import DecoderOptions, EncoderOptions, decoder_for, encoder_for
 from construct_messages.message import Message
 from construct_messages.terms import Term, is_blank, is_triple, triple_parts
 
@@ -53,7 +53,7 @@ def write(messages: Iterable[Message], kind: Kind, prefixes: Mapping[str, str] |
     """
     messages = list(messages)
     triple_terms = any(is_triple(quad.object) for message in messages for quad in message)
-    encoder = encoder_for(kind.format, kind.syntax, prefixes, triple_terms=triple_terms)
+    encoder = encoder_for(kind.format, kind.syntax, EncoderOptions(prefixes, triple_terms=triple_terms))
     return b"".join((encoder.start(), *map(encoder.encode, messages), encoder.finish()))
 
 
@@ -64,7 +64,7 @@ def read(chunks: Iterable[bytes], kind: Kind, *, announced: bool = True, **optio
         chunks: the log.
         kind: what it is read as.
         announced: whether its media type says the syntax; else the log tells.
-        options: of `decoder_for`; unless told otherwise, labels are the same each time, and those of a log are kept.
+        options: of `DecoderOptions`; unless told otherwise, labels are the same each time, and those of a log are kept.
     """
     messages: list[Message] = []
     try:
@@ -81,8 +81,8 @@ def reading(chunks: Iterable[bytes], kind: Kind, *, announced: bool = True, **op
     Raises:
         LogError, LimitExceeded: as `Decoder.feed` and `Decoder.close`.
     """
-    options = {"labels": Labels("x", keep=True), **options}
-    decoder = decoder_for(kind.format, kind.syntax if announced else kind.format.own, **options)
+    decoding = DecoderOptions(**{"labels": Labels("x", keep=True), **options})
+    decoder = decoder_for(kind.format, kind.syntax if announced else None, decoding)
     for chunk in chunks:
         yield from decoder.feed(chunk)
     yield from decoder.close()

@@ -11,9 +11,9 @@ from google.protobuf.proto import serialize_length_prefixed
 from pyjelly import jelly
 
 from construct_messages.errors import LimitExceeded, LogError
+from construct_messages.formats import JELLY
 from construct_messages.labels import Labels
-from construct_messages.logs.jelly.decoder import JellyDecoder
-from construct_messages.logs.jelly.encoder import JellyEncoder
+from construct_messages.logs import DecoderOptions, EncoderOptions, decoder_for, encoder_for
 from construct_messages.logs.jelly.options import JellyOptions, LogicalType, PhysicalType
 from construct_messages.logs.jelly.wire import delimited
 from construct_messages.message import Message, Quad
@@ -37,13 +37,13 @@ def message(*quads: tuple[Term | None, ...]) -> Message:
     return Message(Quad(*quad) for quad in quads)
 
 
-def write(log: Sequence[Message], **options: Any) -> bytes:
-    encoder = JellyEncoder(**{"options": JellyOptions(rdf_star=True), **options})
+def write(log: Sequence[Message], options: JellyOptions | None = None, **known: Any) -> bytes:
+    encoder = encoder_for(JELLY, JELLY.own, EncoderOptions(own=options or JellyOptions(rdf_star=True), **known))
     return b"".join([encoder.start(), *map(encoder.encode, log), encoder.finish()])
 
 
 def read(data: bytes, size: int = 1 << 30, limit: int = 1 << 28, **options: Any) -> Iterator[Message]:
-    decoder = JellyDecoder(message_bytes=limit, **{"labels": Labels("x"), **options})
+    decoder = decoder_for(JELLY, options=DecoderOptions(message_bytes=limit, **{"labels": Labels("x"), **options}))
     for start in range(0, len(data), size):
         yield from decoder.feed(data[start : start + size])
     yield from decoder.close()

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import pyoxigraph as ox
 
 from construct_messages.formats import NDJSON_LD
+from construct_messages.logs import EncoderOptions, encoder_for
 from construct_messages.logs.from_pyoxigraph import to_message
-from construct_messages.logs.jsonld.encoder import JsonLdEncoder
 from construct_messages.message import Message, Quad
 from construct_messages.terms import RDF, XSD, Term, iri, literal
 from tests.support.logs.kinds import Kind
@@ -115,7 +115,7 @@ LOGS: dict[str, tuple[list[Message], dict[str, str], str]] = {
 
 
 def log(written: Sequence[Message], prefixes: Mapping[str, str] | None = None) -> str:
-    encoder = JsonLdEncoder(prefixes)
+    encoder = encoder_for(NDJSON_LD, NDJSON_LD.own, EncoderOptions(prefixes))
     return b"".join([encoder.start(), *map(encoder.encode, written), encoder.finish()]).decode()
 
 

@@ -1,0 +1,65 @@
+"""Media types: how they are read, and those of HTTP and the SPARQL Protocol that no table of formats has.
+
+Media types are read as RFC 9110, section 8.3.1 writes them. What a type stands for is in the tables beside this module;
+which one a client gets is decided in `negotiation.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+# RFC 9110, section 8.3; HTML; RFC 9457
+OCTET_STREAM: Final = "application/octet-stream"
+HTML: Final = "text/html"
+PROBLEM: Final = "application/problem+json"
+# how a request brings its parameters: the URL Standard and RFC 7578
+FORM: Final = "application/x-www-form-urlencoded"
+MULTIPART_FORM: Final = "multipart/form-data"
+# SPARQL 1.1 Protocol, sections 2.1.3 and 2.2.2
+SPARQL_QUERY: Final = "application/sparql-query"
+SPARQL_UPDATE: Final = "application/sparql-update"
+
+# RFC 9110: section 5.6.2 (token), 5.6.4 (quoted-string), 5.6.6 (parameters), 8.3.1 (media-type), in possessive
+# repetitions, so that a hostile header costs linear time
+_TOKEN: Final = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]++"
+_MEDIA_TYPE: Final = re.compile(rf"[ \t]*+({_TOKEN}/{_TOKEN})[ \t]*+")
+_PARAMETER: Final = re.compile(rf';[ \t]*+(?:({_TOKEN})=(?:({_TOKEN})|"((?:[^"\\]|\\.)*+)"))?[ \t]*+')
+_QUOTED_PAIR: Final = re.compile(r"\\(.)")
+
+
+def read_media_type(text: str) -> tuple[str, dict[str, str]] | None:
+    """A media type or range, as `type/subtype` and its parameters, all in lower case; None where the text is malformed.
+
+    >>> read_media_type('Text/Turtle; Version="1.2-messages";')
+    ('text/turtle', {'version': '1.2-messages'})
+    >>> read_media_type("text/turtle; version"), read_media_type("text/turtle; q=1; q=0")
+    (None, None)
+    """
+    match = _MEDIA_TYPE.match(text)
+    if match is None:
+        return None
+    parameters = read_parameters(text[match.end() :])
+    return None if parameters is None else (match[1].lower(), parameters)
+
+
+def read_parameters(text: str) -> dict[str, str] | None:
+    """The parameters behind a media type, names and values in lower case; None where the text is malformed.
+
+    >>> read_parameters("; q=0.5; Charset=UTF-8")
+    {'q': '0.5', 'charset': 'utf-8'}
+    """
+    parameters: dict[str, str] = {}
+    place = 0
+    while place < len(text):
+        match = _PARAMETER.match(text, place)
+        if match is None:
+            return None
+        place = match.end()
+        name, token, quoted = match.groups()
+        if name is None:
+            continue
+        if name.lower() in parameters:
+            return None
+        parameters[name.lower()] = (token if quoted is None else _QUOTED_PAIR.sub(r"\1", quoted)).lower()
+    return parameters
