@@ -16,7 +16,7 @@ from construct_messages.errors import NotConstruct, Position, QueryError, UsageE
 from construct_messages.query.prologue import Prologue, given_base, given_prefixes, insert, usable_prefixes
 from construct_messages.query.scope import group_keys, in_scope, values_variables
 from construct_messages.query.select import Select, unused
-from construct_messages.query.tokens import Token, check_braces, closing, decoded, error, outer, tokenize
+from construct_messages.query.tokens import QueryText, Token, check_braces, closing, decoded, error, outer, tokenize
 from construct_messages.query.triples import read_triples
 from construct_messages.template import Nested, Pattern, Slot, Template, Variable
 
@@ -28,7 +28,7 @@ _LINE_BREAK: Final = re.compile(r"\r\n|\r|\n")
 _SPACE: Final = re.compile(r"[\x20\t\r\n]*")
 
 
-def query_form(text: str) -> str:
+def query_form(text: str | QueryText) -> str:
     """The form of a query or update: `"CONSTRUCT"`, `"SELECT"`, `"ASK"`, `"DESCRIBE"` or `"UPDATE"`.
 
     Only the prologue is read, so a form is no promise that the text is legal.
@@ -39,18 +39,18 @@ def query_form(text: str) -> str:
     >>> query_form("PREFIX ask: <urn:x> # SELECT\\nCONSTRUCT WHERE { ?s ?p ?o }")
     'CONSTRUCT'
     """
-    text = text.removeprefix("\ufeff")
-    return _form(text, tokenize(text))[1]
+    return _form(QueryText.of(text))[1]
 
 
-def _form(text: str, tokens: Sequence[Token]) -> tuple[int, str]:
+def _form(query: QueryText) -> tuple[int, str]:
+    tokens = query.tokens
     for index in outer(tokens, 0, len(tokens)):
         keyword = tokens[index].keyword
         if keyword in _QUERIES:
             return index, keyword
         if keyword in _UPDATES:
             return index, "UPDATE"
-    raise error(text, len(text), "there is no CONSTRUCT, nor any other form of query or update")
+    raise error(query.text, len(query.text), "there is no CONSTRUCT, nor any other form of query or update")
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class ConstructQuery:
     @classmethod
     def parse(
         cls,
-        text: str,
+        query: str | QueryText,
         *,
         base: str | None = None,
         prefixes: Mapping[str, str] | None = None,
@@ -98,7 +98,7 @@ class ConstructQuery:
         can be; the template's other variables count as unbound, so triples with them are left out.
 
         Args:
-            text: the query.
+            query: its text.
             base: an absolute IRI; the text's own BASE is resolved against it and overrides it.
             prefixes: IRI by prefix; those the text uses but does not declare are declared in the SELECT too.
             predefined: prefixes that the engine knows without declaration: used for the template only.
@@ -109,10 +109,9 @@ class ConstructQuery:
             QueryError: an illegal head or template, with its place; a `group_by` variable that no solution binds.
             UsageError: a malformed base, prefix or variable name.
         """
-        # a byte order mark is a sign of the encoding, no part of the text, and engines refuse it
-        text = text.removeprefix("\ufeff")
-        tokens = tokenize(text)
-        head, form = _form(text, tokens)
+        read = QueryText.of(query)
+        text, tokens = read.text, read.tokens
+        head, form = _form(read)
         if form != "CONSTRUCT":
             raise NotConstruct(form, position=Position.at(text, tokens[head].start))
         check_braces(text, tokens)

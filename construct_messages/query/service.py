@@ -14,15 +14,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from construct_messages.errors import Forbidden, Position, QueryError, TermError
+from construct_messages.errors import Forbidden, Position, QueryError
 from construct_messages.query.prologue import Expansion, Prologue
-from construct_messages.query.tokens import Token, tokenize
-from construct_messages.terms import iri, unescape
+from construct_messages.query.tokens import ESCAPE, QueryText, Token
+from construct_messages.terms import iri
 
-_ESCAPE: Final = re.compile(r"\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}")
 _SERVICE: Final = re.compile("service", re.IGNORECASE)
 _LOAD: Final = re.compile("load", re.IGNORECASE)
 _PRAGMA: Final = re.compile("define|option", re.IGNORECASE)
@@ -52,7 +51,7 @@ class ServiceClause(NamedTuple):
     end: int
 
 
-def services(text: str, *, base: str | None = None) -> list[ServiceClause]:
+def services(text: str | QueryText, *, base: str | None = None) -> list[ServiceClause]:
     """The SERVICE clauses of a query or update, wherever they stand.
 
     Args:
@@ -66,16 +65,16 @@ def services(text: str, *, base: str | None = None) -> list[ServiceClause]:
     >>> [(clause.iri, clause.silent) for clause in services(query)]
     [('http://example.org/a', True), (None, False)]
     """
-    found = list(_clauses(text, base))
-    escape = _ESCAPE.search(text)
-    if escape:
-        read = Counter(clause.iri for clause in _clauses(_ESCAPE.sub(_decode, text), base))
-        if read - Counter(clause.iri for clause in found):
-            found.append(ServiceClause(None, False, escape.start(), escape.end()))
+    query = QueryText.of(text)
+    found = list(_clauses(query, base))
+    for other in query.readings[1:]:
+        read = Counter(clause.iri for clause in _clauses(other, base))
+        if read - Counter(clause.iri for clause in found) and (escape := ESCAPE.search(query.text)):
+            found.append(ServiceClause(None, False, *escape.span()))
     return found
 
 
-def check_services(text: str, policy: str | Collection[str], *, base: str | None = None) -> None:
+def check_services(text: str | QueryText, policy: str | Collection[str], *, base: str | None = None) -> None:
     """Makes sure that a query or update reaches only what it may.
 
     Args:
@@ -97,20 +96,21 @@ def check_services(text: str, policy: str | Collection[str], *, base: str | None
     if policy == "allow":
         return
     allowed = () if isinstance(policy, str) else policy
-    for clause in services(text, base=base):
+    query = QueryText.of(text)
+    for clause in services(query, base=base):
         if clause.iri is None or clause.iri not in allowed:
-            what = repr(text[clause.start : clause.end][:80]) if clause.iri is None else f"<{clause.iri}>"
+            what = repr(query.text[clause.start : clause.end][:80]) if clause.iri is None else f"<{clause.iri}>"
             unknown = ", whose IRI cannot be told from the text," if clause.iri is None else ""
             raise Forbidden(
                 f"SERVICE {what}{unknown} is not allowed here",
-                position=Position.at(text, clause.start),
+                position=Position.at(query.text, clause.start),
                 hint=f"write one of {', '.join(f'<{name}>' for name in sorted(allowed))} in full"
                 if allowed
                 else "leave SERVICE out; it is switched off",
             )
 
 
-def redirect_services(text: str, targets: Mapping[str, str], *, base: str | None = None) -> str:
+def redirect_services(text: str | QueryText, targets: Mapping[str, str], *, base: str | None = None) -> str:
     """The same query or update with other IRIs in its SERVICE clauses; everything else stays as it is.
 
     Args:
@@ -125,15 +125,16 @@ def redirect_services(text: str, targets: Mapping[str, str], *, base: str | None
     >>> redirect_services("ASK { SERVICE <urn:a>{} SERVICE <urn:b>{} }", {"urn:a": "http://127.0.0.1:1/a"})
     'ASK { SERVICE <http://127.0.0.1:1/a>{} SERVICE <urn:b>{} }'
     """
+    query = QueryText.of(text)
     pieces, end = [], 0
-    for clause in services(text, base=base):
+    for clause in services(query, base=base):
         if clause.iri in targets and clause.iri is not None:
-            pieces += [text[end : clause.start], iri(targets[clause.iri])]
+            pieces += [query.text[end : clause.start], iri(targets[clause.iri])]
             end = clause.end
-    return "".join((*pieces, text[end:]))
+    return "".join((*pieces, query.text[end:]))
 
 
-def check_loads(text: str, policy: str | Collection[str], *, base: str | None = None) -> None:
+def check_loads(text: str | QueryText, policy: str | Collection[str], *, base: str | None = None) -> None:
     """Makes sure that an update loads only what it may.
 
     Args:
@@ -153,12 +154,12 @@ def check_loads(text: str, policy: str | Collection[str], *, base: str | None = 
     if policy == "allow":
         return
     allowed = () if isinstance(policy, str) else policy
-    for version in _readings(text):
-        if not _LOAD.search(version):
+    for query in QueryText.of(text).readings:
+        if not _LOAD.search(query.text):
             continue
-        tokens = tokenize(version)
-        names = _Names(version, tokens, base)
-        end = Token("mark", "", len(version))
+        tokens = query.tokens
+        names = _Names(query, base)
+        end = Token("mark", "", len(query.text))
         for index, token in enumerate(tokens):
             names.pass_by(index)
             if "LOAD" not in token.keyword:
@@ -167,8 +168,8 @@ def check_loads(text: str, policy: str | Collection[str], *, base: str | None = 
             source = second if following.keyword == "SILENT" else following
             if token.keyword != "LOAD" or names.resolve(source) not in allowed:
                 raise Forbidden(
-                    f"LOAD {version[source.start : source.end][:80]} is not allowed here",
-                    position=Position.at(version, source.start),
+                    f"LOAD {query.text[source.start : source.end][:80]} is not allowed here",
+                    position=Position.at(query.text, source.start),
                     hint="leave LOAD out; what the endpoint may fetch is restricted",
                 )
         if _is_ambiguous(tokens):
@@ -177,7 +178,9 @@ def check_loads(text: str, policy: str | Collection[str], *, base: str | None = 
             )
 
 
-def check_functions(text: str, unsafe: Collection[str], safe: Collection[str], *, base: str | None = None) -> None:
+def check_functions(
+    text: str | QueryText, unsafe: Collection[str], safe: Collection[str], *, base: str | None = None
+) -> None:
     """Makes sure that a query or update names no function that may reach out.
 
     Args:
@@ -200,22 +203,21 @@ def check_functions(text: str, unsafe: Collection[str], safe: Collection[str], *
     if not begin:
         return
     may_name = re.compile("|".join((*map(re.escape, begin), r"<[^<>:\s]*+>")), re.IGNORECASE)
-    for version in _readings(text):
-        if not may_name.search(version):
+    for query in QueryText.of(text).readings:
+        if not may_name.search(query.text):
             continue
-        tokens = tokenize(version)
-        token = _unsafe_function(version, tokens, begin, safe, base)
-        if token is None and _is_ambiguous(tokens) and (found := may_name.search(version)):
+        token = _unsafe_function(query, begin, safe, base)
+        if token is None and _is_ambiguous(query.tokens) and (found := may_name.search(query.text)):
             token = Token("other", found.group(), found.start())
         if token is not None:
             raise Forbidden(
                 f"{token.text[:80]} may make the endpoint fetch or read files",
-                position=Position.at(version, token.start),
+                position=Position.at(query.text, token.start),
                 hint="leave it out; what the endpoint may fetch is restricted",
             )
 
 
-def check_fetches(text: str) -> None:
+def check_fetches(text: str | QueryText) -> None:
     """Makes sure that a query or update holds no pragma that makes a Virtuoso load from the web what the text names.
 
     Those are `get:…` and `input:grab-…`, behind DEFINE and in the OPTION of a FROM clause.
@@ -229,22 +231,23 @@ def check_fetches(text: str) -> None:
     construct_messages.errors.Forbidden: line 1, column 8: get:soft makes the endpoint load from the web
       hint: leave it out; it is switched off
     """
-    if not _FETCHING.search(_ESCAPE.sub(_decode, text)):
+    readings = QueryText.of(text).readings
+    if not _FETCHING.search(readings[-1].text):
         return
-    for version in _readings(text):
-        for token in _pragmas(version):
+    for query in readings:
+        for token in _pragmas(query):
             raise Forbidden(
                 f"{token.text} makes the endpoint load from the web",
-                position=Position.at(version, token.start),
+                position=Position.at(query.text, token.start),
                 hint="leave it out; it is switched off",
             )
 
 
 def _unsafe_function(
-    text: str, tokens: Sequence[Token], unsafe: tuple[str, ...], safe: Collection[str], base: str | None
+    query: QueryText, unsafe: tuple[str, ...], safe: Collection[str], base: str | None
 ) -> Token | None:
     """The first token that may name a function which reaches out, in whichever way an engine puts its IRI together."""
-    names = _Names(text, tokens, base)
+    tokens, names = query.tokens, _Names(query, base)
     nothing = Token("mark", "", 0)
     for index, token in enumerate(tokens):
         names.pass_by(index)
@@ -267,16 +270,16 @@ def _unsafe_function(
     return None
 
 
-def _clauses(text: str, base: str | None) -> Iterator[ServiceClause]:
-    if not _SERVICE.search(text):
+def _clauses(query: QueryText, base: str | None) -> Iterator[ServiceClause]:
+    if not _SERVICE.search(query.text):
         return
-    tokens = tokenize(text)
+    tokens = query.tokens
     if _is_ambiguous(tokens):
-        for match in _SERVICE.finditer(text):
+        for match in _SERVICE.finditer(query.text):
             yield ServiceClause(None, False, *match.span())
         return
-    names = _Names(text, tokens, base)
-    nothing = Token("mark", "", len(text))
+    names = _Names(query, base)
+    nothing = Token("mark", "", len(query.text))
     for index, token in enumerate(tokens):
         before = tokens[index - 1].keyword if index else ""
         following, second = (*tokens[index + 1 : index + 3], nothing, nothing)[:2]
@@ -300,13 +303,13 @@ class _Names:
     """What names mean where the reading has come to: declarations stand at the head, and between updates.
 
     Args:
-        text, tokens: what is read.
+        query: what is read.
         base: the IRI that the engine resolves relative IRIs against.
     """
 
-    def __init__(self, text: str, tokens: Sequence[Token], base: str | None) -> None:
-        self._text, self._tokens = text, tokens
-        self._prologue = Prologue(base, {}, {}, frozenset(), Expansion(len(text)))
+    def __init__(self, query: QueryText, base: str | None) -> None:
+        self._text, self._tokens = query.text, query.tokens
+        self._prologue = Prologue(base, {}, {}, frozenset(), Expansion(len(query.text)))
         self._depth = 0
         self._unread: list[Token] = []
         self._glued = False
@@ -373,11 +376,11 @@ def _ends_operand(token: Token) -> bool:
     return token.kind in _OPERANDS or token.is_mark(*_CLOSING, ">>") or token.keyword.endswith(("TRUE", "FALSE"))
 
 
-def _pragmas(text: str) -> Iterator[Token]:
-    tokens = tokenize(text)
+def _pragmas(query: QueryText) -> Iterator[Token]:
+    tokens = query.tokens
     if _is_ambiguous(tokens):
-        if _PRAGMA.search(text):
-            yield from (Token("other", match.group(), match.start()) for match in _FETCHING.finditer(text))
+        if _PRAGMA.search(query.text):
+            yield from (Token("other", match.group(), match.start()) for match in _FETCHING.finditer(query.text))
         return
     option = 0  # the depth of brackets behind OPTION
     before = ""
@@ -390,15 +393,3 @@ def _pragmas(text: str) -> Iterator[Token]:
         elif token.is_mark(")"):
             option -= 1 if option else 0
         before = token.keyword
-
-
-def _readings(text: str) -> Iterable[str]:
-    """A text as it is and, where that differs, as engines read it that decode escapes first."""
-    return dict.fromkeys((text, _ESCAPE.sub(_decode, text)))
-
-
-def _decode(escape: re.Match[str]) -> str:
-    try:
-        return unescape(escape.group())
-    except TermError:
-        return "\ufffd"  # a surrogate: no engine makes a keyword of it

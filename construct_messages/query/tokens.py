@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Final, NamedTuple
 
 from construct_messages.errors import Position, QueryError, TermError
 from construct_messages.terms import PN_BASE, PN_CHARS, unescape
 
 _CODEPOINT: Final = r"\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}"
-_ESCAPED: Final = re.compile(_CODEPOINT)
+ESCAPE: Final = re.compile(_CODEPOINT)
+"""A codepoint escape."""
+
 _VARIABLE_CHARS: Final = PN_CHARS.replace("\\-", "")
 
 
@@ -92,6 +95,47 @@ def tokenize(text: str) -> list[Token]:
     return list(_tokens(text))
 
 
+class QueryText:
+    """The text of a query or update whose tokens are read once, when they are first needed.
+
+    Who looks at a text several times passes one of these around.
+
+    Args:
+        text: of any dialect, legal or not. A byte order mark is left out: it is a sign of the encoding, no part of the
+            text, and engines refuse it.
+
+    >>> query = QueryText("ASK {}")
+    >>> query.tokens is query.tokens, QueryText.of(query) is query
+    (True, True)
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text.removeprefix("\ufeff")
+
+    @classmethod
+    def of(cls, text: str | QueryText) -> QueryText:
+        """The same, or a new one of a `str`."""
+        return text if isinstance(text, QueryText) else cls(text)
+
+    @cached_property
+    def tokens(self) -> Sequence[Token]:
+        """See `tokenize`."""
+        return tokenize(self.text)
+
+    @cached_property
+    def readings(self) -> Sequence[QueryText]:
+        """The text as it is and, where that differs, as engines read it that decode codepoint escapes first."""
+        decoded = ESCAPE.sub(_decode_codepoint, self.text)
+        return (self,) if decoded == self.text else (self, QueryText(decoded))
+
+
+def _decode_codepoint(escape: re.Match[str]) -> str:
+    try:
+        return unescape(escape.group())
+    except TermError:
+        return "\ufffd"  # a surrogate: no engine makes a keyword of it
+
+
 def _tokens(text: str) -> Iterator[Token]:
     for match in _TOKEN.finditer(text):
         kind = match.lastgroup or "other"
@@ -117,7 +161,7 @@ def decoded(text: str, token: Token) -> str:
     '?café'
     """
     try:
-        name = _ESCAPED.sub(_unescaped, token.text)
+        name = ESCAPE.sub(_unescaped, token.text)
     except TermError as problem:
         raise error(text, token.start, problem.message) from None
     if name != token.text and tokenize(name) != [Token(token.kind, name, 0)]:

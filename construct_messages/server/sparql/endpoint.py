@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import Executor
 from contextlib import aclosing
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final
 
 from aiohttp import web
 
@@ -29,6 +29,7 @@ from construct_messages.errors import (
 from construct_messages.formats.negotiation import Messages, Plain, negotiate, prefer
 from construct_messages.query.rewrite import ConstructQuery, query_form
 from construct_messages.query.service import check_fetches, check_functions, check_loads, check_services
+from construct_messages.query.tokens import QueryText
 from construct_messages.server.config import EndpointSettings
 from construct_messages.server.http.admission import Admission
 from construct_messages.server.http.coding import negotiate_coding
@@ -44,8 +45,6 @@ from construct_messages.sources.http.profiles import Profile
 from construct_messages.sources.operations import Backend, Operation
 from construct_messages.sources.serializations import SOLUTIONS, TRIPLES
 from construct_messages.terms import Lenience
-
-T = TypeVar("T")
 
 # what a client may say to a remote endpoint through us, beside what the endpoint's settings add
 _SENT_ON: Final = ("Accept-Language", "Cache-Control", "If-Match", "If-Modified-Since", "If-None-Match", "Pragma")
@@ -134,16 +133,14 @@ class SparqlEndpoint:
                 record.form = "description"
                 return await self._page(request, asked) or await self._describe(request)
             record.query = asked.text
-            record.form = form = await self._read_text(asked, self._admit)
-            choice = negotiate(
-                ", ".join(request.headers.getall("Accept", [])) or None,
-                format=asked.value("format"),
-                messages=asked.value("messages"),
-                construct=form == "CONSTRUCT",
-            )
-            if isinstance(choice, Messages):
-                return await self._messages(request, asked, choice)
-            return await self._plain(request, asked, choice)
+            decide = partial(self._decide, asked, ", ".join(request.headers.getall("Accept", [])) or None, record)
+            if len(asked.text or "") > _LONG_CHARACTERS:
+                decided = await asyncio.get_running_loop().run_in_executor(self._executor, decide)
+            else:
+                decided = decide()
+            if isinstance(decided, Plain):
+                return await self._plain(request, asked, decided)
+            return await self._messages(request, asked, *decided)
 
     async def _read(self, request: web.Request) -> ProtocolRequest:
         limits = self._settings.limits
@@ -161,28 +158,36 @@ class SparqlEndpoint:
             limits,
         )
 
-    async def _read_text(self, asked: ProtocolRequest, read: Callable[[ProtocolRequest], T]) -> T:
-        """Reads a text in a thread where it is long enough for other requests to notice."""
-        if len(asked.text or "") > _LONG_CHARACTERS:
-            return await asyncio.get_running_loop().run_in_executor(self._executor, read, asked)
-        return read(asked)
-
-    def _admit(self, asked: ProtocolRequest) -> str:
-        """The form of the operation, if that may run."""
-        settings = self._settings
+    def _decide(
+        self, asked: ProtocolRequest, accept: str | None, record: SparqlRecord
+    ) -> Plain | tuple[Messages, ConstructQuery]:
+        """Reads the text of an operation, checks that it may run, and decides between the two kinds of answer."""
         assert asked.text is not None
-        form = "UPDATE" if asked.kind == "update" else query_form(asked.text)
+        text = QueryText(asked.text)
+        record.form = form = "UPDATE" if asked.kind == "update" else query_form(text)
+        self._check(asked.kind, form, text)
+        choice = negotiate(
+            accept, format=asked.value("format"), messages=asked.value("messages"), construct=form == "CONSTRUCT"
+        )
+        if isinstance(choice, Plain):
+            return choice
+        record.format = choice.content_type
+        prefixes, predefined = self._settings.prefixes, self._backend.predefined
+        return choice, ConstructQuery.parse(text, prefixes=prefixes, predefined=predefined, group_by=_keys(asked))
+
+    def _check(self, kind: str, form: str, text: QueryText) -> None:
+        """Checks that an operation may run, and what it makes the source fetch.
+
+        Raises:
+            Forbidden: the settings do not allow it.
+            UsageError: an update came as a query.
+        """
+        settings, policy = self._settings, self._settings.service_policy
         if form == "UPDATE":
             if not settings.update:
                 raise Forbidden("updates are switched off here", hint="send them to the endpoint behind this one")
-            if asked.kind == "query":
+            if kind == "query":
                 raise UsageError("an update came as a query", hint="send it as update=…")
-        self._check_reach(asked.text, form)
-        return form
-
-    def _check_reach(self, text: str, form: str) -> None:
-        """What the operation makes the source fetch."""
-        settings, policy = self._settings, self._settings.service_policy
         check_services(text, policy)
         if form == "UPDATE":
             check_loads(text, policy)
@@ -194,11 +199,10 @@ class SparqlEndpoint:
 
     # --- a message log ---
 
-    async def _messages(self, request: web.Request, asked: ProtocolRequest, choice: Messages) -> web.StreamResponse:
+    async def _messages(
+        self, request: web.Request, asked: ProtocolRequest, choice: Messages, query: ConstructQuery
+    ) -> web.StreamResponse:
         settings, limits, record = self._settings, self._settings.limits, _record(request)
-        record.format = choice.content_type
-        keys = tuple(name.strip().lstrip("?$") for name in asked.values("group-by"))
-        query = await self._read_text(asked, partial(self._parse, keys))
         headers = {"Content-Type": choice.content_type, **_STREAMED}
         if request.method == "HEAD":
             return web.Response(headers=headers)
@@ -213,7 +217,7 @@ class SparqlEndpoint:
             lenience=Lenience() if settings.lenient else None,
         )
         options = Options(
-            keys,
+            _keys(asked),
             strict=settings.strict,
             solution_limit=limits.solutions,
             message_limit=limits.messages,
@@ -230,12 +234,6 @@ class SparqlEndpoint:
             buffer_bytes=settings.buffer_bytes,
             coding=coding,
             sent=record.sent,
-        )
-
-    def _parse(self, keys: tuple[str, ...], asked: ProtocolRequest) -> ConstructQuery:
-        assert asked.text is not None
-        return ConstructQuery.parse(
-            asked.text, prefixes=self._settings.prefixes, predefined=self._backend.predefined, group_by=keys
         )
 
     # --- the source's own answer ---
@@ -346,6 +344,10 @@ class SparqlEndpoint:
     def _sent_on(self, request: web.Request) -> dict[str, str]:
         names = (*_SENT_ON, *self._settings.forward_headers)
         return {name: request.headers[name] for name in names if name in request.headers}
+
+
+def _keys(asked: ProtocolRequest) -> tuple[str, ...]:
+    return tuple(name.strip().lstrip("?$") for name in asked.values("group-by"))
 
 
 def _record(request: web.Request) -> SparqlRecord:

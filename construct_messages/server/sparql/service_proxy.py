@@ -24,6 +24,7 @@ from aiohttp import web
 from construct_messages.errors import ConstructMessagesError, Forbidden, LimitExceeded, Position, SourceError
 from construct_messages.query.select import Select
 from construct_messages.query.service import check_services, redirect_services, services
+from construct_messages.query.tokens import QueryText
 from construct_messages.server.http.sending import Aborted, send
 from construct_messages.solutions import Solutions
 from construct_messages.sources import Request
@@ -133,18 +134,19 @@ class ServiceProxy:
     # --- texts on their way to the engine, and back ---
 
     def _redirected(self, text: str) -> str:
+        query = QueryText(text)
         if not isinstance(self._policy, str):
-            check_services(text, self._policy)
+            check_services(query, self._policy)
         targets: dict[str, str] = {}
-        for clause in services(text):
+        for clause in services(query):
             if clause.iri is None:
                 raise Forbidden(
                     "this SERVICE, whose IRI cannot be told from the text, is not allowed here",
-                    position=Position.at(text, clause.start),
+                    position=Position.at(query.text, clause.start),
                     hint="write the IRI in full, and no escapes",
                 )
             targets[clause.iri] = self._prefix + base64.urlsafe_b64encode(clause.iri.encode()).decode()
-        return redirect_services(text, targets) if targets else text
+        return redirect_services(query, targets) if targets else text
 
     def _named(self, text: str) -> str:
         """Replaces URLs of the proxy by the IRIs they stand for."""
