@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import AsyncExitStack, ExitStack
 from functools import partial
+from inspect import isfunction
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,6 @@ from hypothesis import settings
 
 from tests.support.commands import Done
 from tests.support.engines.servers import ENGINES, Missing, Serve
-from tests.support.lanes import is_long
 from tests.support.places import absent
 from tests.support.spark.sessions import OTHER, QUICK, new_session
 
@@ -39,10 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
     parser.addoption(
-        "--lane",
-        choices=("quick", "long", "all"),
-        default="quick",
-        help="which test modules run where none is named: those that take two minutes, the others, or all",
+        "--slow", action="store_true", help="run the slow tests, too; by default, where they are named only"
     )
 
 
@@ -53,19 +50,34 @@ def pytest_configure() -> None:
             signal.signal(number, handler)
 
 
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leaves out the modules of the other lane; pytest does not ask about those that are named."""
-    lane = config.getoption("--lane")
-    if lane == "all" or collection_path.suffix != ".py":
-        return None
-    return True if is_long(collection_path) != (lane == "long") else None
+def leaves_out_slow(config: pytest.Config) -> bool:
+    """Whether neither an option nor a path on the command line asks for slow tests."""
+    named = config.args_source == pytest.Config.ArgsSource.ARGS
+    return not (named or config.getoption("--slow") or config.getoption("markexpr"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, obj: object) -> Generator[None, object, object]:
+    """Leaves out slow tests before their cases are made, which takes long itself."""
+    found = yield
+    own = getattr(obj, "pytestmark", ()) if isfunction(obj) else ()
+    is_slow = any(mark.name == "slow" for mark in [*collector.iter_markers("slow"), *own])
+    return [] if is_slow and leaves_out_slow(collector.config) else found
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks tests by the fixtures that they use."""
+    for item in items:
+        for fixture, mark in (("spark", "spark"), ("serve_with", "engine")):
+            if fixture in getattr(item, "fixturenames", ()):
+                item.add_marker(mark)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Says what was left out."""
-    if config.getoption("--lane") == "quick" and config.args_source != pytest.Config.ArgsSource.ARGS:
+    if leaves_out_slow(config):
         terminalreporter.write_line(
-            "`make check` runs more: Spark, other engines and programs, faults at every byte, large inputs"
+            "`make check` adds the slow tests: Spark, other engines and programs, faults at every byte, large inputs"
         )
 
 

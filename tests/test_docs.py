@@ -18,6 +18,8 @@ from construct_messages.sources.http.profiles import PROFILES
 from tests.support.docs import BLOCKS, PAGES, SPARK, Block
 from tests.support.places import ROOT
 
+pytestmark = [pytest.mark.process, pytest.mark.slow]
+
 # Blocks that other tests run, or that are no code: what a query gives, the syntax of a command, settings.
 SHOWN = {"text", "turtle", "sh", "toml", "nginx", "ini", "dockerfile", "yaml"}
 

@@ -30,6 +30,8 @@ from tests.support.graphs import (
     small,
 )
 
+pytestmark = pytest.mark.slow
+
 SYMMETRIC: dict[str, Edges] = {
     "a clique of 9": clique(9),
     "a clique of 25": clique(25),

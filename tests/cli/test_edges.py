@@ -20,6 +20,8 @@ from tests.support.commands import COMMAND, ENVIRONMENT, Done
 from tests.support.logs.archives import archive
 from tests.support.places import ROOT
 
+pytestmark = [pytest.mark.process, pytest.mark.slow]
+
 Here = Callable[..., Done]
 DATA = str(ROOT / "queries" / "data" / "companies.ttl")
 COMPANIES = str(ROOT / "queries" / "companies.rq")

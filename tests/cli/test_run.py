@@ -22,6 +22,8 @@ import pytest
 from tests.support.commands import COMMAND, ENVIRONMENT, Done, interrupt, on_terminal, run
 from tests.support.places import ROOT
 
+pytestmark = pytest.mark.process
+
 DATA = str(ROOT / "queries" / "data" / "companies.ttl")
 COMPANIES = str(ROOT / "queries" / "companies.rq")
 

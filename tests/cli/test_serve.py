@@ -18,6 +18,8 @@ from construct_messages.cli import main
 from tests.support.docs import BLOCKS
 from tests.support.places import ROOT
 
+pytestmark = pytest.mark.process
+
 DATA = str(ROOT / "queries" / "data" / "companies.ttl")
 URL = "https://example.org/sparql"
 

@@ -26,6 +26,8 @@ from tests.support.places import ROOT
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = [pytest.mark.process, pytest.mark.slow]
+
 Here = Callable[..., Done]
 
 DUMP = """\

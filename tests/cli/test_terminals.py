@@ -12,6 +12,8 @@ import pytest
 from tests.support.commands import COMMAND, ENVIRONMENT, interrupt, on_terminal
 from tests.support.logs.cases.commands import LOG
 
+pytestmark = pytest.mark.process
+
 # --- pipes, terminals, stopping -------------------------------------------------------------------------------------
 
 

@@ -28,6 +28,8 @@ from tests.support.logs.fuzzer import check, inputs
 from tests.support.logs.kinds import KINDS, Kind, read, reading, write
 from tests.support.logs.seeds import seeds
 
+pytestmark = pytest.mark.slow
+
 MIB = 1 << 20
 each_format = pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.extension)
 each_delimiter = pytest.mark.parametrize(

@@ -13,6 +13,8 @@ from tests.support.logs.counted_work import work_of
 from tests.support.logs.growing import GROWING
 from tests.support.logs.hostile import ALIKE, PREDICATE, field, jelly
 
+pytestmark = pytest.mark.slow
+
 _TIMES: Final = 2.3
 _NUMBER: Final = 200
 

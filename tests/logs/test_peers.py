@@ -25,7 +25,12 @@ from tests.support.logs.seeds import DIRECTIONS, GRAPHS, PLAIN, TRIPLE_TERMS
 from tests.support.places import shared_path
 
 # rdflib's own parsers use what it deprecates
-pytestmark = pytest.mark.filterwarnings("ignore:ConjunctiveGraph is deprecated:DeprecationWarning")
+pytestmark = [
+    pytest.mark.engine,
+    pytest.mark.suite,
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:ConjunctiveGraph is deprecated:DeprecationWarning"),
+]
 
 
 @pytest.fixture(autouse=True)

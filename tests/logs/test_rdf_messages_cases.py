@@ -20,6 +20,8 @@ from construct_messages.message import Message
 from tests.support.logs.kinds import Kind, Reading, blanks, isomorphic, read, single_bytes, write
 from tests.support.places import shared_path
 
+pytestmark = pytest.mark.suite
+
 _ALL: Final = ("turtle", "trig", "n-triples", "n-quads")
 _TURTLES: Final = ("turtle", "trig")
 

@@ -22,6 +22,8 @@ from construct_messages.terms import Term, from_pyoxigraph
 from tests.support.logs.kinds import KINDS, Kind, blanks, cut, isomorphic, read, single_bytes, write
 from tests.support.strategies import SOLUTIONS, messages, templates
 
+pytestmark = pytest.mark.slow
+
 PREFIXES = st.dictionaries(
     st.sampled_from(["", "ex", "a", "MESSAGE", "http", "urn"]),
     st.sampled_from(["http://example.org/", "http://example.org/a", "http://example.org/ns#", "urn:", "ex:"]),

@@ -97,6 +97,7 @@ def test_what_is_written_here(format: Format) -> None:
     assert_same_for_longer(log)
 
 
+@pytest.mark.suite
 def test_jelly_files_of_others() -> None:
     files = sorted(shared_path("suites/jelly/test/rdf").rglob("*.jelly"))
     assert len(files) > 200
@@ -106,6 +107,7 @@ def test_jelly_files_of_others() -> None:
         assert_same_for_longer(data[:2000])
 
 
+@pytest.mark.suite
 @pytest.mark.parametrize("extension", ["nt", "nq", "ttl", "trig"])
 def test_documents_of_the_suites(extension: str) -> None:
     """A document is taken for what it is, if pyoxigraph reads it; as N-Quads only where it reads the same so."""

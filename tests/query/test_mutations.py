@@ -25,6 +25,8 @@ from construct_messages.query.tokens import closing, tokenize
 from construct_messages.terms import iri
 from tests.support.places import shared_path
 
+pytestmark = pytest.mark.slow
+
 BASE: Final = "http://example.org/"
 MUTANTS: Final = int(os.environ.get("MUTANTS", "2000"))
 
@@ -144,6 +146,7 @@ def test_mutants_of_seeds(seed: int) -> None:
     assert {text: how for text in texts if (how := wrongly_read(text))} == {}
 
 
+@pytest.mark.suite
 def test_mutants_of_queries_found_in_the_wild() -> None:
     """Issue 13, 2."""
     paths = sorted(shared_path("queries").rglob("*.rq"))

@@ -27,6 +27,8 @@ from tests.support.places import shared_path
 from tests.support.queries import page as queries_page
 from tests.support.queries.oracle import KINDS, disagreement, value
 
+pytestmark = [pytest.mark.suite, pytest.mark.slow]
+
 W3C = "http://www.w3.org/tests/"
 
 

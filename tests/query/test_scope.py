@@ -67,6 +67,7 @@ def test_what_select_star_projects(group: str) -> None:
     assert in_scope(tokenize(group), 0) == projected_by_the_engine(f"SELECT * {group}")
 
 
+@pytest.mark.suite
 def test_queries_found_in_the_wild() -> None:
     """Never fewer than the engine projects, of any query that it reads; and the same of those without a dialect."""
     compared = 0

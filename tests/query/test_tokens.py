@@ -14,6 +14,8 @@ from construct_messages.errors import QueryError
 from construct_messages.query.rewrite import ConstructQuery, query_form
 from construct_messages.query.tokens import check_braces, closing, decoded, outer, tokenize
 
+pytestmark = pytest.mark.slow
+
 FRAGMENTS = st.sampled_from(
     [
         *"{}()[]<>.,;:?$@#'\"\\_^~|!%+- \n\r\ta1é\ufeff\x00",

@@ -19,6 +19,8 @@ from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.template import Constant, Nested, Pattern, Slot, Template, Variable
 from construct_messages.terms import Term
 
+pytestmark = pytest.mark.slow
+
 MOST: Final = 2.3
 """How much more work twice the input may be."""
 

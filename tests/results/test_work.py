@@ -27,6 +27,8 @@ from tests.support.http.fault_server import JSON, TSV, XML
 from tests.support.results.documents import json_document, tsv_document, xml_document
 from tests.support.results.kinds import KINDS, Results
 
+pytestmark = pytest.mark.slow
+
 AT_MOST: Final = 2.3
 """How much more may be counted for twice as much."""
 

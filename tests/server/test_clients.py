@@ -36,6 +36,8 @@ from SPARQLWrapper import (
 from tests.support.engines.servers import Missing, node_program
 from tests.support.places import absent
 
+pytestmark = [pytest.mark.engine, pytest.mark.slow]
+
 DATA = """
 @prefix ex: <http://example.org/> .
 ex:acme a ex:Company ; ex:location ex:be, ex:nl ; ex:name "Acme"@en, "Ağme \\"q\\"\\n"@tr ; ex:staff 120 .

@@ -60,7 +60,7 @@ from tests.support.places import ROOT, absent
 from tests.support.results.documents import json_document, tsv_document, xml_document
 
 # starting the server takes longer than what is tested here
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
 HELD: Final = "-held"
 CLIENTS: Final = {name: client for name, client in SPARQL_CLIENTS.items() if is_installed(name)}

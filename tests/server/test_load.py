@@ -15,6 +15,8 @@ from construct_messages import construct_messages
 from tests.support.http.load import RDFM, dripping, leave
 from tests.support.http.serving import Served, eventually, serving, unlabelled
 
+pytestmark = pytest.mark.slow
+
 HEADERS = {"Accept": RDFM, "Accept-Encoding": "identity"}
 CONSTRUCT = "CONSTRUCT { ?s <urn:q> ?o, [] } WHERE { ?s <urn:p> ?o }"
 

@@ -16,6 +16,8 @@ from tests.support.http.command import HALF, QUERY, WHOLE, Held, Running, begin,
 from tests.support.http.fault_server import FaultServer
 from tests.support.places import absent
 
+pytestmark = [pytest.mark.process, pytest.mark.engine, pytest.mark.slow]
+
 NGINX = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
 PLACES = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 

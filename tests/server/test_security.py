@@ -28,6 +28,8 @@ from tests.support.http.fault_server import JSON, STALL, XML, FaultServer, respo
 from tests.support.http.serving import Served, serving
 from tests.support.places import ROOT
 
+pytestmark = pytest.mark.slow
+
 IN_MODULE = pytest.mark.asyncio(loop_scope="module")
 CONSTRUCT = "CONSTRUCT { ?s <urn:p> ?o } WHERE { ?s ?p ?o }"
 RDFM = "application/n-quads; messages=rdfm"

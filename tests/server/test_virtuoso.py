@@ -13,7 +13,7 @@ import pytest_asyncio
 from tests.support.engines.servers import Serve
 from tests.support.http.serving import Served, serving
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"}
 RDFM = {"Accept": "application/n-quads; messages=rdfm"}

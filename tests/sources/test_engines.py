@@ -21,6 +21,8 @@ from tests.support.engines.construct_cases import CASES, DATA, DECLARED, ON_SPAR
 from tests.support.engines.servers import ENGINES, Missing, NotStarted
 from tests.support.places import absent
 
+pytestmark = [pytest.mark.engine, pytest.mark.slow]
+
 TEXTS = {"1.1": DATA, "1.2": RDF_1_2}
 
 

@@ -23,6 +23,8 @@ from construct_messages.terms import Term
 from tests.support.queries.requests import request
 from tests.support.strategies import TERMS
 
+pytestmark = pytest.mark.slow
+
 EX = "http://example.org/"
 
 

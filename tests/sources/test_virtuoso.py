@@ -14,6 +14,8 @@ import pytest
 from construct_messages import IncompleteResult, construct_messages
 from tests.support.engines import reference
 
+pytestmark = [pytest.mark.engine, pytest.mark.slow]
+
 CAP, SIZE = 10_000, 10_500
 CONSTRUCT = "CONSTRUCT { ?s <urn:is> ?n ; a <urn:Thing> }"
 # what follows, how many solutions it has, and how many of them one answer can hold

@@ -31,6 +31,8 @@ from tests.support.commands import Done
 from tests.support.docs import BLOCKS, SPARK
 from tests.support.places import ROOT, absent
 
+pytestmark = [pytest.mark.process, pytest.mark.slow]
+
 QUERIES = ROOT / "queries"
 DATA = QUERIES / "data" / "companies.ttl"
 COMPANIES, COUNTRIES = QUERIES / "companies.rq", QUERIES / "countries-by-graph.rq"

@@ -31,6 +31,8 @@ QuadTable = pytest.importorskip("construct_messages.spark.quads.table").QuadTabl
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+pytestmark = pytest.mark.slow
+
 DATA = """\
 PREFIX : <http://example.org/>
 :acme a :Company ; :location :be, :nl ; :name "Acme"@en ; :staff 120 ; :part-of _:group .

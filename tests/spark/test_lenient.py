@@ -23,6 +23,8 @@ from construct_messages.spark.sql.values import Scalar, Type
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.slow
+
 DIRTY = """\
 <http://e/100%> <http://e/p> "x"@zh-classical .
 <http://e/s> <http://e/p> <http://e/[b]> .

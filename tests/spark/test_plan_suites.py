@@ -27,6 +27,8 @@ from tests.support.queries.algebra_reference import leaves, solutions
 from tests.support.queries.algebra_text import NOW
 from tests.support.queries.w3c import Answer, Case, agree, cases, expected
 
+pytestmark = [pytest.mark.suite, pytest.mark.slow]
+
 SUITES = "suites/w3c/sparql"
 
 # Not the plan's fault.

@@ -55,6 +55,8 @@ from construct_messages.spark.quads.table import QuadTable
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+pytestmark = pytest.mark.slow
+
 PRODUCTS = {"BroadcastNestedLoopJoin", "CartesianProduct"}
 P, Q = iri("http://example.org/p"), iri("http://example.org/q")
 

@@ -36,6 +36,8 @@ from construct_messages.spark.session import translated
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.slow
+
 SCHEMA = "subject string, predicate string, object string, graph string"
 _SEEDED = st.randoms(use_true_random=True)  # told by their seeds: what is drawn does not shrink
 _PHASES = (Phase.explicit, Phase.reuse, Phase.generate)

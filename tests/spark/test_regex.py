@@ -16,6 +16,8 @@ from construct_messages.spark.regex.translation import IllegalPattern, translate
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.slow
+
 TRANSLATED = {
     ("", ""): "",
     ("abc", ""): "abc",

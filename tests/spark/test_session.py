@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.slow
+
 
 def java(folder: Path, script: str) -> Path:
     """A JAVA_HOME whose `java` is a shell script."""

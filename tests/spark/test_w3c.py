@@ -11,6 +11,8 @@ from tests.support.places import shared_path
 from tests.support.queries.w3c import Answer, Case, agree, ask_oxigraph, cases, expected
 from tests.support.spark.w3c import PAGE, REFUSED, Runner, page
 
+pytestmark = [pytest.mark.suite, pytest.mark.slow]
+
 ROOT = "suites/w3c/sparql"
 
 

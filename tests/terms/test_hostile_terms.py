@@ -27,6 +27,8 @@ from construct_messages.sources import Request
 from construct_messages.terms import Term
 from tests.support.strategies import HOSTILE_IRIS, HOSTILE_LANGUAGES, TEXT
 
+pytestmark = pytest.mark.slow
+
 QUERY = "CONSTRUCT { ?s <http://e/q> ?o . ?s ?o _:new } WHERE { ?s <http://e/p> ?o }"
 
 

@@ -33,6 +33,8 @@ from construct_messages.message import Message, Quad
 from construct_messages.terms import Term, is_blank, is_triple, parse_term, triple, triple_parts
 from tests.support.places import shared_path
 
+pytestmark = pytest.mark.suite
+
 MF = Namespace("http://www.w3.org/2001/sw/DataAccess/tests/test-manifest#")
 JELLYT = Namespace("https://w3id.org/jelly/dev/tests/vocab#")
 BASE = "https://w3id.org/jelly/dev/tests/rdf/"

@@ -121,6 +121,7 @@ def expected(case: Any) -> Message:
     return to_message(ox.parse((case["folder"] / case["expect"]).read_text(), format=ox.RdfFormat.N_QUADS))
 
 
+@pytest.mark.suite
 @pytest.mark.parametrize("case", names())
 def test_suite(case: str) -> None:
     came = outcome(suite()[case])
@@ -137,6 +138,7 @@ def without_direction(term: Term) -> Term:
     return term
 
 
+@pytest.mark.suite
 @pytest.mark.parametrize(
     "case", [case for case in EXCEPTIONS if EXCEPTIONS[case] != "generalized RDF, which no message is"]
 )
@@ -144,6 +146,7 @@ def test_exceptions_are_needed(case: str) -> None:
     assert not meets(suite()[case], outcome(suite()[case])), "no exception any more"
 
 
+@pytest.mark.suite
 def test_tally() -> None:
     positive = {name for name, case in suite().items() if "jld:NegativeEvaluationTest" not in case["@type"]}
     assert len(positive) == 361

@@ -284,6 +284,7 @@ SUITES = {
 }
 
 
+@pytest.mark.suite
 @pytest.mark.parametrize("suite", SUITES)
 def test_documents_are_logs_of_one_message(suite: str) -> None:
     format = N_QUADS if suite.endswith("quads") else N_TRIPLES

@@ -198,6 +198,7 @@ def test_terms(format: Format, scheme: str, rest: str, tag: str, label: str) -> 
     event(f"read: {agree([line for line in document if chr(10) not in line], format)} of {len(document)}")
 
 
+@pytest.mark.suite
 @pytest.mark.parametrize(
     "suite", ["rdf11/rdf-n-triples", "rdf11/rdf-n-quads", "rdf12/rdf-n-triples", "rdf12/rdf-n-quads"]
 )

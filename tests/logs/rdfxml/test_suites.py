@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pyoxigraph as ox
+import pytest
 import rdflib
 from hypothesis import given
 from hypothesis import strategies as st
@@ -51,6 +52,7 @@ AS_WRITTEN = {
 }
 
 
+@pytest.mark.suite
 def test_w3c() -> None:
     """Each positive document, its lines joined, is a log of one message, and each negative one an error."""
     counts = {True: 0, False: 0}

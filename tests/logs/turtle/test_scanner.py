@@ -18,6 +18,8 @@ from construct_messages.logs.turtle.scanner import TurtleScanner
 from construct_messages.message import Message
 from tests.support.logs.kinds import Kind, cut, isomorphic, read, single_bytes
 
+pytestmark = pytest.mark.slow
+
 NEW = find_syntax("1.2-messages")
 
 # --- hostile Turtle, which is Turtle all the same -------------------------------------------------------------------

@@ -93,6 +93,7 @@ def w3c_cases(format: Format) -> Iterator[Case]:
             yield Case(name, kind, root / name, result and root / folder / str(result).rpartition("/")[2])
 
 
+@pytest.mark.suite
 @chunked
 @pytest.mark.parametrize(("extension", "positive", "negative"), [("ttl", 289, 127), ("trig", 290, 126)])
 def test_w3c(extension: str, positive: int, negative: int, chunks: Chunks) -> None:

@@ -23,6 +23,8 @@ from construct_messages.server.http.record import request_id
 from tests.support.engines.servers import Serve
 from tests.support.http.fault_server import FaultServer
 
+pytestmark = pytest.mark.slow
+
 SECONDS = 10
 DATA = '@prefix : <urn:> . :a :knows :b, :c ; :name "Anna"@en . :b :knows :c ; :name "Bert" .'
 LIMITS = Limits(request_bytes=100_000, query_characters=20_000, seconds=5, idle_seconds=5)

@@ -33,6 +33,8 @@ from tests.support.http.command import (
 from tests.support.http.fault_server import STALL, FaultServer, Script, response
 from tests.support.places import ROOT
 
+pytestmark = [pytest.mark.process, pytest.mark.slow]
+
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[..., Running]]:

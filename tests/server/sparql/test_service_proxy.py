@@ -25,6 +25,8 @@ from construct_messages.sources.operations import Operation
 from construct_messages.terms import Term
 from tests.support.queries.requests import request as select
 
+pytestmark = pytest.mark.slow
+
 EX = "http://example.org/"
 
 

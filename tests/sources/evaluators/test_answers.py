@@ -22,7 +22,10 @@ from construct_messages.sources.evaluators.pool import EvaluatorPool
 from construct_messages.sources.operations import Operation
 from tests.support.evaluators import CROSS, STUCK, aclosing_pool, ask, body_of, children, quick
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts processes and descriptors in /proc")
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts processes and descriptors in /proc"),
+]
 
 
 @pytest.mark.asyncio(loop_scope="module")

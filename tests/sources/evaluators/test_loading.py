@@ -18,6 +18,8 @@ from construct_messages.errors import SourceError, UsageError
 from construct_messages.sources.evaluators.loading import load_directory
 from construct_messages.sources.files import open_directory
 
+pytestmark = [pytest.mark.process, pytest.mark.slow]
+
 EX = "http://example.org/"
 
 

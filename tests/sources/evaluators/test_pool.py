@@ -49,7 +49,11 @@ from tests.support.places import ROOT
 from tests.support.queries.message_cases import CASES, DATA, PREFIX
 from tests.support.queries.requests import request
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts processes and descriptors in /proc")
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.slow,
+    pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts processes and descriptors in /proc"),
+]
 
 
 module = pytest.mark.asyncio(loop_scope="module")

@@ -18,7 +18,7 @@ from tests.support.http.clients import BODIES, JSON_BODY, SELECT, TABLE, read
 from tests.support.http.fault_server import PAUSE, STALL, FaultServer, response
 from tests.support.http.faults import CASES, QUERY, Case, log_of
 
-pytestmark = pytest.mark.usefixtures("once")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("once")]
 
 # --- every fault of the table, by both clients and the command line ---
 

@@ -31,7 +31,7 @@ from tests.support.http.clients import BODIES, JSON_BODY, SELECT, TABLE, read
 from tests.support.http.fault_server import JSON, PAUSE, RESET, STALL, FaultServer, chunks, response
 from tests.support.results.documents import json_document, tsv_document, xml_document
 
-pytestmark = pytest.mark.usefixtures("once")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("once")]
 
 
 @pytest.mark.parametrize("framing", ["chunked", "length", "close"])

@@ -21,7 +21,7 @@ from tests.support.http.clients import JSON_BODY, SELECT, TABLE, VARIABLES, read
 from tests.support.http.fault_server import STALL, Asked, FaultServer, response
 from tests.support.results.documents import json_document
 
-pytestmark = pytest.mark.usefixtures("once")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("once")]
 
 # --- caps and pages --------------------------------------------------------------------------------------------------
 

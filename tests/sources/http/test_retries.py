@@ -28,7 +28,7 @@ from tests.support.http.fault_server import JSON, RESET, STALL, TSV, XML, Act, A
 from tests.support.http.pauses import no_pauses, own_pauses
 from tests.support.results.documents import json_document, tsv_document, xml_document
 
-pytestmark = pytest.mark.usefixtures("at_once")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("at_once")]
 
 WHOLE = response(JSON_BODY)
 HEAD, _, BODY = WHOLE.partition(b"\r\n\r\n")

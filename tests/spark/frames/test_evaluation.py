@@ -52,6 +52,8 @@ from construct_messages.spark.quads.table import QuadTable
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+pytestmark = pytest.mark.slow
+
 X, Y, Z = VARIABLES
 SCHEMA = "subject string, predicate string, object string, graph string"
 Bag = Counter[tuple[Term | None, ...]]

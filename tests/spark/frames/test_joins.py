@@ -31,6 +31,8 @@ from construct_messages.spark.frames.solutions import Solutions, names
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.slow
+
 Bound = dict[Var, str]
 ALL = tuple(map(Var, "uvwxyz"))
 U, V, W, X, Y, Z = ALL

@@ -26,6 +26,8 @@ room = pytest.importorskip("construct_messages.spark.frames.messages")
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+pytestmark = pytest.mark.slow
+
 Solution = tuple[Term, ...]
 
 # a job costs much more than what it computes: few examples, of many templates each

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
     from construct_messages.spark.quads.table import QuadTable
 
+pytestmark = pytest.mark.slow
+
 P, Q, R = (Link(iri(f"urn:{name}")) for name in "pqr")
 X, Y, G = map(Var, "xyg")
 _LITERAL: Final = Term('"text"')

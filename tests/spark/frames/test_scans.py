@@ -23,6 +23,8 @@ from construct_messages.spark.quads.table import QuadTable
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+pytestmark = pytest.mark.slow
+
 SCHEMA = "subject string, predicate string, object string, graph string"
 S, P, O, G = map(Var, "spog")  # noqa: E741  # as the positions are called
 A, B, C, H, PRED = (Term(f"<urn:{name}>") for name in ("a", "b", "c", "h", "p"))

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from construct_messages.spark.quads.table import QuadTable
 
+pytestmark = pytest.mark.slow
+
 _KNOWN = Statistics(rows=1, predicates={iri("urn:p"): PredicateStatistics(1, 1, 1, 1, 1)})
 
 # a query, and the predicates of the patterns that are read together

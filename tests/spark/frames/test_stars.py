@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from construct_messages.spark.quads.table import QuadTable
 
+pytestmark = pytest.mark.slow
+
 _NAMES = re.compile(r"\S+")
 
 

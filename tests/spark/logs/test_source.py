@@ -18,6 +18,8 @@ from tests.support.logs.seeds import GRAPHS, PLAIN
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+pytestmark = pytest.mark.slow
+
 A, B, C = (f"<urn:{name}> <urn:p> <urn:o> ." for name in "abc")
 
 

@@ -22,6 +22,8 @@ from tests.support.logs.kinds import KINDS, Kind, Reading, isomorphic, read, wri
 from tests.support.logs.seeds import seeds
 from tests.support.strategies import messages
 
+pytestmark = pytest.mark.slow
+
 LINES = (N_TRIPLES, N_QUADS)
 LABELS = Labels("x", keep=True)  # as `log_kinds.read` has them
 each_format = pytest.mark.parametrize("format", LINES, ids=lambda format: format.extension)

@@ -25,6 +25,8 @@ room = pytest.importorskip("construct_messages.spark.logs.writer")
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+pytestmark = pytest.mark.slow
+
 S, P, G = (Term(f"<urn:{name}>") for name in "spg")
 TEXTS = ['"plain"', r'"# @message\n# @message"', '"é 国 😀"', r'"\\n\t"', "_:db", '"x"@ar']
 TRIPLES = [

@@ -29,6 +29,8 @@ from construct_messages.spark.session import translated
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+pytestmark = pytest.mark.slow
+
 LINE = "<urn:s> <urn:p> <urn:{}> .\n"
 Quad: TypeAlias = tuple[str | None, ...]
 
@@ -128,6 +130,7 @@ def test_blank_nodes_stay_apart_between_files_and_together_between_partitions(
     assert sorted(frame.collect()) == sorted(found)
 
 
+@pytest.mark.suite
 def test_w3c_suites(spark: SparkSession, tmp_path: Path) -> None:
     root = shared_path("suites/w3c/rdf")
     expected: dict[str, set[Quad] | None] = {}

@@ -17,6 +17,8 @@ from tests.support.spark.terms import typed
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
+pytestmark = pytest.mark.slow
+
 X = Var("x")
 AGGREGATES = {
     f"{name} {'DISTINCT' if distinct else ''}".strip(): Aggregation(name, X, distinct=distinct)

@@ -19,6 +19,8 @@ from tests.support.spark.terms import NO_NUMBERS, NUMBERS, by_pyoxigraph, by_spa
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.slow
+
 X, Y = Var("x"), Var("y")
 OPERATORS = ("+", "-", "*", "/")
 # products of two large ones are beyond what a decimal holds

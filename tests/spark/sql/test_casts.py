@@ -15,6 +15,8 @@ from tests.support.spark.terms import TERMS, by_pyoxigraph, by_spark, same, type
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.slow
+
 X = Var("x")
 STRINGS = tuple(
     map(

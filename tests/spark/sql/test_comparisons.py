@@ -18,6 +18,8 @@ from tests.support.spark.terms import BLANK, BOOLEANS, DATES, TERMS, by_pyoxigra
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.slow
+
 X, Y = Var("x"), Var("y")
 OPERATORS = ("=", "<", "<=")
 TRUE_TERM = typed("true", "boolean")

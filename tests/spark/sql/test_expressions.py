@@ -15,6 +15,8 @@ from tests.support.spark.terms import by_pyoxigraph, by_spark, typed
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.slow
+
 X, Y = Var("x"), Var("y")
 TRUE, FALSE, ERROR = boolean("true"), boolean("false"), iri("urn:no-truth")
 LOGICAL = (TRUE, FALSE, ERROR, literal("a"), literal(""), number("0"), typed("NaN", "double"))

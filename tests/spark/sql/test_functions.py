@@ -24,6 +24,8 @@ from tests.support.spark.sessions import OTHER, UNCOMPILED, new_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.slow
+
 
 def typed(lexical: str, name: str) -> Term:
     return literal(lexical, datatype=XSD + name)

@@ -19,6 +19,8 @@ pytest.importorskip("pyspark")
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.slow
+
 Statement: TypeAlias = tuple[str, str, str, str | None]
 XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 RDF_LANG = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"

@@ -18,6 +18,8 @@ from tests.support.spark.terms import BLANK, TERMS, by_spark, date, typed
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("pyspark")
 
 X, Y = Var("x"), Var("y")

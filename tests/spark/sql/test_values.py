@@ -17,6 +17,8 @@ from tests.support.spark.terms import BLANK, TERMS, by_spark, typed
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.slow
+
 TEXTS = st.lists(
     st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("\\\"'\n\t\0\x7fnu0${}")),
     min_size=1,
