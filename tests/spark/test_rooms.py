@@ -43,4 +43,4 @@ def test_a_log_is_a_table(quick: SparkSession, tmp_path: Path) -> None:
     log = tmp_path / "log.nt"
     log.write_text('# @message\n<urn:a> <urn:p> <urn:b> .\n# @message\n# @message\n<urn:c> <urn:p> "x" .\n')
     register(quick)
-    assert quick.read.format("rdfm").load(str(log)).count() == 2
+    assert quick.read.format("rdfm").load(str(log)).count() == 3
