@@ -19,7 +19,7 @@ import pyoxigraph as ox
 
 from construct_messages.assembly import DISTINCT_LIMIT, GROUP_LIMIT, Assembly, Options, Writing
 from construct_messages.errors import UsageError
-from construct_messages.formats import find_log
+from construct_messages.formats import LogType, find_log
 from construct_messages.labels import Labels
 from construct_messages.logs import FormatOptions
 from construct_messages.message import Message
@@ -258,7 +258,7 @@ class QueryMessages(SingleUse):
 
     def serialize(
         self,
-        format: str = "nq",
+        format: str | LogType = "nq",
         messages: str | None = None,
         *,
         prefixes: Mapping[str, str] | None = None,
@@ -268,7 +268,8 @@ class QueryMessages(SingleUse):
 
         Args:
             format: a name, extension or media type (`"nt"`, `"nq"`, `"ttl"`, `"trig"`, `"ndjsonld"`, `"yamlld"`,
-                `"rdfxml"`, `"jelly"`); a media type's parameters win over `messages`.
+                `"rdfxml"`, `"jelly"`); a media type's parameters win over `messages`. Or a type of log, as
+                `formats.negotiation` gives it.
             messages: `"rdfm"` (the default), `"1.2-messages"`, `"1.2-basic-messages"` or `"1.1-messages"`; for the
                 first four formats, since the others delimit messages by themselves.
             prefixes: for the formats that have them; None: the query's.
@@ -286,7 +287,7 @@ class QueryMessages(SingleUse):
 
     def aserialize(
         self,
-        format: str = "nq",
+        format: str | LogType = "nq",
         messages: str | None = None,
         *,
         prefixes: Mapping[str, str] | None = None,
@@ -333,7 +334,11 @@ class QueryMessages(SingleUse):
             self._source.close()
 
     def _writing(
-        self, format: str, messages: str | None, prefixes: Mapping[str, str] | None, options: FormatOptions | None
+        self,
+        format: str | LogType,
+        messages: str | None,
+        prefixes: Mapping[str, str] | None,
+        options: FormatOptions | None,
     ) -> Writing:
         found, syntax = find_log(format, messages)
         if prefixes is None:

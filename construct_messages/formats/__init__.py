@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Final
+from typing import Final, NamedTuple
 
 from construct_messages.errors import UsageError
 from construct_messages.files.compression import COMPRESSIONS
@@ -240,8 +240,18 @@ VARIANTS: Final = (
 )
 """All that can be asked for by media type, where the format has none of its own: one for each label and version."""
 
-LOGS: Final = tuple((format, syntax) for format in FORMATS for syntax in ((format.own,) if format.own else VARIANTS))
-"""Every kind of log there is."""
+
+class LogType(NamedTuple):
+    """The type of a log: a format, and a syntax that goes with it."""
+
+    format: Format
+    syntax: Syntax
+
+
+LOGS: Final = tuple(
+    LogType(format, syntax) for format in FORMATS for syntax in ((format.own,) if format.own else VARIANTS)
+)
+"""Every type of log there is."""
 
 
 def asks_for_messages(media_type: str, parameters: Mapping[str, str]) -> bool:
@@ -339,11 +349,11 @@ def find_syntax(label: str) -> Syntax:
     )
 
 
-def find_log(format: str, messages: str | None = None) -> tuple[Format, Syntax]:
-    """The format and the syntax that a log is to be written in.
+def find_log(format: str | LogType, messages: str | None = None) -> LogType:
+    """The type that a log is to be written in.
 
     Args:
-        format: see `find_format`; a media type's parameters win over `messages`.
+        format: see `find_format`; a media type's parameters win over `messages`. Or the type itself.
         messages: a label; None: what the format has, and where it has none, `rdfm`.
 
     Raises:
@@ -352,16 +362,18 @@ def find_log(format: str, messages: str | None = None) -> tuple[Format, Syntax]:
     >>> find_log("nt", "1.2-messages")[1].delimiter, find_log("nt")[1].delimiter, find_log("jelly")[1].delimiter
     ('MESSAGE\\n', '# @message\\n', '')
     """
+    if isinstance(format, LogType):
+        return format
     found, syntax = find_format(format)
     if messages is None:
-        return found, syntax or RDFM
+        return LogType(found, syntax or RDFM)
     asked = find_syntax(messages)
     if found.own is not None:
         raise UsageError(
             f"{found.name} delimits messages by itself: messages={asked.label} has no meaning there",
             hint="leave it out, or choose another format",
         )
-    return found, syntax or asked
+    return LogType(found, syntax or asked)
 
 
 def format_of_file(name: str) -> Format | None:

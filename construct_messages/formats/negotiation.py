@@ -27,6 +27,7 @@ from construct_messages.formats import (
     RDFM,
     VARIANTS,
     Format,
+    LogType,
     Syntax,
     asks_for_messages,
     content_type,
@@ -50,24 +51,6 @@ _WEIGHT: Final = re.compile(r"0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?")
 
 
 @dataclass(frozen=True)
-class Messages:
-    """Messages are wanted.
-
-    Args:
-        format: what the log is written in.
-        syntax: how its messages are delimited, and what they may hold.
-    """
-
-    format: Format
-    syntax: Syntax
-
-    @property
-    def content_type(self) -> str:
-        """The media type of the log, with its parameters; also what `QueryMessages.serialize` takes for a format."""
-        return content_type(self.format, self.syntax)
-
-
-@dataclass(frozen=True)
 class Plain:
     """What the source itself answers with is wanted.
 
@@ -78,7 +61,7 @@ class Plain:
     accept: str | None
 
 
-Choice: TypeAlias = Messages | Plain
+Choice: TypeAlias = LogType | Plain
 
 OFFERED: Final = tuple(content_type(*log) for log in LOGS)
 """The media types of all logs, best first."""
@@ -111,13 +94,13 @@ def negotiate(
         NotAcceptable: nothing that there is, is wanted.
         UsageError: `messages`, or a `format` that asks for messages, is unknown, or the two contradict each other.
 
-    >>> negotiate("text/turtle;q=0.9, application/trig;messages=rdfm").content_type
+    >>> content_type(*negotiate("text/turtle;q=0.9, application/trig;messages=rdfm"))
     'application/trig; version=1.2; messages=rdfm'
     >>> negotiate("text/turtle, application/trig;messages=rdfm;q=0.9, */*;q=0.1")
     Plain(accept='text/turtle, */*;q=0.1')
-    >>> negotiate("text/html", format="ttl", messages="1.2-messages").content_type
+    >>> content_type(*negotiate("text/html", format="ttl", messages="1.2-messages"))
     'text/turtle; version=1.2-messages'
-    >>> negotiate("application/x-jelly-rdf, text/turtle;q=0.9").content_type
+    >>> content_type(*negotiate("application/x-jelly-rdf, text/turtle;q=0.9"))
     'application/x-jelly-rdf'
     >>> negotiate("application/x-jelly-rdf, text/turtle")
     Plain(accept='application/x-jelly-rdf, text/turtle')
@@ -137,7 +120,7 @@ def negotiate(
     if best is not None and weight >= plain and (other or not format):
         wanted, asked = best
         wanted = other or wanted
-        return Messages(wanted, wanted.syntax(asked))
+        return LogType(wanted, wanted.syntax(asked))
     rest = ",".join(range.text for range in ranges if not range.asks).strip()
     if plain == 0 and not format:
         raise _unmet(f"nothing that there is matches Accept: {_shown(accept or '')}", construct)
@@ -309,7 +292,7 @@ def _best(ranges: Iterable[_Range]) -> tuple[tuple[Format, Syntax] | None, int]:
     return found, highest[0]
 
 
-def _named(format: str, messages: str, ranges: Iterable[_Range], construct: bool) -> Messages | None:
+def _named(format: str, messages: str, ranges: Iterable[_Range], construct: bool) -> LogType | None:
     """What the parameters of the URL ask for, if it is messages.
 
     A media type counts as in a header of its own; a name may be that of a plain format.
@@ -318,16 +301,16 @@ def _named(format: str, messages: str, ranges: Iterable[_Range], construct: bool
     range = _read_range(format if "/" in name else f"*/*;{parameters}")
     if range.asks or (range.shared and construct and not messages):
         found, syntax = find_format(format)
-        return None if syntax is None else Messages(found, syntax)
+        return None if syntax is None else LogType(found, syntax)
     if not messages:
         return None
     asked = find_syntax(messages)
     if not format:
         found = _named_format(ranges, asked)
-        return Messages(found, found.syntax(asked))
+        return LogType(found, found.syntax(asked))
     # so that a version beside it restricts what messages may hold
     found, restricted = find_format(f"{format}; messages=rdfm" if asked is RDFM else format)
-    return Messages(found, found.syntax(asked if found.own else restricted or asked))
+    return LogType(found, found.syntax(asked if found.own else restricted or asked))
 
 
 def _named_format(ranges: Iterable[_Range], asked: Syntax) -> Format:

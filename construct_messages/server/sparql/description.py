@@ -117,11 +117,11 @@ def _own(
             yield ox.Triple(service, _RESULT_FORMAT, ox.NamedNode(known.iri))
         else:
             yield from _format(service, media_type, media_type)
-    for format, syntax in LOGS:
-        log = yield from _format(service, content_type(format, syntax), f"RDF Messages in {format.name}")
-        specification = ox.NamedNode(_SPECIFICATIONS[syntax.delimiter_first])
+    for type in LOGS:
+        log = yield from _format(service, content_type(*type), f"RDF Messages in {type.format.name}")
+        specification = ox.NamedNode(_SPECIFICATIONS[type.syntax.delimiter_first])
         yield ox.Triple(log, ox.NamedNode(_DCT + "conformsTo"), specification)
-        yield ox.Triple(log, ox.NamedNode(_FORMATS + "preferred_suffix"), ox.Literal(f".{format.extension}"))
+        yield ox.Triple(log, ox.NamedNode(_FORMATS + "preferred_suffix"), ox.Literal(f".{type.format.extension}"))
 
 
 def _format(service: ox.NamedNode, media_type: str, label: str) -> Generator[ox.Triple, None, ox.BlankNode]:

@@ -26,7 +26,8 @@ from construct_messages.errors import (
     SourceError,
     UsageError,
 )
-from construct_messages.formats.negotiation import Messages, Plain, negotiate, prefer
+from construct_messages.formats import LogType, content_type
+from construct_messages.formats.negotiation import Plain, negotiate, prefer
 from construct_messages.query.rewrite import ConstructQuery, query_form
 from construct_messages.query.service import check_fetches, check_functions, check_loads, check_services
 from construct_messages.query.tokens import QueryText
@@ -160,7 +161,7 @@ class SparqlEndpoint:
 
     def _decide(
         self, asked: ProtocolRequest, accept: str | None, record: SparqlRecord
-    ) -> Plain | tuple[Messages, ConstructQuery]:
+    ) -> Plain | tuple[LogType, ConstructQuery]:
         """Reads the text of an operation, checks that it may run, and decides between the two kinds of answer."""
         assert asked.text is not None
         text = QueryText(asked.text)
@@ -171,7 +172,7 @@ class SparqlEndpoint:
         )
         if isinstance(choice, Plain):
             return choice
-        record.format = choice.content_type
+        record.format = content_type(*choice)
         prefixes, predefined = self._settings.prefixes, self._backend.predefined
         return choice, ConstructQuery.parse(text, prefixes=prefixes, predefined=predefined, group_by=_keys(asked))
 
@@ -200,10 +201,10 @@ class SparqlEndpoint:
     # --- a message log ---
 
     async def _messages(
-        self, request: web.Request, asked: ProtocolRequest, choice: Messages, query: ConstructQuery
+        self, request: web.Request, asked: ProtocolRequest, type: LogType, query: ConstructQuery
     ) -> web.StreamResponse:
         settings, limits, record = self._settings, self._settings.limits, _record(request)
-        headers = {"Content-Type": choice.content_type, **_STREAMED}
+        headers = {"Content-Type": content_type(*type), **_STREAMED}
         if request.method == "HEAD":
             return web.Response(headers=headers)
         sent_on = Request(
@@ -228,7 +229,7 @@ class SparqlEndpoint:
         coding = _choose_coding(request, headers)
         return await send(
             request,
-            log.aserialize(choice.content_type),
+            log.aserialize(type),
             headers,
             idle_seconds=limits.idle_seconds,
             buffer_bytes=settings.buffer_bytes,

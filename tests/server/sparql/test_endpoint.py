@@ -1,4 +1,4 @@
-"""What a request to a SPARQL endpoint costs: its text is tokenised once."""
+"""What a request to a SPARQL endpoint costs: its text is tokenised once, its media type read once."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -7,6 +7,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from construct_messages import formats
 from construct_messages.query import tokens
 from tests.support.http.fault_server import FaultServer, response
 from tests.support.http.serving import serving
@@ -69,3 +70,18 @@ async def test_a_query_is_tokenised_once(
         assert (answer.status, upstream.asked != []) == (200, True)
         await answer.read()
     assert [text for text in tokenised if "SERVICE" in text] == [query]
+
+
+async def test_a_media_type_is_not_printed_and_read_again(
+    upstream: FaultServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(text: str) -> None:
+        raise AssertionError(text)
+
+    async with (
+        serving(upstream.url) as server,
+        aiohttp.ClientSession(headers={"Accept": "application/trig; version=1.1; messages=rdfm"}) as session,
+    ):
+        monkeypatch.setattr(formats, "find_format", read)
+        async with session.post(server.sparql, data={"query": "CONSTRUCT WHERE { ?s <urn:p> ?o }"}) as answer:
+            assert answer.headers["Content-Type"] == "application/trig; version=1.1; messages=rdfm"
