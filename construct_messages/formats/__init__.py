@@ -353,7 +353,7 @@ def find_log(format: str | LogType, messages: str | None = None) -> LogType:
     """The type that a log is to be written in.
 
     Args:
-        format: see `find_format`; a media type's parameters win over `messages`. Or the type itself.
+        format: see `find_format`, or the type itself; a media type's parameters win over `messages`.
         messages: a label; None: what the format has, and where it has none, `rdfm`.
 
     Raises:
@@ -405,10 +405,9 @@ def default_format(name: str | None, otherwise: Format = N_QUADS) -> str:
       hint: end the name in .nq, .trig, .nt, .ttl, .ndjsonld, .ndjson, .jsonl, .jelly, .yamlld, .yaml, .yml or .rdfxml \
 (behind it .gz, .bz2, .xz or .zst), or give the format
     """
-    extension = "" if name is None else _extension(name)
-    if not extension:
+    if name is None or not (extension := _extension(name)):
         return otherwise.extension
-    found = next((format for format in FORMATS if extension in format.extensions), None)
+    found = format_of_file(name)
     if found is None:
         *most, last = (f".{each}" for format in FORMATS for each in format.extensions)
         *packings, packing = COMPRESSIONS
