@@ -1,6 +1,7 @@
 """The house: imports point down, siblings do not know each other, only sources and what is above them do I/O."""
 
 import ast
+import re
 from collections.abc import Container, Iterator, Sequence
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -241,3 +242,21 @@ TESTS_TOO_LONG_YET = {"server/test_security.py": 800, "server/test_faults.py": 4
 def test_folders_of_tests_are_small(folder: Path) -> None:
     files = [path for path in folder.glob("*.py") if path.name not in ("__init__.py", "conftest.py")]
     assert len(files) <= 15, f"{name_of_test(folder)} has {len(files)} files"
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if room_of(path) != "formats"], ids=name_of)
+def test_media_types_are_named_by_formats(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    docstrings = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, documented) and node.body and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes)) and id(node) not in docstrings:
+            text = node.value if isinstance(node.value, str) else node.value.decode("latin-1")
+            assert not MEDIA_TYPE.search(text), f"{path}:{node.lineno} names a media type: {text}"
+
+
+MEDIA_TYPE = re.compile(r"\b(?:application|multipart|text)/[a-z*]")

@@ -15,6 +15,7 @@ from construct_messages.cli.queries import add_dataset, add_messages, add_query,
 from construct_messages.cli.standard import STANDARD, target
 from construct_messages.construct import QueryMessages, construct_messages
 from construct_messages.formats import FORMATS, SYNTAXES
+from construct_messages.formats.results import READ
 from construct_messages.sources.http.timeouts import RETRIES
 from construct_messages.sources.open import VARIABLE
 from construct_messages.writing import format_of_target, log_file
@@ -90,7 +91,9 @@ def add(commands: Commands) -> None:
         "--method", choices=["get", "post"], default="post", help="how to send the query to an endpoint"
     )
     source.add_argument("--header", metavar="K:V", action="append", default=[], help="send a request header")
-    source.add_argument("--results", metavar="auto|json|xml|tsv", default="auto", help="the results format to ask for")
+    source.add_argument(
+        "--results", metavar="|".join(["auto", *READ]), default="auto", help="the results format to ask for"
+    )
     source.add_argument("--profile", metavar="NAME", default="generic", help="what kind of endpoint it is")
     source.add_argument(
         "--retries", metavar="N", type=int, default=RETRIES, help="ask again N times where a failure may pass"

@@ -1,12 +1,13 @@
-"""Media types: how they are read, and those of HTTP and the SPARQL Protocol that no table of formats has.
+"""Media types: how they are read, what a format has of them, and those of HTTP that no table of formats holds.
 
-Media types are read as RFC 9110, section 8.3.1 writes them. What a type stands for is in the tables beside this module;
-which one a client gets is decided in `negotiation.py`.
+Media types are read as RFC 9110, section 8.3.1 writes them. The formats are in the tables beside this module; which one
+a client gets is decided in `negotiation.py`.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Final
 
 # RFC 9110, section 8.3; HTML; RFC 9457
@@ -19,6 +20,31 @@ MULTIPART_FORM: Final = "multipart/form-data"
 # SPARQL 1.1 Protocol, sections 2.1.3 and 2.2.2
 SPARQL_QUERY: Final = "application/sparql-query"
 SPARQL_UPDATE: Final = "application/sparql-update"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Serialization:
+    """A format of answers, or of documents that are read.
+
+    Args:
+        name: as people write it.
+        media_type: without parameters.
+        names: what else asks for it, in lower case: names, and media types that are common for it.
+        charset: whether the media type is written with the parameter `charset`.
+        written: whether the embedded engine serializes its results in it.
+    """
+
+    name: str
+    media_type: str
+    names: tuple[str, ...]
+    charset: bool = False
+    written: bool = True
+
+    @property
+    def content_type(self) -> str:
+        """The value of the header Content-Type."""
+        return f"{self.media_type}; charset=utf-8" if self.charset else self.media_type
+
 
 # RFC 9110: section 5.6.2 (token), 5.6.4 (quoted-string), 5.6.6 (parameters), 8.3.1 (media-type), in possessive
 # repetitions, so that a hostile header costs linear time

@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 from construct_messages.errors import NotAcceptable, UsageError
 from construct_messages.formats import (
@@ -34,7 +34,9 @@ from construct_messages.formats import (
     find_format,
     find_syntax,
 )
-from construct_messages.formats.media_types import read_media_type
+from construct_messages.formats.media_types import Serialization, read_media_type
+
+S = TypeVar("S", bound=Serialization)
 
 # the types of logs that are types of plain RDF, too
 _SHARED: Final = frozenset(
@@ -161,6 +163,44 @@ def prefer(accept: str | None, offered: Sequence[str]) -> str:
             offered=tuple(offered),
         )
     return offered[weights.index(max(weights))]
+
+
+def choose(offered: Sequence[S], accept: str | None, format: str | None = None) -> S | None:
+    """The serialization a client wants most; None: it takes none of them.
+
+    A serialization has the weight of the most specific range that matches it. At equal weights a named one goes before
+    a wildcard, then the earlier range, then what is offered first. Malformed ranges count for nothing.
+
+    Args:
+        offered: what there is, the default first.
+        accept: the header's value; None or empty: anything.
+        format: a name or media type, which wins over the header.
+
+    >>> from construct_messages.formats.documents import TRIPLES
+    >>> from construct_messages.formats.results import SOLUTIONS
+    >>> choose(SOLUTIONS, "text/csv;q=0.5, application/json").media_type
+    'application/sparql-results+json'
+    >>> choose(TRIPLES, "text/turtle;q=0, */*;q=0.1").media_type
+    'application/n-triples'
+    >>> choose(TRIPLES, "text/csv", format="NT").media_type
+    'application/n-triples'
+    >>> choose(TRIPLES, "text/csv") is None
+    True
+    """
+    if format:
+        wanted = format.partition(";")[0].strip().lower()
+        return next((each for each in offered if wanted in (each.media_type, *each.names)), None)
+    if not accept or not accept.strip():
+        return offered[0]
+    ranges = _ranges(accept)
+    best, highest = None, (0, 0, 0)
+    for each in offered:
+        rank = max(
+            (rank for pattern, rank in ranges.items() if _takes(pattern, each)), key=lambda rank: rank[1:], default=None
+        )
+        if rank is not None and rank[0] and (best is None or rank > highest):
+            best, highest = each, rank
+    return best
 
 
 def media_ranges(accept: str) -> Iterator[tuple[str, int]]:
@@ -339,3 +379,16 @@ def _unmet(message: str, construct: bool) -> NotAcceptable:
 
 def _shown(header: str) -> str:
     return header if len(header) <= 200 else f"{header[:200]}…"
+
+
+def _ranges(accept: str) -> dict[str, tuple[int, int, int]]:
+    """Weight, precision and place (more is earlier) by range."""
+    found: dict[str, tuple[int, int, int]] = {}
+    for place, (media_type, weight) in enumerate(media_ranges(accept)):
+        found.setdefault(media_type, (weight, -media_type.count("*"), -place))
+    return found
+
+
+def _takes(pattern: str, serialization: Serialization) -> bool:
+    kind = serialization.media_type.partition("/")[0]
+    return pattern in ("*/*", f"{kind}/*", serialization.media_type, *serialization.names)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from pkgutil import resolve_name
 from typing import Final, Protocol
 
 from construct_messages.errors import IncompleteResult, shown
+from construct_messages.formats.results import ResultsFormat
 from construct_messages.solutions import Solutions
+from construct_messages.terms import Lenience
 
 DEEPEST: Final = 100
 """How many triple terms may stand in each other."""
@@ -16,16 +19,7 @@ MOST_COLUMNS: Final = 1000
 
 
 class Decoder(Protocol):
-    """One results document on its way in.
-
-    Decoders are made as `XDecoder(variables, *, response=0, scope="d", lenience=None)`:
-
-    - `variables`: the names, without `?`, of the columns to give, in that order. The document may declare others beside
-      them, which are ignored; where it says what its variables are, these must be among them.
-    - `response`: the number of the response, handed on in `Solutions.response`.
-    - `scope`: goes in front of every blank node label (see `terms.blank`).
-    - `lenience`: passes and counts malformed IRIs and language tags (see `terms.iri`); None: they are errors.
-    """
+    """One results document on its way in; made by a `NewDecoder`."""
 
     def feed(self, data: bytes) -> list[Solutions]:
         """Takes the next bytes, gives every solution that they complete.
@@ -42,6 +36,31 @@ class Decoder(Protocol):
             IncompleteResult: the document is not whole, something follows it, or it has other variables.
         """
         ...
+
+
+class NewDecoder(Protocol):
+    """What makes decoders of one format: their class."""
+
+    def __call__(
+        self, variables: tuple[str, ...], *, response: int = 0, scope: str = "d", lenience: Lenience | None = None
+    ) -> Decoder:
+        """A decoder for one document.
+
+        Args:
+            variables: the names, without `?`, of the columns to give, in that order. The document may declare others
+                beside them, which are ignored; where it says what its variables are, these must be among them.
+            response: the number of the response, handed on in `Solutions.response`.
+            scope: goes in front of every blank node label (see `terms.blank`).
+            lenience: passes and counts malformed IRIs and language tags (see `terms.iri`); None: they are errors.
+        """
+        ...
+
+
+def decoder_of(format: ResultsFormat) -> NewDecoder:
+    """The decoder of a format that is read, imported when it is first asked for."""
+    assert format.decoder is not None, f"{format.name} is not read"
+    decoder: NewDecoder = resolve_name(f"{__name__}.{format.decoder}")
+    return decoder
 
 
 def check_head(kind: str, declared: Collection[str], variables: Sequence[str]) -> None:

@@ -19,6 +19,7 @@ import pyoxigraph as ox
 from construct_messages.errors import SourceError, UsageError
 from construct_messages.files.compression import COMPRESSIONS
 from construct_messages.files.unpacking import UNPACK_ERRORS, UnmarkedFile, UnpackedFile
+from construct_messages.formats.documents import EXTENSIONS, format_of_document
 
 
 def load_files(paths: Sequence[Path], *, lenient: bool = False) -> ox.Store:
@@ -73,13 +74,13 @@ def _kind(path: Path) -> tuple[str | None, ox.RdfFormat]:
         raise UsageError(f"{path}: no such file")
     packing = path.suffix.lower() if path.suffix.lower() in COMPRESSIONS else None
     name = path.with_suffix("") if packing else path
-    format = ox.RdfFormat.from_extension(name.suffix[1:].lower())
+    format = format_of_document(name.suffix[1:].lower())
     if format is None:
         raise UsageError(
             f"{path}: the extension {name.suffix or '(none)'!r} is no RDF format",
-            hint="name it .ttl, .trig, .nt, .nq, .rdf, .jsonld or .n3; .gz, .bz2, .xz or .zst may follow",
+            hint=f"end its name in one of {EXTENSIONS}; {', '.join(COMPRESSIONS)} may follow",
         )
-    return packing, format
+    return packing, format.parsed_as
 
 
 class _Counted:

@@ -13,7 +13,6 @@ from construct_messages.errors import UnsupportedByFormat
 from construct_messages.formats import JELLY, N_TRIPLES, NDJSON_LD, RDF_XML, TRIG, TURTLE, YAML_LD, Format
 from construct_messages.logs import Encoder, EncoderOptions, encoder_for
 from construct_messages.logs.from_pyoxigraph import to_message
-from construct_messages.logs.jelly.encoder import JellyEncoder
 from construct_messages.logs.jelly.options import JellyOptions, LogicalType
 from construct_messages.logs.jelly.wire import delimited
 from construct_messages.message import Message, Quad
@@ -157,7 +156,7 @@ def test_documents(format: Format, message: Message, document: bytes) -> None:
 @pytest.mark.parametrize("flat", [False, True])
 def test_jelly_documents_are_frames_of_any_stream_with_their_options(flat: bool) -> None:
     options = JellyOptions(logical_type=LogicalType.FLAT_QUADS if flat else LogicalType.DATASETS)
-    encoder = JellyEncoder(options, prefixes=PREFIXES)
+    encoder = encoder_for(JELLY, JELLY.own, EncoderOptions(PREFIXES, own=options))
     frames = [delimited(encoder.encode_document(message)) for message in MESSAGES]
     for start in (0, 3):
         found = read([b"".join(frames[start:])], KIND_OF_JELLY, shared_labels=False)

@@ -15,6 +15,7 @@ from urllib.parse import unquote_to_bytes
 from multipart import MultipartError, MultipartSegment, PushMultipartParser, parse_options_header
 
 from construct_messages.errors import ProtocolError
+from construct_messages.formats.media_types import MULTIPART_FORM
 
 _NOT_ESCAPED: Final = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 _PARTS: Final = 1000
@@ -66,7 +67,7 @@ def read_parts(content_type: str, body: bytes) -> Iterator[tuple[str, str]]:
     """
     boundary = parse_options_header(content_type)[1].get("boundary")
     if not boundary:
-        raise ProtocolError("Content-Type: multipart/form-data has no boundary", status=400, hint="name it there")
+        raise ProtocolError(f"Content-Type: {MULTIPART_FORM} has no boundary", status=400, hint="name it there")
     name, value = "", bytearray()
     try:
         with PushMultipartParser(boundary, content_length=len(body), max_segment_count=_PARTS, strict=True) as parser:

@@ -9,13 +9,11 @@ import json
 import math
 from collections.abc import Sequence
 from http import HTTPStatus
-from typing import Final
 
 from aiohttp import web
 
 from construct_messages.errors import ConstructMessagesError, NotAcceptable, SourceError
-
-MEDIA_TYPE: Final = "application/problem+json"
+from construct_messages.formats.media_types import PROBLEM
 
 
 def problem(error: ConstructMessagesError, request_id: str | None = None) -> web.Response:
@@ -44,7 +42,7 @@ def problem(error: ConstructMessagesError, request_id: str | None = None) -> web
         document["request_id"] = request_id
     # a header of a client, which a message may quote, may hold bytes that are no characters
     body = json.dumps(document, ensure_ascii=False).encode(errors="replace")
-    response = web.Response(status=error.status, body=body, content_type=MEDIA_TYPE, charset="utf-8")
+    response = web.Response(status=error.status, body=body, content_type=PROBLEM, charset="utf-8")
     if isinstance(error, SourceError) and error.retry_after is not None:
         response.headers["Retry-After"] = str(math.ceil(error.retry_after))
     return response

@@ -15,6 +15,7 @@ from typing import Final
 import pyoxigraph as ox
 
 from construct_messages.formats import LOGS, content_type
+from construct_messages.formats.documents import TRIPLES
 from construct_messages.formats.negotiation import prefer
 from construct_messages.terms import iri
 
@@ -30,17 +31,7 @@ _ENDPOINT: Final = ox.NamedNode(_SD + "endpoint")
 _SERVICE: Final = ox.NamedNode(_SD + "Service")
 _RESULT_FORMAT: Final = ox.NamedNode(_SD + "resultFormat")
 
-_WRITTEN: Final = {
-    written.media_type: written
-    for written in (
-        ox.RdfFormat.TURTLE,
-        ox.RdfFormat.N_TRIPLES,
-        ox.RdfFormat.RDF_XML,
-        ox.RdfFormat.JSON_LD,
-        ox.RdfFormat.TRIG,
-        ox.RdfFormat.N_QUADS,
-    )
-}
+_WRITTEN: Final = {format.media_type: format.parsed_as for format in TRIPLES}
 MEDIA_TYPES: Final = tuple(_WRITTEN)
 """What a description can be written in, best first."""
 

@@ -27,7 +27,10 @@ from construct_messages.errors import (
     UsageError,
 )
 from construct_messages.formats import LogType, content_type
+from construct_messages.formats.documents import JSON_LD, N_TRIPLES, RDF_XML, TRIPLES, TURTLE
+from construct_messages.formats.media_types import HTML
 from construct_messages.formats.negotiation import Plain, negotiate, prefer
+from construct_messages.formats.results import SOLUTIONS
 from construct_messages.query.rewrite import ConstructQuery, query_form
 from construct_messages.query.service import check_fetches, check_functions, check_loads, check_services
 from construct_messages.query.tokens import QueryText
@@ -44,12 +47,13 @@ from construct_messages.server.sparql.record import SparqlRecord
 from construct_messages.sources import UNION, Request
 from construct_messages.sources.http.profiles import Profile
 from construct_messages.sources.operations import Backend, Operation
-from construct_messages.sources.serializations import SOLUTIONS, TRIPLES
 from construct_messages.terms import Lenience
 
 # what a client may say to a remote endpoint through us, beside what the endpoint's settings add
 _SENT_ON: Final = ("Accept-Language", "Cache-Control", "If-Match", "If-Modified-Since", "If-None-Match", "Pragma")
-_RDF: Final = "text/turtle, application/rdf+xml;q=0.9, application/n-triples;q=0.9, application/ld+json;q=0.5"
+_RDF: Final = (
+    f"{TURTLE.media_type}, {RDF_XML.media_type};q=0.9, {N_TRIPLES.media_type};q=0.9, {JSON_LD.media_type};q=0.5"
+)
 # a form may be sent to this server, and nothing be run or loaded
 _FORM_POLICY: Final = (
     "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; sandbox allow-forms"
@@ -360,7 +364,7 @@ def _record(request: web.Request) -> SparqlRecord:
 def _wants_page(accept: str) -> bool:
     """Whether a page is wanted rather than any description in RDF; a header that only refuses wants none."""
     try:
-        return bool(accept) and prefer(accept, (*MEDIA_TYPES, "text/html")) == "text/html"
+        return bool(accept) and prefer(accept, (*MEDIA_TYPES, HTML)) == HTML
     except NotAcceptable:
         return False
 

@@ -31,10 +31,11 @@ from construct_messages.errors import (
     SourceError,
     UsageError,
 )
+from construct_messages.formats.documents import TRIPLES
+from construct_messages.formats.results import SOLUTIONS
 from construct_messages.sources import REWRITTEN
 from construct_messages.sources.evaluators.evaluation import QueryResult, explain, query, serialize, write_solutions
 from construct_messages.sources.files import open_directory
-from construct_messages.sources.serializations import SOLUTIONS, TRIPLES
 
 _RECEIVED: Final = 1 << 16  # bytes at once
 

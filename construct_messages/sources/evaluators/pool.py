@@ -17,6 +17,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from construct_messages.errors import Forbidden, SourceError, UsageError
+from construct_messages.formats.documents import TRIPLES
+from construct_messages.formats.negotiation import choose
+from construct_messages.formats.results import SOLUTIONS
 from construct_messages.solutions import Solutions
 from construct_messages.sources import Request
 from construct_messages.sources.evaluators.child import Ended, Formatted, Order, Respond, Solve
@@ -24,7 +27,6 @@ from construct_messages.sources.evaluators.pipes import adecoded, aread
 from construct_messages.sources.evaluators.process import Evaluation, EvaluatorProcess
 from construct_messages.sources.files import open_directory
 from construct_messages.sources.operations import Answer, Operation
-from construct_messages.sources.serializations import SOLUTIONS, TRIPLES, choose
 
 _GRACE: Final = 0.25  # seconds for a process to be idle again once nobody reads its answer any more
 _START_SECONDS: Final = 60.0
@@ -143,8 +145,8 @@ class EvaluatorPool:
             operation.text,
             operation.default_graphs,
             operation.named_graphs,
-            solutions and solutions.media_type,
-            triples and triples.media_type,
+            solutions.media_type if solutions else None,
+            triples.media_type if triples else None,
             operation.head,
         )
         body = self._body(order, _deadline(operation.timeout))

@@ -22,13 +22,14 @@ import aiohttp
 from SPARQLWrapper import DIGEST, GET, JSON, POST, SELECT, SPARQLWrapper
 
 from construct_messages.errors import UsageError
+from construct_messages.formats.results import READ
 from construct_messages.query.select import Select
 from construct_messages.solutions import Solutions
 from construct_messages.sources import UNION, Request
 from construct_messages.sources.http.aiohttp_client import aread, new_session
 from construct_messages.sources.http.paging import pages
 from construct_messages.sources.http.profiles import Profile
-from construct_messages.sources.http.response import MEDIA_TYPES, without_query
+from construct_messages.sources.http.response import without_query
 from construct_messages.sources.http.retries import attempts
 from construct_messages.sources.http.timeouts import CONNECT_SECONDS, RETRIES, Timeouts
 from construct_messages.sources.http.urllib_client import Digest, read
@@ -77,8 +78,8 @@ class WrapperSource:
         if retries < 0:
             raise UsageError(f"retries={retries} is negative", hint="give 0 to try once")
         self._profile = Profile.named(profile)
-        if results != "auto" and results not in MEDIA_TYPES:
-            raise UsageError(f"there are no results in {results!r}", hint=f"choose auto, {', '.join(MEDIA_TYPES)}")
+        if results != "auto" and results not in READ:
+            raise UsageError(f"there are no results in {results!r}", hint=f"choose auto, {', '.join(READ)}")
         self._asked = self._profile.results if results == "auto" else (results,)
         self._wrapper = _clone(wrapper)
         self._wrapper.customHttpHeaders["Accept"] = _accept(self._asked)
@@ -282,7 +283,7 @@ def _accept(asked: tuple[str, ...]) -> str:
     >>> _accept(("json", "xml"))
     'application/sparql-results+json, application/sparql-results+xml;q=0.5'
     """
-    return ", ".join(MEDIA_TYPES[name] + (";q=0.5" if place else "") for place, name in enumerate(asked))
+    return ", ".join(READ[name].media_type + (";q=0.5" if place else "") for place, name in enumerate(asked))
 
 
 HEADER_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~\-]+")

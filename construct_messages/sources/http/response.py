@@ -17,29 +17,15 @@ from typing import Final, TypeAlias
 from urllib.parse import urljoin, urlsplit
 
 from construct_messages.errors import IncompleteResult, SourceError, SourceTimeout, shown
-from construct_messages.results import Decoder
-from construct_messages.results.json import JsonDecoder
-from construct_messages.results.tsv import TsvDecoder
-from construct_messages.results.xml import XmlDecoder
+from construct_messages.formats.media_types import OCTET_STREAM
+from construct_messages.formats.results import READ, find_results
+from construct_messages.results import Decoder, NewDecoder, decoder_of
 from construct_messages.solutions import Solutions
 from construct_messages.terms import Lenience
 
 Header: TypeAlias = Callable[[str], str | None]
 """Gives the value of a response header, whose name may be in any case, or None."""
 
-MEDIA_TYPES: Final[Mapping[str, str]] = {
-    "json": "application/sparql-results+json",
-    "xml": "application/sparql-results+xml",
-    "tsv": "text/tab-separated-values",
-}
-"""The media type to ask for, by results format."""
-
-# what endpoints answer with
-_FORMATS: Final[Mapping[str, str]] = {media_type: name for name, media_type in MEDIA_TYPES.items()} | {
-    "application/json": "json",
-    "application/xml": "xml",
-    "text/xml": "xml",
-}
 _DETAIL_BYTES: Final = 4096
 _WORK: Final = 1 << 20  # see `ResponseReader.pieces`
 _SMALLEST: Final = 16  # bytes of a piece
@@ -191,25 +177,21 @@ class ResponseReader:
             f"the result of {self._url} was cut after {self.count} solutions: {reason}", transient=True
         )
 
-    def _decoder_class(self, asked: tuple[str, ...]) -> type[JsonDecoder] | type[XmlDecoder] | type[TsvDecoder]:
+    def _decoder_class(self, asked: tuple[str, ...]) -> NewDecoder:
         content_type = Message()
-        content_type["Content-Type"] = self._header("Content-Type") or "application/octet-stream"
+        content_type["Content-Type"] = self._header("Content-Type") or OCTET_STREAM
         media_type = content_type.get_content_type()
         charset = content_type.get_content_charset("utf-8")
-        match _FORMATS.get(media_type):
-            case "xml":
-                return XmlDecoder  # XML says its encoding itself
-            case "json" | "tsv" if not _is_utf8(charset):
+        found = find_results(media_type)
+        if found and found.decoder and (found.tells_end or found in (READ[name] for name in asked)):
+            if not found.declares_encoding and not _is_utf8(charset):
                 raise SourceError(f"{self._url} sent {media_type} in {shown(charset)}, not in UTF-8")
-            case "json":
-                return JsonDecoder
-            case "tsv" if "tsv" in asked:
-                if not self._is_delimited:
-                    raise IncompleteResult(
-                        f"{self._url} sent TSV without saying how long it is, so its end could be missing",
-                        hint="ask for JSON results",
-                    )
-                return TsvDecoder
+            if not found.tells_end and not self._is_delimited:
+                raise IncompleteResult(
+                    f"{self._url} sent {found.name} without saying how long it is, so its end could be missing",
+                    hint="ask for JSON results",
+                )
+            return decoder_of(found)
         raise SourceError(
             f"{self._url} answered with {shown(media_type)}, not with SPARQL results in {' or '.join(asked)}",
             hint="give the URL of the SPARQL endpoint itself, not that of its query form",

@@ -17,6 +17,8 @@ from urllib.parse import urlencode
 import aiohttp
 
 from construct_messages.errors import IncompleteResult, SourceError, UsageError
+from construct_messages.formats.media_types import FORM
+from construct_messages.formats.results import JSON
 from construct_messages.solutions import Solutions
 from construct_messages.sources import Request
 from construct_messages.sources.http.addresses import Addresses, CheckedResolver
@@ -180,7 +182,7 @@ class Upstream:
         Raises:
             SourceError: no answer, or a refusal.
         """
-        operation = Operation("ASK {}", headers={"Accept": "application/sparql-results+json"})
+        operation = Operation("ASK {}", headers={"Accept": JSON.media_type})
         timeouts = Timeouts(_CHECK_SECONDS, connect=self._connect_seconds)
         response = await self._response(operation, timeouts, retries=0)
         response.close()
@@ -259,7 +261,7 @@ class Upstream:
         headers = {"Accept": "*/*", "Accept-Encoding": "identity"} | self._own_headers | headers
         # HEAD, too, is asked for as an answer that nobody reads: engines are known that send one with it
         if operation.update or (self._method == "post" and operation.text is not None):
-            headers["Content-Type"] = "application/x-www-form-urlencoded"
+            headers["Content-Type"] = FORM
             return urllib.request.Request(self._url, urlencode(pairs).encode(), headers, method="POST")
         mark = "" if not pairs else "&" if "?" in self._url else "?"
         return urllib.request.Request(f"{self._url}{mark}{urlencode(pairs)}", headers=headers)

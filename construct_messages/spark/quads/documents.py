@@ -20,6 +20,7 @@ import pyoxigraph as ox
 from construct_messages.errors import QuadsError, UsageError
 from construct_messages.files.compression import COMPRESSIONS
 from construct_messages.files.unpacking import UNPACK_ERRORS, UnmarkedFile, UnpackedFile
+from construct_messages.formats.documents import EXTENSIONS, DocumentFormat, find_document_format, format_of_document
 from construct_messages.labels import of_file
 from construct_messages.terms import Lenience, Term, from_pyoxigraph, map_blanks
 
@@ -35,13 +36,6 @@ _MOST_CHARACTERS: Final = 1 << 24
 Batches = Iterator[pa.RecordBatch]
 
 
-_FORMATS: Final = {"owl": ox.RdfFormat.RDF_XML}
-"""By extension, beside those that pyoxigraph knows."""
-
-_OTHERS: Final = {"txt", "json"}
-"""What pyoxigraph takes for extensions of RDF, and what in a folder of dumps is a README or a list of checksums."""
-
-
 class Kind(NamedTuple):
     """What a file's name says.
 
@@ -51,14 +45,9 @@ class Kind(NamedTuple):
         suffix: all of the name that says so, as written.
     """
 
-    format: ox.RdfFormat
+    format: DocumentFormat
     packing: str
     suffix: str
-
-    @property
-    def is_lines(self) -> bool:
-        """Whether a statement is a line."""
-        return self.format in (ox.RdfFormat.N_TRIPLES, ox.RdfFormat.N_QUADS)
 
 
 def kind_of(file: str, format: str | None = None) -> Kind:
@@ -71,24 +60,25 @@ def kind_of(file: str, format: str | None = None) -> Kind:
     Raises:
         UsageError: an unknown format.
 
-    >>> kind_of("hdfs:///dumps/a.ttl.bz2")
-    Kind(format=<RdfFormat Turtle>, packing='.bz2', suffix='.ttl.bz2')
+    >>> kind = kind_of("hdfs:///dumps/a.ttl.bz2")
+    >>> kind.format.name, kind.packing, kind.suffix
+    ('Turtle', '.bz2', '.ttl.bz2')
     """
     path = PurePosixPath(unquote(file))
     packing = path.suffix if path.suffix.lower() in COMPRESSIONS else ""
     extension = PurePosixPath(path.name.removesuffix(packing)).suffix
     if format is not None:
         extension = ""
-    name = extension[1:].lower() if format is None else format
-    known = _FORMATS.get(name) or ox.RdfFormat.from_extension(name) or ox.RdfFormat.from_media_type(name)
-    if format is None and name in _OTHERS:
-        known = None
+        known = find_document_format(format)
+    else:
+        # in a folder of dumps, .txt and .json are READMEs and lists of checksums
+        known = format_of_document(extension[1:].lower(), named=False)
     if known is None:
         raise UsageError(
             f"{file}: the extension {extension or '(none)'!r} is no RDF format"
             if format is None
             else f"{format!r} is no RDF format",
-            hint="name one of nt, nq, ttl, trig, rdf, owl, jsonld and n3 by the file's extension or by format=",
+            hint=f"end the file's name in one of {EXTENSIONS}, or name one of them by format=",
         )
     return Kind(known, packing, extension + packing)
 
@@ -180,7 +170,7 @@ def _quads(
 
     try:
         unmarked: Any = UnmarkedFile(unpacked)
-        for quad in ox.parse(unmarked, kind.format, base_iri=file, lenient=lenient):
+        for quad in ox.parse(unmarked, kind.format.parsed_as, base_iri=file, lenient=lenient):
             graph = None if isinstance(quad.graph_name, ox.DefaultGraph) else read(quad.graph_name)
             yield read(quad.subject), read(quad.predicate), read(quad.object), graph
     except (*UNPACK_ERRORS, SyntaxError, ValueError) as error:

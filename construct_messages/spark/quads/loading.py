@@ -16,11 +16,11 @@ from dataclasses import asdict
 from functools import reduce
 from typing import Final
 
-import pyoxigraph as ox
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 
 from construct_messages.errors import QuadsError, UsageError
+from construct_messages.formats.documents import N_QUADS, N_TRIPLES
 from construct_messages.labels import FILE_DIGITS
 from construct_messages.query.optimizer.statistics import PredicateStatistics, Statistics
 from construct_messages.spark.quads import documents
@@ -122,7 +122,7 @@ class _Dump:
         self._whole = kinds - text
         self._lines = [
             (graphs, group)
-            for graphs, known in ((False, ox.RdfFormat.N_TRIPLES), (True, ox.RdfFormat.N_QUADS))
+            for graphs, known in ((False, N_TRIPLES), (True, N_QUADS))
             if (group := {kind for kind in text if kind.format == known})
         ]
         self._one_group = len(self._lines) + bool(self._whole) == 1
@@ -130,7 +130,7 @@ class _Dump:
     def _is_text(self, kind: documents.Kind) -> bool:
         """Whether Spark's text reader can read a file."""
         zstandard = tuple(map(int, self._spark.version.split(".")[:2])) >= (4, 3)
-        return kind.is_lines and kind.packing in ("", ".gz", ".bz2", *([".zst"] if zstandard else []))
+        return kind.format.line_based and kind.packing in ("", ".gz", ".bz2", *([".zst"] if zstandard else []))
 
     def _reader(self, kinds: Iterable[documents.Kind] = ()) -> DataFrameReader:
         # a session may have settings by which files are left out unseen

@@ -1,4 +1,4 @@
-"""`sources/serializations.py`: what a client wants of what there is, and that it gets just that."""
+"""`formats/results.py` and `formats/documents.py`: what a client wants of what there is, and that it gets just that."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ from hypothesis import strategies as st
 
 from construct_messages import terms
 from construct_messages.errors import NotAcceptable
+from construct_messages.formats.documents import TRIPLES
+from construct_messages.formats.negotiation import choose
+from construct_messages.formats.results import SOLUTIONS
 from construct_messages.results.json import JsonDecoder
 from construct_messages.results.tsv import TsvDecoder
 from construct_messages.results.xml import XmlDecoder
 from construct_messages.sources.evaluators.pool import EvaluatorPool
 from construct_messages.sources.operations import Operation
-from construct_messages.sources.serializations import SOLUTIONS, TRIPLES, choose
 
 EX = "http://example.org/"
 COUNT = 500

@@ -1,0 +1,114 @@
+"""The table of RDF documents: files that are loaded, and what CONSTRUCT and DESCRIBE are answered in without messages.
+
+All of them are read and written by pyoxigraph. Logs are another table (`__init__.py`), as documents have no delimiters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import pyoxigraph as ox
+
+from construct_messages.formats.media_types import Serialization
+
+
+@dataclass(frozen=True, kw_only=True)
+class DocumentFormat(Serialization):
+    """An RDF serialization of documents.
+
+    Args:
+        extensions: of files, without the dot.
+        shared_extensions: those that other files have as well: they say the format of a file that is named by itself,
+            and not what is RDF in a folder.
+        line_based: whether each statement is a line.
+    """
+
+    extensions: tuple[str, ...]
+    shared_extensions: tuple[str, ...] = ()
+    line_based: bool = False
+
+    @property
+    def parsed_as(self) -> ox.RdfFormat:
+        """What pyoxigraph calls it."""
+        format = ox.RdfFormat.from_media_type(self.media_type)
+        assert format is not None, self.media_type
+        return format
+
+
+TURTLE: Final = DocumentFormat(
+    name="Turtle",
+    media_type="text/turtle",
+    # every Turtle document is one of N3
+    names=("ttl", "turtle", "application/x-turtle", "n3", "text/n3", "text/rdf+n3"),
+    charset=True,
+    extensions=("ttl",),
+)
+N_TRIPLES: Final = DocumentFormat(
+    name="N-Triples",
+    media_type="application/n-triples",
+    names=("nt", "ntriples", "n-triples", "text/plain"),
+    extensions=("nt",),
+    shared_extensions=("txt",),
+    line_based=True,
+)
+RDF_XML: Final = DocumentFormat(
+    name="RDF/XML",
+    media_type="application/rdf+xml",
+    names=("rdf", "rdfxml", "rdf+xml", "xml", "application/xml", "text/xml"),
+    extensions=("rdf", "owl", "xml"),
+)
+JSON_LD: Final = DocumentFormat(
+    name="JSON-LD",
+    media_type="application/ld+json",
+    names=("jsonld", "json-ld", "json", "application/json"),
+    extensions=("jsonld",),
+    shared_extensions=("json",),
+)
+N_QUADS: Final = DocumentFormat(
+    name="N-Quads",
+    media_type="application/n-quads",
+    names=("nq", "nquads", "n-quads"),
+    extensions=("nq",),
+    line_based=True,
+)
+TRIG: Final = DocumentFormat(name="TriG", media_type="application/trig", names=("trig",), extensions=("trig",))
+N3: Final = DocumentFormat(name="N3", media_type="text/n3", names=(), extensions=("n3",), written=False)
+
+DOCUMENTS: Final = (TURTLE, N_TRIPLES, RDF_XML, JSON_LD, N_QUADS, TRIG, N3)
+"""All of them, in the order in which one is chosen where a client does not care."""
+
+TRIPLES: Final = tuple(format for format in DOCUMENTS if format.written)
+"""What CONSTRUCT and DESCRIBE are answered in by the embedded engine."""
+
+EXTENSIONS: Final = ", ".join(f".{extension}" for format in DOCUMENTS for extension in format.extensions)
+"""Those that files can have, for hints."""
+
+
+def format_of_document(extension: str, *, named: bool = True) -> DocumentFormat | None:
+    """The format of a file with an extension, which has no dot and is in lower case; None: no RDF.
+
+    Args:
+        extension: of the file's name.
+        named: whether the file is named by itself, and not found in a folder.
+
+    >>> format_of_document("owl").name, format_of_document("txt").name, format_of_document("txt", named=False)
+    ('RDF/XML', 'N-Triples', None)
+    """
+    for format in DOCUMENTS:
+        if extension in format.extensions or (named and extension in format.shared_extensions):
+            return format
+    return None
+
+
+def find_document_format(text: str) -> DocumentFormat | None:
+    """The format of an extension, a name or a media type, in any case; None: there is none.
+
+    >>> find_document_format("n3").name, find_document_format("Text/Turtle; charset=utf-8").name
+    ('N3', 'Turtle')
+    """
+    name = text.partition(";")[0].strip().lower()
+    by_name = (format for format in DOCUMENTS if name in format.names)
+    return next((format for format in DOCUMENTS if name in (format.media_type, *format.extensions)), None) or next(
+        by_name, None
+    )
