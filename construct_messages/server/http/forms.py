@@ -80,7 +80,7 @@ def read_parts(content_type: str, body: bytes) -> Iterator[tuple[str, str]]:
                 else:
                     value += event
     except MultipartError as error:
-        raise ProtocolError(f"the form is no multipart/form-data: {error}", hint="end it with --boundary--") from error
+        raise ProtocolError(f"the form is no {MULTIPART_FORM}: {error}", hint="end it with --boundary--") from error
 
 
 def decoded(text: bytes, what: str) -> str:
