@@ -13,6 +13,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from construct_messages.errors import UsageError
+from construct_messages.sources.http.urls import is_url
 
 _ADDRESS: Final = re.compile(r"(?:(?P<name>[A-Za-z0-9._-]+)|\[(?P<v6>[0-9A-Fa-f:.]+)\]):(?P<port>[0-9]{1,5})")
 
@@ -130,7 +131,7 @@ class EndpointSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     @property
     def is_remote(self) -> bool:
         """Whether the source is an endpoint's URL."""
-        return self.source[0].lower().startswith(("http://", "https://"))
+        return is_url(self.source[0])
 
     @property
     def service_policy(self) -> Literal["deny", "allow"] | frozenset[str]:

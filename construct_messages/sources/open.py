@@ -14,6 +14,7 @@ from construct_messages.errors import UsageError
 from construct_messages.sources import Source
 from construct_messages.sources.files import load_files, open_directory
 from construct_messages.sources.http.timeouts import RETRIES
+from construct_messages.sources.http.urls import is_url
 from construct_messages.sources.oxigraph import OxigraphSource
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def open_source(
     if _is_source(source):
         return source
     paths = [source] if isinstance(source, (str, os.PathLike)) else list(_paths(source))
-    if len(paths) == 1 and isinstance(paths[0], str) and paths[0].lower().startswith(("http://", "https://")):
+    if len(paths) == 1 and is_url(paths[0]):
         from construct_messages.sources.http.endpoint import EndpointSource
 
         return EndpointSource(

@@ -10,13 +10,13 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
 
 from construct_messages.errors import ConstructMessagesError, UsageError
 from construct_messages.query.prologue import given_prefixes
 from construct_messages.server.config import OF_FILES, OF_URLS, Config, EndpointSettings, Key, written
 from construct_messages.sources.http.endpoint import HEADER_NAME
 from construct_messages.sources.http.profiles import Profile
+from construct_messages.sources.http.urls import check_url
 from construct_messages.terms import iri
 
 Where = Callable[..., str]
@@ -69,7 +69,7 @@ def check_config(config: Config, environ: Mapping[str, str], origins: Mapping[Ke
 
     _placed(where("bind"), lambda: config.address)
     if config.public_url is not None:
-        _check_url(where("public_url"), config.public_url)
+        _placed(where("public_url"), lambda: check_url(config.public_url or ""))
     for origin in config.cors:
         if origin != "*" and not _ORIGIN.fullmatch(origin):
             raise UsageError(
@@ -105,9 +105,9 @@ def _check_endpoint(endpoint: EndpointSettings, environ: Mapping[str, str], wher
     if endpoint.is_remote:
         if len(endpoint.source) > 1:
             raise UsageError(f"{where('source')} has more than a URL", hint="name one URL, or RDF files")
-        _check_url(where("source"), endpoint.source[0])
+        _placed(where("source"), lambda: check_url(endpoint.source[0]))
         if endpoint.update_source is not None:
-            _check_url(where("update_source"), endpoint.update_source)
+            _placed(where("update_source"), lambda: check_url(endpoint.update_source or ""))
             if not endpoint.update:
                 raise UsageError(f"{where('update_source')} is set, but not update", hint="set update = true")
     else:
@@ -127,24 +127,6 @@ def _check_endpoint(endpoint: EndpointSettings, environ: Mapping[str, str], wher
             f"{where('contact')}: {endpoint.contact!r} cannot stand in a header", hint="write it in plain ASCII"
         )
     _check_credentials(endpoint, environ, where)
-
-
-def _check_url(where: str, url: str) -> None:
-    # the value is not repeated: it may hold a password or a key
-    try:
-        parts = urlsplit(url)
-        valid = parts.scheme.lower() in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port, or brackets, that are none
-        valid = False
-    if not valid or not url.isascii() or not url.isprintable() or " " in url:
-        raise UsageError(f"{where} is no http(s) URL", hint="write it like https://example.org/sparql, in ASCII")
-    if parts.username is not None or parts.password is not None:
-        raise UsageError(
-            f"{where} holds credentials",
-            hint="put them into environment variables; see user_variable in docs/server.md",
-        )
-    if parts.fragment:
-        raise UsageError(f"{where} has a fragment, which is not part of a request", hint="leave out # and what follows")
 
 
 def _check_files(source: tuple[str, ...], where: str) -> None:

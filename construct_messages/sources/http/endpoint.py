@@ -16,7 +16,7 @@ from concurrent.futures import Executor
 from contextlib import aclosing
 from importlib.metadata import version
 from typing import Final
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
 import aiohttp
 from SPARQLWrapper import DIGEST, GET, JSON, POST, SELECT, SPARQLWrapper
@@ -33,6 +33,7 @@ from construct_messages.sources.http.response import without_query
 from construct_messages.sources.http.retries import attempts
 from construct_messages.sources.http.timeouts import CONNECT_SECONDS, RETRIES, Timeouts
 from construct_messages.sources.http.urllib_client import Digest, read
+from construct_messages.sources.http.urls import check_url
 
 _AGENT: Final = f"construct-messages/{version('construct-messages')} (one RDF Message per CONSTRUCT solution)"
 _METHODS: Final = {"get": GET, "post": POST}
@@ -74,7 +75,7 @@ class WrapperSource:
         connect_seconds: float = CONNECT_SECONDS,
         read_seconds: float | None = None,
     ) -> None:
-        _check_url(wrapper.endpoint)
+        check_url(wrapper.endpoint)
         if retries < 0:
             raise UsageError(f"retries={retries} is negative", hint="give 0 to try once")
         self._profile = Profile.named(profile)
@@ -188,10 +189,10 @@ class EndpointSource(WrapperSource):
     Raises:
         UsageError: no such URL, method, header, results or profile; half of the credentials.
 
-    >>> EndpointSource("https://me:secret@example.org/sparql")
+    >>> EndpointSource("https://example.org/sparql", method="put")
     Traceback (most recent call last):
-    construct_messages.errors.UsageError: the endpoint URL holds a user name or password
-      hint: set CONSTRUCT_MESSAGES_USER and CONSTRUCT_MESSAGES_PASSWORD in the environment instead
+    construct_messages.errors.UsageError: there is no method 'put' for a query
+      hint: choose get or post
     """
 
     def __init__(
@@ -302,20 +303,3 @@ def check_header(name: str, value: str) -> None:
         raise UsageError(f"{name!r} is not the name of an HTTP header", hint="write it as in 'X-Key: value'")
     if _NOT_IN_HEADER.search(value):
         raise UsageError(f"the header {name} has a value that HTTP cannot send")  # not shown: it may be a secret
-
-
-def _check_url(url: str) -> None:
-    try:
-        parts = urlsplit(url)
-        _ = parts.port
-    except ValueError as error:
-        raise UsageError(f"{url!r} is not a URL: {error}") from error
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError(f"{url!r} is not the URL of an endpoint", hint="give one as in https://example.org/sparql")
-    if parts.username is not None or parts.password is not None:
-        raise UsageError(
-            "the endpoint URL holds a user name or password",
-            hint="set CONSTRUCT_MESSAGES_USER and CONSTRUCT_MESSAGES_PASSWORD in the environment instead",
-        )
-    if not url.isascii() or re.search(r"[\x00-\x20\x7f]", url):
-        raise UsageError(f"{url!r} holds characters that no URL may", hint="percent-encode them")

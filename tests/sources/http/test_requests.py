@@ -161,12 +161,12 @@ def test_digest_authentication(server: FaultServer, client: str) -> None:
 @pytest.mark.parametrize(
     ("url", "options", "words"),
     [
-        ("ftp://example.org/", {}, "is not the URL of an endpoint"),
-        ("file:///etc/passwd", {}, "is not the URL of an endpoint"),
-        ("example.org/sparql", {}, "is not the URL of an endpoint"),
-        ("http://", {}, "is not the URL of an endpoint"),
-        ("http://example.org:port/", {}, "is not a URL"),
-        ("http://me:secret@example.org/", {}, "holds a user name or password"),
+        ("ftp://example.org/", {}, "not one of http or https"),
+        ("file:///etc/passwd", {}, "not one of http or https"),
+        ("example.org/sparql", {}, "not one of http or https"),
+        ("http://", {}, "not one of http or https"),
+        ("http://example.org:port/", {}, "not one of http or https"),
+        ("http://me:secret@example.org/", {}, "holds credentials"),
         ("http://example.org/ü", {}, "percent-encode"),
         ("http://example.org/\r\nX: y", {}, "percent-encode"),
         ("http://example.org/", {"method": "put"}, "no method 'put'"),

@@ -158,7 +158,7 @@ async def test_the_environment_names_no_proxy(server: FaultServer, monkeypatch: 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"url": "ftp://example.org/"}, "is not the URL of an endpoint"),
+        ({"url": "ftp://example.org/"}, "not one of http or https"),
         ({"method": "put"}, "no method 'put'"),
         ({"profile": "mine"}, "no endpoint profile"),
         ({"results": "csv"}, "no results in 'csv'"),
