@@ -1,4 +1,4 @@
-"""The fast paths of the line formats and of Turtle equal the slow path, byte for byte."""
+"""What encoders specialised for templates write equals what plain ones write message by message, byte for byte."""
 
 from __future__ import annotations
 
@@ -7,7 +7,19 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from construct_messages.errors import UnsupportedByFormat
-from construct_messages.formats import N_QUADS, N_TRIPLES, TRIG, TURTLE, VARIANTS, Format, Syntax, find_syntax
+from construct_messages.formats import (
+    N_QUADS,
+    N_TRIPLES,
+    NDJSON_LD,
+    RDF_XML,
+    TRIG,
+    TURTLE,
+    VARIANTS,
+    YAML_LD,
+    Format,
+    Syntax,
+    find_syntax,
+)
 from construct_messages.logs import EncoderOptions, encoder_for
 from construct_messages.message import Message
 from construct_messages.solutions import Solutions
@@ -25,12 +37,14 @@ def _outcome(encode: object) -> object:
 
 # namespaces of the strategies' terms, the shorter ones too
 PREFIXES = st.dictionaries(
-    st.sampled_from(["", "ex", "a", "MESSAGE"]),
+    st.sampled_from(["", "ex", "a", "MESSAGE", "http"]),  # the last makes IRIs of JSON-LD ambiguous
     st.sampled_from(["http://example.org/", "http://example.org/a", XSD, RDF, "urn:"]),
 )
 
 
-@pytest.mark.parametrize("format", [N_TRIPLES, N_QUADS, TURTLE, TRIG], ids=lambda format: format.name)
+@pytest.mark.parametrize(
+    "format", [N_TRIPLES, N_QUADS, TURTLE, TRIG, NDJSON_LD, YAML_LD, RDF_XML], ids=lambda format: format.name
+)
 @given(
     template=templates(),
     solutions=SOLUTIONS,
@@ -48,18 +62,19 @@ def test_fast_equals_slow(
     prefixes: dict[str, str],
     as_bytes: bool,
 ) -> None:
-    plain, special = (encoder_for(format, syntax, EncoderOptions(prefixes)) for _ in range(2))
+    plain, special = (encoder_for(format, format.own or syntax, EncoderOptions(prefixes)) for _ in range(2))
     fast_encoder = special.for_template(template)
 
     def slow() -> bytes:
         return b"".join(
             plain.encode(Message(template.instantiate(solution, number)))
-            for number, solution in enumerate(solutions, 5)
+            for number, solution in enumerate([*solutions, *solutions], 5)
         )
 
     def fast() -> bytes:
         out, number = b"", 5
-        for part in (solutions[:cut], solutions[cut:]):
+        # the second time, no message is the first of its shape, for which there is no layout yet
+        for part in (solutions[:cut], solutions[cut:], solutions):
             if part:
                 batch = Solutions.of(part)
                 out += bytes(fast_encoder.encode(Solutions(batch.utf8) if as_bytes else batch, number))
@@ -71,16 +86,16 @@ def test_fast_equals_slow(
     event("refused" if isinstance(expected, str) else "written")
 
 
-@pytest.mark.parametrize("format", [N_QUADS, TRIG], ids=lambda format: format.name)
+@pytest.mark.parametrize("format", [N_QUADS, TRIG, NDJSON_LD, YAML_LD, RDF_XML], ids=lambda format: format.name)
 @pytest.mark.parametrize("patterns", [99, 100, 101, 3000])
 def test_templates_of_many_patterns(patterns: int, format: Format) -> None:
     predicates = [Constant(Term(f"<urn:p{number % 70}>")) for number in range(patterns)]
     template = Template(("s", "o"), tuple(Pattern(Variable(0), p, Variable(1)) for p in predicates))
     solutions = [(Term("<urn:s>"), Term('"o"')), (Term("<urn:t>"), Term(""))]
-    encoder = encoder_for(format, find_syntax("rdfm"))
+    encoder = encoder_for(format, format.own or find_syntax("rdfm"))
     slow = b"".join(encoder.encode(Message(template.instantiate(s, n))) for n, s in enumerate(solutions))
     assert bytes(encoder.for_template(template).encode(Solutions.of(solutions), 0)) == slow
-    assert slow.count(b"\n") == 72
+    assert slow.count(b":p") >= 70
 
 
 @pytest.mark.parametrize("graphs", [False, True])

@@ -46,6 +46,10 @@ class Carrier:
         """Counts messages that were checked by `carries_template` and `carries_columns`."""
         self._messages += messages
 
+    def refused(self, error: UnsupportedByFormat) -> UnsupportedByFormat:
+        """An error of the message that was counted last, with its number."""
+        return UnsupportedByFormat(f"message {self._messages}: {error.message}", hint=error.hint)
+
     def check(self, message: Message) -> None:
         """Counts one message, and refuses it where a quad cannot be written.
 
@@ -62,7 +66,8 @@ class Carrier:
                     hint="write N-Quads or TriG",
                 )
             for term in quad:
-                if term is not None and (lack := lacks(self._syntax, term)):
+                # most terms are IRIs, for which asking takes longer than the rest
+                if term is not None and term.startswith(("<<(", '"')) and (lack := lacks(self._syntax, term)):
                     raise UnsupportedByFormat(
                         f"message {self._messages}: {self._syntax.version or self._format.name} has no {lack}: {quad}",
                         hint="write N-Quads or TriG with messages=1.2-messages or messages=rdfm",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks import data, embedded
+from benchmarks import data, embedded, jsonld
 from benchmarks.measure import alternate, check_log
 from construct_messages import construct_messages
 
@@ -21,6 +21,12 @@ def test_the_data_are_the_same_for_a_seed() -> None:
 def test_the_embedded_benchmark_runs(query: str) -> None:
     figures = embedded._measure("small", query, data.store(60), rounds=1)
     assert len(figures) == 5
+    assert all(figure.seconds > 0 for figure in figures)
+
+
+def test_the_benchmark_of_json_ld_runs() -> None:
+    title, figures = jsonld.measure(60, rounds=1)
+    assert title == "NDJSON-LD logs of 60 messages, 300 quads"
     assert all(figure.seconds > 0 for figure in figures)
 
 

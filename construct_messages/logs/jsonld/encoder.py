@@ -1,23 +1,22 @@
 """The NDJSON-LD encoder: one JSON-LD document a line, a line whose only key is `@context` for the active context.
 
-RDF Messages for NDJSON-LD (https://w3c-cg.github.io/rsp/messages/). What a message looks like as JSON-LD is in
-`nodes.py`, the encoder for templates in `template.py`.
+RDF Messages for NDJSON-LD (https://w3c-cg.github.io/rsp/messages/). What a message is as JSON-LD is in `nodes.py`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 import msgspec
 
-from construct_messages.formats import Format, Syntax
-from construct_messages.logs import EncoderOptions
-from construct_messages.logs.capabilities import Carrier
-from construct_messages.logs.jsonld.nodes import MessageDocuments
-from construct_messages.logs.jsonld.template import JsonLdTemplate
+from construct_messages.logs.jsonld.nodes import NodesEncoder, Notation, Properties, nodes_of
+from construct_messages.logs.layout import Place, Texts, TextsByKind, WriteTerm
 from construct_messages.message import Message
-from construct_messages.template import Template
+from construct_messages.terms import Term
 
 
-class JsonLdEncoder:
+class JsonLdEncoder(NodesEncoder):
     """Writes messages as NDJSON-LD: a line each, which any reader of JSON-LD 1.1 reads by itself.
 
     Args:
@@ -25,6 +24,7 @@ class JsonLdEncoder:
         options: their prefixes are for the context that the log begins with; see `context_of`.
 
     >>> from construct_messages.formats import NDJSON_LD
+    >>> from construct_messages.logs import EncoderOptions
     >>> from construct_messages.message import Quad
     >>> from construct_messages.terms import iri, literal
     >>> encoder = JsonLdEncoder(NDJSON_LD, NDJSON_LD.own, EncoderOptions({"ex": "http://example.org/"}))
@@ -36,37 +36,63 @@ class JsonLdEncoder:
     {}
     """
 
-    def __init__(self, format: Format, syntax: Syntax, options: EncoderOptions) -> None:
-        self._carrier = Carrier(format, syntax)
-        self._documents = MessageDocuments(options.prefixes)
-
     def start(self) -> bytes:
         """What stands before the first message: the context, where there is one."""
-        context = self._documents.context
-        return msgspec.json.encode({"@context": context}) + b"\n" if context else b""
+        return f'{{"@context":{_json(self._context)}}}\n'.encode() if self._context else b""
 
-    def encode(self, message: Message) -> bytes:
-        """One message and the end of its line.
+    @staticmethod
+    def quote(text: str) -> str:
+        """A JSON string."""
+        return _json(text)
 
-        Raises:
-            UnsupportedByFormat: a triple term, or a term that readers of JSON-LD would drop.
-        """
-        self._carrier.check(message)
-        return msgspec.json.encode(self._documents.write(message)) + b"\n"
+    def texts_of(self, notation: Notation) -> TextsByKind:
+        """What stands for terms: as names and as values."""
 
-    def encode_document(self, message: Message) -> bytes:
-        """One message as a document of JSON-LD on one line, without its end; see `Encoder.encode_document`.
+        def value(term: Term) -> str:
+            value = notation.value(term)
+            return value if isinstance(value, str) else f"{{{','.join(f'{_json(key)}:{value[key]}' for key in value)}}}"
 
-        Raises:
-            UnsupportedByFormat: as `encode`.
-        """
-        self._carrier.check(message)
-        return msgspec.json.encode(self._documents.write_alone(message))
+        return {"name": notation.names, "value": Texts(value)}
 
-    def finish(self) -> bytes:
-        """What stands after the last message: nothing."""
-        return b""
+    def head(self, context: Mapping[str, Any] | None) -> str:
+        """The entry of a context."""
+        return f'"@context":{_json(context)},'
 
-    def for_template(self, template: Template) -> JsonLdTemplate:
-        """The encoder specialised for a template: a batch of solutions in, bytes out."""
-        return JsonLdTemplate(self.encode, self._carrier, self._documents, template)
+    def document(self, message: Message, place: Place, head: str = "") -> str:
+        """A message as one object on one line."""
+        name, value = place("name"), place("value")
+        top: list[str] = []
+        for graph, subjects in nodes_of(message).items():
+            nodes = [_node(subject, properties, name, value) for subject, properties in subjects.items()]
+            if graph is None:
+                top += nodes
+            else:
+                top.append(f'"@id":{name(graph)},"@graph":[{_objects(nodes)}]')
+        if len(top) == 1:
+            return f"{{{head}{top[0]}}}"
+        return f'{{{head}"@included":[{_objects(top)}]}}' if top else "{}"
+
+    def delimited(self, document: str) -> str:
+        """A document and the end of its line."""
+        return f"{document}\n"
+
+
+def _node(subject: Term, properties: Properties, name: WriteTerm, value: WriteTerm) -> str:
+    """The entries of a node."""
+    entries = f'"@id":{name(subject)}'
+    for predicate, objects in properties.items():
+        key, write = ('"@type"', name) if predicate is None else (name(predicate), value)
+        if len(objects) == 1:
+            entries += f",{key}:{write(objects[0])}"
+        else:
+            entries += f",{key}:[{','.join(map(write, objects))}]"
+    return entries
+
+
+def _objects(nodes: Iterable[str]) -> str:
+    """Objects by their entries, with commas between them."""
+    return ",".join([f"{{{entries}}}" for entries in nodes])
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

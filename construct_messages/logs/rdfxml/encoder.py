@@ -16,10 +16,9 @@ from xml.sax.saxutils import escape
 from construct_messages.errors import UnsupportedByFormat
 from construct_messages.formats import Format, Syntax
 from construct_messages.logs import EncoderOptions
-from construct_messages.logs.capabilities import Carrier
-from construct_messages.logs.plain_encoder import ByMessage
+from construct_messages.logs.layout import Place, Texts, plain
+from construct_messages.logs.text_encoder import TextEncoder
 from construct_messages.message import Message
-from construct_messages.template import Template
 from construct_messages.terms import RDF, Term, is_blank, is_literal, literal_parts
 
 _NO_CHARACTER: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -36,11 +35,13 @@ _NO_PROPERTIES: Final = frozenset(
 # Namespaces in XML 1.0, section 3: these two have one prefix each, which no element name may have
 _RESERVED: Final = {"xml": "http://www.w3.org/XML/1998/namespace", "xmlns": "http://www.w3.org/2000/xmlns/"}
 _HINT: Final = "write N-Triples or Turtle, or Jelly"
+# Labels that are names in XML, but for those that stand for others
+_LABEL: Final = re.compile(r"(?!x-)[A-Za-z_][A-Za-z0-9_.-]*")
 # predicates and characters to remember
 _MOST_NAMES: Final = 1 << 12
 
 
-class RdfXmlEncoder:
+class RdfXmlEncoder(TextEncoder):
     """Writes messages as RDF/XML, one a line: an `rdf:Description` a subject, in order of first appearance.
 
     Args:
@@ -54,60 +55,48 @@ class RdfXmlEncoder:
     >>> message = Message([Quad(Term("_:d1"), iri("http://example.org/p"), literal("a\\nb", language="en"))])
     >>> print((encoder.start() + encoder.encode(message) + encoder.finish()).decode(), end="")
     <rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:ex="http://example.org/">\
-<rdf:Description rdf:nodeID="b0"><ex:p xml:lang="en">a&#10;b</ex:p></rdf:Description></rdf:RDF>
+<rdf:Description rdf:nodeID="d1"><ex:p xml:lang="en">a&#10;b</ex:p></rdf:Description></rdf:RDF>
     """
 
+    literals = True
+    predicates = None  # each is the name of an element, and the namespaces of all are declared before
+
     def __init__(self, format: Format, syntax: Syntax, options: EncoderOptions) -> None:
-        self._carrier = Carrier(format, syntax)
-        self._messages = 0
+        super().__init__(
+            format, syntax, {"subject": Texts(_subject), "resource": Texts(_resource), "literal": Texts(_literal)}
+        )
         self._names = _Names(options.prefixes or {})
 
     def start(self) -> bytes:
         """What stands before the first message: nothing."""
         return b""
 
-    def encode(self, message: Message) -> bytes:
+    def write(self, message: Message, place: Place) -> str:
         """One message and the end of its line.
 
         Raises:
-            UnsupportedByFormat: a named graph, a triple term, a base direction, a predicate that is the name of no
-                element, or a character that XML cannot hold.
+            UnsupportedByFormat: a predicate that is the name of no element, or a character that XML cannot hold.
         """
-        return self.encode_document(message) + b"\n"
+        return f"{self._document(message, place)}\n"
 
-    def encode_document(self, message: Message) -> bytes:
-        """One message as an XML document on one line, without its end; see `Encoder.encode_document`.
+    def write_document(self, message: Message) -> str:
+        """One message without the end of its line; see `Encoder.encode_document`."""
+        return self._document(message, plain(self.texts))
 
-        Raises:
-            UnsupportedByFormat: as `encode`.
-        """
-        self._messages += 1
-        self._carrier.check(message)
-        try:
-            return self._document(message).encode()
-        except UnsupportedByFormat as error:
-            raise UnsupportedByFormat(f"message {self._messages}: {error.message}", hint=error.hint) from None
-
-    def finish(self) -> bytes:
-        """What stands after the last message: nothing."""
-        return b""
-
-    def for_template(self, template: Template) -> ByMessage:
-        """The encoder for batches of a template's solutions."""
-        return ByMessage(self.encode, template)
-
-    def _document(self, message: Message) -> str:
+    def _document(self, message: Message, place: Place) -> str:
         subjects: dict[Term, list[tuple[Term, Term]]] = {}
         for subject, predicate, object, _ in message:
             subjects.setdefault(subject, []).append((predicate, object))
-        labels: dict[Term, str] = {}
         declared = {RDF: "rdf"}
         nodes = []
         for subject, statements in subjects.items():
-            nodes.append(f"<rdf:Description {_node('about', subject, labels)}>")
-            nodes += [
-                _property(self._names.element(predicate, declared), object, labels) for predicate, object in statements
-            ]
+            nodes.append(f"<rdf:Description {place('subject')(subject)}>")
+            for predicate, object in statements:
+                name = self._names.element(predicate, declared)
+                if is_literal(object):
+                    nodes.append(f"<{name}{place('literal')(object)}</{name}>")
+                else:
+                    nodes.append(f"<{name} {place('resource')(object)}/>")
             nodes.append("</rdf:Description>")
         namespaces = "".join(
             f' xmlns{":" if prefix else ""}{prefix}="{_escape(namespace)}"' for namespace, prefix in declared.items()
@@ -178,23 +167,30 @@ def _is_well_formed(document: str) -> bool:
     return True
 
 
-def _property(name: str, object: Term, labels: dict[Term, str]) -> str:
-    if not is_literal(object):
-        return f"<{name} {_node('resource', object, labels)}/>"
-    value, datatype, language, _ = literal_parts(object)
+def _subject(term: Term) -> str:
+    return _node("about", term)
+
+
+def _resource(term: Term) -> str:
+    return _node("resource", term)
+
+
+def _node(attribute: str, term: Term) -> str:
+    if is_blank(term):
+        label = term[2:]
+        return f'rdf:nodeID="{label if _LABEL.fullmatch(label) else "x-" + label.encode().hex()}"'
+    return f'rdf:{attribute}="{_escape(term[1:-1])}"'
+
+
+def _literal(term: Term) -> str:
+    """The rest of a start tag, and the text behind it."""
+    value, datatype, language, _ = literal_parts(term)
     attribute = ""
     if language:
         attribute = f' xml:lang="{language}"'
     elif datatype:
         attribute = f' rdf:datatype="{_escape(datatype)}"'
-    return f"<{name}{attribute}>{_escape(value)}</{name}>"
-
-
-def _node(attribute: str, term: Term, labels: dict[Term, str]) -> str:
-    if is_blank(term):
-        # a label need not be a name in XML; it is of this document alone, so any other does as well
-        return f'rdf:nodeID="{labels.setdefault(term, f"b{len(labels)}")}"'
-    return f'rdf:{attribute}="{_escape(term[1:-1])}"'
+    return f"{attribute}>{_escape(value)}"
 
 
 def _escape(text: str) -> str:

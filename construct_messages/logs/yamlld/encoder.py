@@ -1,26 +1,31 @@
 """The YAML-LD encoder: one JSON-LD document in YAML for each message, each between `---` and `...`.
 
 RDF Messages names YAML documents separated by `---`; a `...` behind each says that it is whole without a next one.
-What a message looks like as JSON-LD is in `jsonld/nodes.py`.
+What a message is as JSON-LD is in `jsonld/nodes.py`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
+import msgspec
 import yaml
 
-from construct_messages.formats import Format, Syntax
-from construct_messages.logs import EncoderOptions
-from construct_messages.logs.capabilities import Carrier
-from construct_messages.logs.jsonld.nodes import MessageDocuments
-from construct_messages.logs.plain_encoder import ByMessage
+from construct_messages.logs.jsonld.nodes import NodesEncoder, Notation, Properties, nodes_of
+from construct_messages.logs.layout import Place, Texts, TextsByKind
 from construct_messages.message import Message
-from construct_messages.template import Template
+from construct_messages.terms import Term
+
+# strings that YAML quotes as JSON does; others hold what is not printable to readers of YAML 1.1, or escaped by libyaml
+_AS_IN_JSON: Final = re.compile(r"[\b\t\n\f\r -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd]*")
+_EMPTY: Final = "{}\n"
+_LONGEST_KEY: Final = 128
+"""A longer key gets a `?` before it, as from libyaml; from 1024 characters on it needs one (YAML 1.2.2, 7.4.2)."""
 
 
-class YamlLdEncoder:
+class YamlLdEncoder(NodesEncoder):
     """Writes messages as YAML-LD, in block style, every string in double quotes.
 
     Args:
@@ -28,6 +33,7 @@ class YamlLdEncoder:
         options: their prefixes are for the context that the log begins with; see `context_of`.
 
     >>> from construct_messages.formats import YAML_LD
+    >>> from construct_messages.logs import EncoderOptions
     >>> from construct_messages.message import Quad
     >>> from construct_messages.terms import iri, literal
     >>> encoder = YamlLdEncoder(YAML_LD, YAML_LD.own, EncoderOptions({"ex": "http://example.org/"}))
@@ -48,40 +54,86 @@ class YamlLdEncoder:
     ...
     """
 
-    def __init__(self, format: Format, syntax: Syntax, options: EncoderOptions) -> None:
-        self._carrier = Carrier(format, syntax)
-        self._documents = MessageDocuments(options.prefixes)
-
     def start(self) -> bytes:
         """What stands before the first message: the context, where there is one."""
-        context = self._documents.context
-        return _write({"@context": context}) if context else b""
+        return self.delimited(self.head(self._context)).encode() if self._context else b""
 
-    def encode(self, message: Message) -> bytes:
-        """One message, between its markers.
+    @staticmethod
+    def quote(text: str) -> str:
+        """A YAML string in double quotes."""
+        return msgspec.json.encode(text).decode() if _AS_IN_JSON.fullmatch(text) else _dump(text).rstrip("\n")
 
-        Raises:
-            UnsupportedByFormat: a triple term, or a term that readers of JSON-LD would drop.
-        """
-        self._carrier.check(message)
-        return _write(self._documents.write(message))
+    def texts_of(self, notation: Notation) -> TextsByKind:
+        """What stands for terms: as names; as keys, behind keys and in arrays of some indentation."""
+        return _Texts(notation)
 
-    def encode_document(self, message: Message) -> bytes:
-        """One message as a document without markers; see `Encoder.encode_document`.
+    def head(self, context: Mapping[str, Any] | None) -> str:
+        """The entry of a context."""
+        return _dump({"@context": context})
 
-        Raises:
-            UnsupportedByFormat: as `encode`.
-        """
-        self._carrier.check(message)
-        return _write(self._documents.write_alone(message), markers=False)
+    def document(self, message: Message, place: Place, head: str = "") -> str:
+        """A message as one object, without markers."""
+        graphs = nodes_of(message)
+        alone = sum(len(subjects) if graph is None else 1 for graph, subjects in graphs.items()) == 1
+        indent = "" if alone else "  "
+        top: list[str] = []
+        for graph, subjects in graphs.items():
+            if graph is None:
+                top += [_node(subject, properties, indent, place) for subject, properties in subjects.items()]
+            else:
+                deeper = f"{indent}  "
+                nodes = [_node(subject, properties, deeper, place) for subject, properties in subjects.items()]
+                listed = "".join(f"\n{indent}- {node}" for node in nodes)
+                top.append(f'"@id": {place("name")(graph)}\n{indent}"@graph":{listed}')
+        if alone:
+            return f"{head}{top[0]}\n"
+        return "\n- ".join([f'{head}"@included":', *top]) + "\n" if top else _EMPTY
 
-    def finish(self) -> bytes:
-        """What stands after the last message: nothing."""
-        return b""
+    def delimited(self, document: str) -> str:
+        """A document between markers."""
+        return f"--- {document}...\n" if document == _EMPTY else f"---\n{document}...\n"
 
-    def for_template(self, template: Template) -> ByMessage:
-        """The encoder for batches of a template's solutions."""
-        return ByMessage(self.encode, template)
+
+def _node(subject: Term, properties: Properties, indent: str, place: Place) -> str:
+    """The entries of a node, of which the first is not indented."""
+    name, key, value, item = place("name"), place(("key", indent)), place(("value", indent)), place(("item", indent))
+    lines = [f'"@id": {name(subject)}']
+    for predicate, objects in properties.items():
+        if predicate is None:
+            types = list(map(name, objects))
+            lines += [f'"@type": {types[0]}'] if len(types) == 1 else ['"@type":', *(f"- {type}" for type in types)]
+        elif len(objects) == 1:
+            lines.append(f"{key(predicate)}:{value(objects[0])}")
+        else:
+            lines += [f"{key(predicate)}:", *(f"- {item(object)}" for object in objects)]
+    return f"\n{indent}".join(lines)
+
+
+class _Texts(dict[Any, Texts]):
+    """The texts of terms by the kind of place and its indentation, made when they are asked for."""
+
+    def __init__(self, notation: Notation) -> None:
+        super().__init__({"name": notation.names})
+        self._notation = notation
+
+    def __missing__(self, place: tuple[str, str]) -> Texts:
+        kind, indent = place
+        names, value_of = self._notation.names, self._notation.value
+        deeper = f"\n{indent}  "
+
+        def key(term: Term) -> str:
+            name = names[term]
+            return name if len(name) <= _LONGEST_KEY else f"? {name}\n{indent}"
+
+        def value(term: Term) -> str:
+            found = value_of(term)
+            return f" {found}" if isinstance(found, str) else "".join(f'{deeper}"{key}": {found[key]}' for key in found)
+
+        def item(term: Term) -> str:
+            return value(term).lstrip()
+
+        self[place] = texts = Texts({"key": key, "item": item, "value": value}[kind])
+        return texts
 
 
 class _Dumper(yaml.CSafeDumper):
@@ -99,16 +151,8 @@ class _Dumper(yaml.CSafeDumper):
 _Dumper.add_representer(str, _Dumper.represent_string)
 
 
-def _write(document: Mapping[str, Any], *, markers: bool = True) -> bytes:
-    written: bytes = yaml.dump(
-        document,
-        Dumper=_Dumper,
-        default_flow_style=False,
-        explicit_start=markers,
-        explicit_end=markers,
-        sort_keys=False,
-        allow_unicode=True,
-        encoding="utf-8",
-        width=1 << 30,
+def _dump(value: object) -> str:
+    written: str = yaml.dump(
+        value, Dumper=_Dumper, default_flow_style=False, sort_keys=False, allow_unicode=True, width=1 << 30
     )
     return written

@@ -13,7 +13,6 @@ from rdflib.compare import to_isomorphic
 from construct_messages.errors import UnsupportedByFormat
 from construct_messages.formats import RDFM, SYNTAXES, TRIG, TURTLE, Format, Syntax, find_syntax
 from construct_messages.logs import EncoderOptions
-from construct_messages.logs.turtle import encoder as turtle
 from construct_messages.logs.turtle.encoder import TurtleEncoder
 from construct_messages.message import Message, Quad
 from construct_messages.terms import RDF, XSD, Term, from_pyoxigraph, iri, literal, parse_term, triple
@@ -194,13 +193,6 @@ def test_terms(term: str) -> None:
     assert text == f"# @message\n{HEAD}ex:s ex:p {OBJECTS[term]} .\n"
     (statement,) = ox.parse(text, format=ox.RdfFormat.TURTLE)
     assert from_pyoxigraph(statement.object) == term
-
-
-def test_what_is_forgotten_is_written_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    messages = [TRIPLE, *(message((S, P, Term(term))) for term in OBJECTS), TRIPLE]
-    remembered = log(messages)
-    monkeypatch.setattr(turtle, "_MOST", 2)
-    assert log(messages) == remembered
 
 
 REFUSED = {

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 import re
-from typing import Any
 
 import pytest
 import yaml
@@ -15,7 +15,7 @@ from construct_messages.errors import LimitExceeded, LogError
 from construct_messages.formats import NDJSON_LD, YAML_LD
 from construct_messages.logs import EncoderOptions, encoder_for
 from construct_messages.logs.jsonld.json_text import DEPTH
-from construct_messages.logs.jsonld.nodes import MessageDocuments
+from construct_messages.logs.yamlld.encoder import _Dumper
 from construct_messages.logs.yamlld.yaml_text import YamlReader
 from construct_messages.message import Message, Quad
 from construct_messages.terms import Term, iri, literal
@@ -262,13 +262,30 @@ def test_aliases_may_not_explode() -> None:
 @given(messages(triple_terms=False), st.sampled_from([{}, EX, {"urn": "urn:x:", "no": "http://example.org/"}]))
 def test_other_readers_of_yaml_find_the_same_documents(written: list[Message], prefixes: dict[str, str]) -> None:
     log = write(written, DOCUMENTS, prefixes).decode()
-    documents = MessageDocuments(prefixes)
-    expected: list[Any] = [documents.write(each) for each in written]
-    if documents.context:
-        expected.insert(0, {"@context": documents.context})
+    expected = [json.loads(line) for line in write(written, LINES, prefixes).split(b"\n")[:-1]]
     assert list(yaml.safe_load_all(log)) == expected
     assert list(yaml.load_all(log, Loader=yaml.CSafeLoader)) == expected
     assert list(YAML(typ="safe", pure=True).load_all(log)) == expected
+
+
+@settings(max_examples=60)
+@given(messages(triple_terms=False), st.sampled_from([{}, EX]))
+def test_pyyaml_would_write_the_same(written: list[Message], prefixes: dict[str, str]) -> None:
+    expected = b"".join(
+        yaml.dump(
+            json.loads(line),
+            Dumper=_Dumper,
+            default_flow_style=False,
+            explicit_start=True,
+            explicit_end=True,
+            sort_keys=False,
+            allow_unicode=True,
+            encoding="utf-8",
+            width=1 << 30,
+        )
+        for line in write(written, LINES, prefixes).split(b"\n")[:-1]
+    )
+    assert write(written, DOCUMENTS, prefixes) == expected
 
 
 UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
@@ -289,6 +306,15 @@ def test_every_line_of_json_is_a_document(written: list[Message]) -> None:
     assert isomorphic(came.messages, written)
 
 
-def test_long_keys() -> None:
-    long = Message([Quad(S, iri("http://example.org/" + "p" * 5000), Term('"o"'))])
-    assert read([write([long], DOCUMENTS)], DOCUMENTS).messages == [long]
+LONG = iri("http://example.org/" + "p" * 5000)
+
+
+@pytest.mark.parametrize("objects", [(Term('"o"'),), (P,), (Term('"o"'), P)], ids=["string", "object", "array"])
+@pytest.mark.parametrize("graph", [None, G], ids=["default graph", "named graph"])
+def test_long_keys(objects: tuple[Term, ...], graph: Term | None) -> None:
+    long = Message([Quad(S, LONG, object, graph) for object in objects] + [Quad(S, P, P, graph), Quad(P, LONG, S)])
+    log = write([long], DOCUMENTS)
+    assert read([log], DOCUMENTS).messages == [long]
+    (document,) = [json.loads(line) for line in write([long], LINES).splitlines()]
+    assert yaml.safe_load(log) == document
+    assert YAML(typ="safe", pure=True).load(log.decode()) == document

@@ -68,14 +68,14 @@ LOGS = {
             EX,
         ),
     ),
-    "blank nodes are those of their document": (
-        [message((Term("_:d1.2"), P, Term("_:0")), (Term("_:0"), P, Term("_:d1.2"))), message((S, P, Term("_:0")))],
+    "labels that are names in XML, and others": (
+        [message((Term("_:d1.2"), P, Term("_:0")), (Term("_:0"), P, Term("_:d1.2"))), message((S, P, Term("_:x-30")))],
         document(
-            '<rdf:Description rdf:nodeID="b0"><ex:p rdf:nodeID="b1"/></rdf:Description>'
-            '<rdf:Description rdf:nodeID="b1"><ex:p rdf:nodeID="b0"/></rdf:Description>',
+            '<rdf:Description rdf:nodeID="d1.2"><ex:p rdf:nodeID="x-30"/></rdf:Description>'
+            '<rdf:Description rdf:nodeID="x-30"><ex:p rdf:nodeID="d1.2"/></rdf:Description>',
             EX,
         )
-        + described('<ex:p rdf:nodeID="b0"/>'),
+        + described('<ex:p rdf:nodeID="x-782d3330"/>'),
     ),
     "each declares the prefixes it uses": (
         [message((S, iri("urn:x:p"), O), (S, iri("urn:y:p"), O), (S, iri("urn:z:p"), O)), message((S, ex("ab"), O))],

@@ -1,0 +1,316 @@
+"""Layouts: the text of a template's message with places for the terms of each solution.
+
+What a format writes for a message is laid out once, by its plain encoder, for all solutions that give messages of the
+same shape; filling the places is all that is left to do for each of them. No syntax is known here, and no rule of
+SPARQL: `Template.instantiate` applies those to the marks that stand for terms.
+
+A shape is what decides where terms stand: which are unbound, or of a kind that the template's triples may not have
+there; which are equal; and what the format adds (see `Layouts`). Templates with triple terms that hold variables have
+no layouts. tests/test_fast_path.py compares the result with the plain encoder.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations, repeat
+from operator import eq
+from typing import Any, Final, TypeAlias
+
+from construct_messages.labels import Labels
+from construct_messages.message import Message
+from construct_messages.solutions import Solutions
+from construct_messages.template import FORBIDDEN, Blank, Constant, Nested, Pattern, Slot, Template, Variable
+from construct_messages.terms import Term
+
+_MOST_PATTERNS: Final = 100
+_MOST_LAYOUTS: Final = 256
+# texts to remember, and the length of the terms worth it
+_MOST_TEXTS: Final = 1 << 15
+_LONGEST: Final = 256
+
+# No text that is written has a NUL character, which RDF formats escape or cannot hold
+_MARK: Final = re.compile("\0([0-9]+)\0")
+_NUMBER: Final = 7_301_842_965_501_893_274
+"""Of a solution, for blank nodes: what stands for it is found again in the text of a blank node."""
+
+Shape: TypeAlias = tuple[Any, ...]
+"""The bits of what is so in a message, and terms that belong to the shape."""
+Columns: TypeAlias = Sequence[Sequence[Term]]
+
+
+WriteTerm: TypeAlias = Callable[[Term], str]
+
+
+class NoLayout(Exception):
+    """Raised for a term with which a message is written in another way; no caller of this package meets it."""
+
+
+class Texts(dict[Term, str]):
+    """The texts of terms in one kind of place, remembered for the terms met lately.
+
+    Args:
+        write: makes the text of a term; it may raise `UnsupportedByFormat` or `NoLayout`.
+
+    >>> names = Texts(lambda term: term[1:-1])
+    >>> names[Term("<urn:a>")], len(names)
+    ('urn:a', 1)
+    """
+
+    def __init__(self, write: WriteTerm) -> None:
+        super().__init__()
+        self._write = write
+
+    def __missing__(self, term: Term) -> str:
+        text = self._write(term)
+        if len(term) <= _LONGEST:
+            if len(self) >= _MOST_TEXTS:
+                self.clear()
+            self[term] = text
+        return text
+
+
+TextsByKind: TypeAlias = Mapping[Any, Texts]
+"""The texts for each kind of place that terms stand in: subjects and predicates, say, or indentation."""
+Place: TypeAlias = Callable[[Hashable], WriteTerm]
+"""What writes the terms in a kind of place."""
+Write: TypeAlias = Callable[[Message, Place], str]
+"""Writes a message. It may look at terms as the arguments of `Layouts` allow, and writes them by `Place` alone."""
+
+
+def plain(texts: TextsByKind) -> Place:
+    """The place of the terms themselves, for an encoder that writes a message without a layout."""
+    return lambda kind: texts[kind].__getitem__
+
+
+def is_laid_out(template: Template) -> bool:
+    """Whether layouts are for a template: not for one with triple terms that hold variables, nor for a very large one.
+
+    >>> is_laid_out(Template(("x",), (Pattern(Variable(0), Constant(Term("<urn:p>")), Variable(0)),)))
+    True
+    """
+    live = template.live
+    # patterns are compared with each other: of very many, message by message is faster
+    return len(live) <= _MOST_PATTERNS and not any(isinstance(slot, Nested) for pattern in live for slot in pattern)
+
+
+class Layouts:
+    """Writes the messages of a template's solutions.
+
+    Args:
+        template: see `is_laid_out`.
+        write: writes a message in the format.
+        texts: what it writes for terms.
+        literals: whether it matters to the format if an object is a literal.
+        predicates: those that the format writes in another way than the rest; None: each may be written differently.
+
+    >>> def write(message, place):
+    ...     return "".join(f"{place(None)(subject)} {place(None)(object)};" for subject, _, object, _ in message)
+    >>> x, y, p = Variable(0), Variable(1), Constant(Term("<urn:p>"))
+    >>> template = Template(("x", "y"), (Pattern(x, p, y), Pattern(y, p, x)))
+    >>> layouts = Layouts(template, write, {None: Texts(str)})
+    >>> layouts.texts(Solutions.of([("<urn:a>", "<urn:b>"), ("<urn:a>", '"b"'), ("<urn:a>", "<urn:a>")]), 0)
+    ['<urn:a> <urn:b>;<urn:b> <urn:a>;', '<urn:a> "b";', '<urn:a> <urn:a>;']
+    """
+
+    def __init__(
+        self,
+        template: Template,
+        write: Write,
+        texts: TextsByKind,
+        *,
+        literals: bool = False,
+        predicates: Collection[Term] | None = (),
+    ) -> None:
+        self._template, self._write, self._texts = template, write, texts
+        self._layouts: dict[Shape, _Layout | None] = {}
+        patterns = template.live
+        starts = dict(FORBIDDEN, object=(*FORBIDDEN["object"], '"')) if literals else FORBIDDEN
+        # Each of these is a bit of the shape: how the terms of a variable begin, unbound ones included …
+        bits = (1 << bit for bit in range(1 << 30))
+        self._starts: dict[int, dict[str, int]] = {}
+        for pattern in patterns:
+            for slot, forbidden in zip(pattern, starts.values(), strict=True):
+                if isinstance(slot, Variable):
+                    found = self._starts.setdefault(slot.index, {})
+                    for start in ("", *forbidden):
+                        if start not in found:
+                            found[start] = next(bits)
+        # … and whether they equal those of another variable or a constant.
+        pairs = [pair for a, b in combinations(patterns, 2) for pair in _compared(a, b)]
+        variables = {pattern.predicate for pattern in patterns if isinstance(pattern.predicate, Variable)}
+        pairs += [(variable, Constant(term)) for variable in variables for term in predicates or ()]
+        self._pairs = {pair: next(bits) for pair in dict.fromkeys(pairs)}
+        # variables that belong to the shape with their terms
+        self._whole = sorted(slot.index for slot in variables) if predicates is None else []
+        self._blanks: set[Blank] = {slot for pattern in patterns for slot in pattern if isinstance(slot, Blank)}
+
+    def texts(self, solutions: Solutions, first: int) -> list[str]:
+        """Writes the messages of a batch, one a solution.
+
+        Args:
+            solutions: their columns are the template's variables.
+            first: the number of the first solution in the stream, for fresh blank nodes.
+
+        Raises:
+            NoLayout: a message is to be written in another way.
+            UnsupportedByFormat: as `write` or `texts`, for any of the messages.
+        """
+        columns, size = solutions.text, len(solutions)
+        written = [""] * size
+        for shape, places in self._shapes(columns, size):
+            sample = [column[places[0]] for column in columns]
+            if (layout := self._layout(shape, sample, len(places))) is None:
+                message = Message(self._template.instantiate(sample, first + places[0]))
+                written[places[0]] = self._write(message, plain(self._texts))
+            elif len(places) == size:
+                return list(layout.fill(columns, range(first, first + size)))
+            else:
+                chosen = {index: [columns[index][place] for place in places] for index in layout.variables}
+                for place, text in zip(places, layout.fill(chosen, [first + place for place in places]), strict=True):
+                    written[place] = text
+        return written
+
+    def _shapes(self, columns: Columns, size: int) -> Iterable[tuple[Shape, Sequence[int]]]:
+        """The shapes of the messages, each with the places of the solutions that have it."""
+        all_bits, bits = 0, list[int]()
+        for bit, places in self._differences(columns, size):
+            if len(places) == size:
+                all_bits |= bit
+                continue
+            bits = bits or [0] * size
+            for place in places:
+                bits[place] |= bit
+        if not bits and not self._whole:
+            return [((all_bits,), range(size))] if size else []
+        shapes: dict[Shape, list[int]] = {}
+        keys = zip(bits or repeat(0, size), *(columns[index] for index in self._whole), strict=True)
+        for place, (some_bits, *terms) in enumerate(keys):
+            shapes.setdefault((all_bits | some_bits, *terms), []).append(place)
+        return shapes.items()
+
+    def _differences(self, columns: Columns, size: int) -> Iterator[tuple[int, Sequence[int]]]:
+        """The bits that are set anywhere, each with its places."""
+        for index, starts in self._starts.items():
+            column = columns[index]
+            # no term holds a line break: so one search tells how many begin in some way
+            joined = "\n" + "\n".join(column)
+            for start, bit in starts.items():
+                count = joined.count(f"\n{start}") if start else column.count(Term(""))
+                if count == size:
+                    yield bit, range(size)
+                elif count:
+                    yield bit, [i for i, term in enumerate(column) if (term.startswith(start) if start else not term)]
+        for (variable, slot), bit in self._pairs.items():
+            column = columns[variable.index]
+            if isinstance(slot, Constant):
+                if slot.term in column:
+                    yield bit, [place for place, term in enumerate(column) if term == slot.term]
+            elif any(map(eq, column, other := columns[slot.index])):
+                yield bit, [place for place, (a, b) in enumerate(zip(column, other, strict=True)) if a == b]
+
+    def _layout(self, shape: Shape, sample: Sequence[Term], count: int) -> _Layout | None:
+        """The layout of a shape; None where it does not pay yet: for the first message, if that comes alone."""
+        layout = self._layouts.get(shape)
+        if layout is None:
+            if shape not in self._layouts and len(self._layouts) >= _MOST_LAYOUTS:
+                self._layouts.clear()
+            if count > 1 or shape in self._layouts:
+                layout = self._lay_out(shape, sample)
+            self._layouts[shape] = layout
+        return layout
+
+    def _lay_out(self, shape: Shape, sample: Sequence[Term]) -> _Layout:
+        """Writes a message of marks, one for each term that the shape leaves open.
+
+        Args:
+            shape: its first part is the bits.
+            sample: any solution of the shape.
+        """
+        terms, slots = list(sample), dict[Term, Variable | Blank]()
+        for index in self._starts.keys() - set(self._whole):
+            if term := sample[index]:
+                # begins as the term does, so that the rules for terms of its kind apply
+                terms[index] = mark = Term(f"{next(filter(term.startswith, _KINDS))}\0{index}")
+                slots[mark] = Variable(index)
+        for (variable, slot), bit in self._pairs.items():
+            if shape[0] & bit:
+                one, other = terms[variable.index], slot.term if isinstance(slot, Constant) else terms[slot.index]
+                if one in slots:
+                    one, other = other, one
+                terms = [one if term == other else term for term in terms]
+        labels = self._template.labels
+        slots |= {labels.of_template(_NUMBER, blank.index): blank for blank in self._blanks}
+        fields: list[tuple[Texts, Variable | Blank]] = []
+
+        def place(kind: Hashable) -> WriteTerm:
+            texts = self._texts[kind]
+
+            def write(term: Term) -> str:
+                if (slot := slots.get(term)) is None:
+                    return texts[term]
+                fields.append((texts, slot))
+                return f"\0{len(fields) - 1}\0"
+
+            return write
+
+        text = self._write(Message(self._template.instantiate(terms, _NUMBER)), place)
+        return _Layout(text, fields, labels)
+
+
+_KINDS: Final = ("<<(", "<", '"', "_:")
+
+
+class _Layout:
+    """The text of a message, and what fills its places.
+
+    Args:
+        text: with a mark for each place.
+        fields: what fills the places: the texts and the slot of each.
+        labels: those of the template.
+
+    Attributes:
+        variables: those whose terms it takes.
+    """
+
+    def __init__(self, text: str, fields: Sequence[tuple[Texts, Variable | Blank]], labels: Labels) -> None:
+        self._columns: list[tuple[Texts, int] | None] = []  # None: the numbers of the solutions
+
+        def field(mark: re.Match[str]) -> str:
+            texts, slot = fields[int(mark[1])]
+            if isinstance(slot, Variable):
+                self._columns.append((texts, slot.index))
+                return "%s"
+            self._columns.append(None)
+            before, _, after = texts[labels.of_template(_NUMBER, slot.index)].rpartition(str(_NUMBER))
+            return f"{before}%d{after}"
+
+        self._form = _MARK.sub(field, text.replace("%", "%%"))
+        self.variables = {column[1] for column in self._columns if column}
+
+    def fill(self, columns: Columns | Mapping[int, Sequence[Term]], numbers: Sequence[int]) -> Iterable[str]:
+        """The texts of the messages of solutions.
+
+        Args:
+            columns: the terms of the variables by index.
+            numbers: those of the solutions in the stream.
+        """
+        if not self._columns:
+            return repeat(self._form % (), len(numbers))
+        filled = [map(column[0].__getitem__, columns[column[1]]) if column else numbers for column in self._columns]
+        return map(self._form.__mod__, zip(*filled, strict=True))
+
+
+def _compared(a: Pattern, b: Pattern) -> Iterator[tuple[Variable, Variable | Constant]]:
+    """The slots of two patterns that are written side by side if they differ, and once if they are equal."""
+    one: Slot | None
+    other: Slot | None
+    for one, other in ((a.graph, b.graph), (a.subject, b.subject), (a.predicate, b.predicate), (a.object, b.object)):
+        if one == other:
+            continue
+        if isinstance(other, Variable) and isinstance(one, Constant):
+            one, other = other, one
+        # data and template have different labels
+        if not isinstance(one, Variable) or not isinstance(other, Variable | Constant):
+            return
+        yield one, other

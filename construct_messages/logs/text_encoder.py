@@ -1,0 +1,129 @@
+"""What the encoders of Turtle, TriG, NDJSON-LD, YAML-LD and RDF/XML share: messages as text, singly or by a layout.
+
+Each of them says how a message is written, and what stands for its terms. Here, what the format cannot carry is
+refused, errors get the number of the message, and batches of a template's solutions are written by `layout.py`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection
+from typing import ClassVar
+
+from construct_messages.errors import UnsupportedByFormat
+from construct_messages.formats import Format, Syntax
+from construct_messages.logs.capabilities import Carrier
+from construct_messages.logs.encoded import EncodedBatch, EncodedTexts
+from construct_messages.logs.layout import Layouts, NoLayout, Place, TextsByKind, is_laid_out, plain
+from construct_messages.logs.plain_encoder import ByMessage
+from construct_messages.message import Message
+from construct_messages.solutions import Solutions
+from construct_messages.template import Template
+from construct_messages.terms import Term
+
+
+class TextEncoder(ABC):
+    """Writes messages as text.
+
+    Args:
+        format: the log's format.
+        syntax: how messages are delimited, and which RDF version the log keeps to.
+        texts: what stands for terms.
+
+    Attributes:
+        literals, predicates: what decides where terms stand in a message; see `Layouts`.
+    """
+
+    literals: ClassVar[bool] = False
+    predicates: ClassVar[Collection[Term] | None] = ()
+
+    def __init__(self, format: Format, syntax: Syntax, texts: TextsByKind) -> None:
+        self.format, self.syntax, self.texts = format, syntax, texts
+        self._place = plain(texts)
+        self.carrier = Carrier(format, syntax)
+
+    @abstractmethod
+    def start(self) -> bytes:
+        """What stands before the first message."""
+
+    @abstractmethod
+    def write(self, message: Message, place: Place) -> str:
+        """One message with its delimiter, without what a log declares once.
+
+        Raises:
+            UnsupportedByFormat: a term that the format has no syntax for where it stands.
+            NoLayout: `write_alone` writes it in another way.
+        """
+
+    def write_alone(self, message: Message) -> str:
+        """One message, written as `write` does, or in another way."""
+        return self.write(message, self._place)
+
+    @abstractmethod
+    def write_document(self, message: Message) -> str:
+        """One message as a document of its own; see `Encoder.encode_document`."""
+
+    def declare(self, texts: list[str]) -> None:  # noqa: B027 - most formats declare nothing here
+        """Puts what the log declares once into the first of these messages, if it is still to come."""
+
+    def encode(self, message: Message) -> bytes:
+        """One message with its delimiter.
+
+        Raises:
+            UnsupportedByFormat: a quad or a term that the format or the version has no syntax for.
+        """
+        texts = [self._checked(message, self.write_alone)]
+        self.declare(texts)
+        return texts[0].encode()
+
+    def encode_document(self, message: Message) -> bytes:
+        """One message as a document of its own; see `Encoder.encode_document`.
+
+        Raises:
+            UnsupportedByFormat: as `encode`.
+        """
+        return self._checked(message, self.write_document).encode()
+
+    def _checked(self, message: Message, write: Callable[[Message], str]) -> str:
+        self.carrier.check(message)
+        try:
+            return write(message)
+        except UnsupportedByFormat as error:
+            raise self.carrier.refused(error) from None
+
+    def finish(self) -> bytes:
+        """What stands after the last message: nothing."""
+        return b""
+
+    def for_template(self, template: Template) -> ByMessage | TemplateTexts:
+        """The encoder for batches of a template's solutions."""
+        if not (self.carrier.carries_template(template) and is_laid_out(template)):
+            return ByMessage(self.encode, template)
+        return TemplateTexts(self, template)
+
+
+class TemplateTexts:
+    """Encodes batches of a template's solutions; byte for byte what `encode(Message(instantiate(…)))` gives.
+
+    Args:
+        encoder: the log's.
+        template: see `is_laid_out`.
+    """
+
+    def __init__(self, encoder: TextEncoder, template: Template) -> None:
+        self._encoder, self._plain = encoder, ByMessage(encoder.encode, template)
+        self._layouts = Layouts(
+            template, encoder.write, encoder.texts, literals=encoder.literals, predicates=encoder.predicates
+        )
+
+    def encode(self, solutions: Solutions, first: int) -> EncodedBatch:
+        """Encodes a batch; see `TemplateEncoder.encode`."""
+        if not len(solutions) or not self._encoder.carrier.carries_columns(solutions):
+            return self._plain.encode(solutions, first)
+        try:
+            texts = self._layouts.texts(solutions, first)
+        except (NoLayout, UnsupportedByFormat):
+            return self._plain.encode(solutions, first)
+        self._encoder.carrier.count(len(solutions))
+        self._encoder.declare(texts)
+        return EncodedTexts(texts)
