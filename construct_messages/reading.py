@@ -22,7 +22,8 @@ from typing import IO, Any, Final, TypeAlias
 
 from construct_messages.errors import ConstructMessagesError, IncompleteResult, LimitExceeded, LogError, UsageError
 from construct_messages.files.compression import COMPRESSIONS
-from construct_messages.formats import Format, Syntax, find_format, find_log, find_syntax, format_of_file
+from construct_messages.formats import Format, Syntax, find_format, find_log, find_syntax
+from construct_messages.formats.file_names import format_of_file
 from construct_messages.labels import Labels
 from construct_messages.logs import MESSAGE_BYTES, DecoderOptions, FormatOptions
 from construct_messages.logs.auto import DetectingDecoder, Known

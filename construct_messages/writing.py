@@ -14,7 +14,8 @@ from typing import IO, Any, Final, TypeAlias
 from construct_messages.checking import Checker
 from construct_messages.errors import UsageError
 from construct_messages.files.output import atomic_file
-from construct_messages.formats import N_QUADS, Format, default_format, find_log, format_of_file
+from construct_messages.formats import N_QUADS, Format, find_log
+from construct_messages.formats.file_names import default_format, format_of_file
 from construct_messages.logs import (
     Encoder,
     EncoderOptions,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 # the flags of `serve` that are settings, by their keys
 _FLAGS: Final = (
     *("bind", "workers", "log_format", "log_level", "log_queries"),
+    "streams.file",
     *("endpoint.source", "endpoint.profile", "endpoint.page_size", "endpoint.allow_private"),
 )
 
@@ -53,6 +54,11 @@ def add(commands: Commands) -> None:
         action="store_true",
         default=None,
         help="let the URL's host name lead to a private address, as names of containers and of Kubernetes services do",
+    )
+
+    streams = serve.add_argument_group("live streams at /streams")
+    streams.add_argument(
+        "--streams", dest="file", metavar="FILE", help="the store of streams; made where there is none"
     )
 
     server = serve.add_argument_group("server")

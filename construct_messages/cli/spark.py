@@ -14,7 +14,8 @@ from construct_messages.cli.arguments import Commands, add_format_options, forma
 from construct_messages.cli.jobs import Job, add_session, open_job
 from construct_messages.cli.queries import add_dataset, add_messages, add_query, arguments, query_text
 from construct_messages.errors import UsageError
-from construct_messages.formats import FORMATS, SYNTAXES, default_format, find_log, format_of_file
+from construct_messages.formats import FORMATS, SYNTAXES, find_log
+from construct_messages.formats.file_names import default_format, format_of_file
 from construct_messages.logs import check_options
 from construct_messages.spark.session import require
 

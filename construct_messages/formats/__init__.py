@@ -10,11 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import PurePath
 from typing import Final, NamedTuple
 
 from construct_messages.errors import UsageError
-from construct_messages.files.compression import COMPRESSIONS
 from construct_messages.formats.media_types import read_parameters
 
 
@@ -58,6 +56,7 @@ class Format:
         media_types: without parameters; the first is written, all are read.
         extensions: of files, without the dot; the first is also the name on a command line.
         names: further ones, in lower case.
+        document: the media type of a document that is one message, where it is another than that of a log.
         graphs: whether it can name graphs.
         own: where the format delimits messages by itself, what such messages may hold; None: any of `SYNTAXES` does.
         encoder: an `Encoder`, made of format, syntax and `EncoderOptions`.
@@ -75,6 +74,7 @@ class Format:
     media_types: tuple[str, ...]
     extensions: tuple[str, ...]
     names: tuple[str, ...] = ()
+    document: str | None = None
     graphs: bool
     own: Syntax | None = None
     encoder: str
@@ -89,6 +89,15 @@ class Format:
     def media_type(self) -> str:
         """The one that is written, without parameters."""
         return self.media_types[0]
+
+    @property
+    def document_type(self) -> str:
+        """The media type of a document that is one message.
+
+        >>> NDJSON_LD.document_type, TRIG.document_type
+        ('application/ld+json', 'application/trig')
+        """
+        return self.document or self.media_type
 
     @property
     def extension(self) -> str:
@@ -166,6 +175,7 @@ NDJSON_LD: Final = Format(
     name="NDJSON-LD",
     media_types=("application/x-ld+ndjson", "application/x-ndjson"),
     extensions=("ndjsonld", "ndjson", "jsonl"),
+    document="application/ld+json",
     graphs=True,
     own=_own(triple_terms=False, directions=True),
     encoder="jsonld.encoder:JsonLdEncoder",
@@ -188,6 +198,7 @@ YAML_LD: Final = Format(
     name="YAML-LD",
     media_types=("application/rdfm+yaml",),
     extensions=("yamlld", "yaml", "yml"),
+    document="application/ld+yaml",
     graphs=True,
     own=_own(triple_terms=False, directions=True),
     encoder="yamlld.encoder:YamlLdEncoder",
@@ -197,8 +208,8 @@ YAML_LD: Final = Format(
 RDF_XML: Final = Format(
     name="RDF/XML",
     media_types=("application/rdfm+xml",),
-    # .rdf and .xml are files of one document over many lines, which is no log
-    extensions=("rdfxml",),
+    extensions=("rdfxml",),  # .rdf and .xml are files of one document over many lines, which is no log
+    document="application/rdf+xml",
     names=("rdf-xml", "rdf", "xml"),
     graphs=False,
     own=_own(triple_terms=False),
@@ -376,63 +387,11 @@ def find_log(format: str | LogType, messages: str | None = None) -> LogType:
     return LogType(found, syntax or asked)
 
 
-def format_of_file(name: str) -> Format | None:
-    """The format that a file name's extension says, behind an extension of compression if there is one; else None.
-
-    >>> format_of_file("log.trig.zst").name, format_of_file("log.jsonl").name, format_of_file("log.txt")
-    ('TriG', 'NDJSON-LD', None)
-    """
-    extension = _extension(name)
-    return next((format for format in FORMATS if extension in format.extensions), None)
-
-
-def default_format(name: str | None, otherwise: Format = N_QUADS) -> str:
-    """The format that a log is written in where none is named.
-
-    Args:
-        name: of the file; its extension says the format.
-        otherwise: for a name without an extension, and where there is no name; N-Quads carries everything.
-
-    Raises:
-        UsageError: the extension is that of no format.
-
-    >>> default_format("log.ttl.gz"), default_format("log"), default_format("log.gz"), default_format(None, TRIG)
-    ('ttl', 'nq', 'nq', 'trig')
-    >>> default_format("data.rdf")
-    Traceback (most recent call last):
-    ...
-    construct_messages.errors.UsageError: data.rdf: .rdf is the extension of no log
-      hint: end the name in .nq, .trig, .nt, .ttl, .ndjsonld, .ndjson, .jsonl, .jelly, .yamlld, .yaml, .yml or .rdfxml \
-(behind it .gz, .bz2, .xz or .zst), or give the format
-    """
-    if name is None or not (extension := _extension(name)):
-        return otherwise.extension
-    found = format_of_file(name)
-    if found is None:
-        *most, last = (f".{each}" for format in FORMATS for each in format.extensions)
-        *packings, packing = COMPRESSIONS
-        raise UsageError(
-            f"{name}: .{extension} is the extension of no log",
-            hint=f"end the name in {', '.join(most)} or {last} (behind it {', '.join(packings)} or {packing}), "
-            "or give the format",
-        )
-    return found.extension
-
-
-def _extension(name: str) -> str:
-    """The last extension of a file's name that is not one of compression, in lower case and without the dot."""
-    path = PurePath(name)
-    if path.suffix.lower() in COMPRESSIONS:
-        path = path.with_suffix("")
-    return path.suffix.lower()[1:]
-
-
 def _syntax_of(format: Format, parameters: str, text: str) -> Syntax | None:
     given = read_parameters(f";{parameters}")
     if given is None:
         raise UsageError(f"malformed parameters in {text!r}", hint="write them as in application/trig; messages=rdfm")
-    charset = given.pop("charset", "utf-8")
-    if charset != "utf-8":
+    if (charset := given.pop("charset", "utf-8")) != "utf-8":
         raise UsageError(f"charset={charset} in {text!r}", hint="logs are UTF-8: leave charset out")
     if unknown := given.keys() - {"version", "messages"}:
         raise UsageError(

@@ -13,6 +13,8 @@ from typing import Final
 # RFC 9110, section 8.3; HTML; RFC 9457
 OCTET_STREAM: Final = "application/octet-stream"
 HTML: Final = "text/html"
+EVENT_STREAM: Final = "text/event-stream"
+JSON: Final = "application/json"
 PROBLEM: Final = "application/problem+json"
 # how a request brings its parameters: the URL Standard and RFC 7578
 FORM: Final = "application/x-www-form-urlencoded"

@@ -17,7 +17,8 @@ from typing import Final
 import pyoxigraph as ox
 
 from construct_messages.errors import LimitExceeded, LogError, TermError
-from construct_messages.formats import FORMATS, TRIG, TURTLE, Format, Syntax, format_of_file
+from construct_messages.formats import FORMATS, TRIG, TURTLE, Format, Syntax
+from construct_messages.formats.file_names import format_of_file
 from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions, decoder_for
 from construct_messages.logs.from_pyoxigraph import Rename, log_error, most_characters, to_message

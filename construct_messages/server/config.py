@@ -141,12 +141,40 @@ class EndpointSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
         return self.service if isinstance(self.service, str) else frozenset(self.service)
 
 
+class StreamsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The live streams that are served, at `/streams`.
+
+    Args:
+        file: the store; made where there is none.
+        publish: who may publish, and make and delete streams: `"deny"`, `"allow"`, or the name of an environment
+            variable that holds a token. None: allowed where the server listens on loopback only, else denied.
+        streams: how many there may be.
+        message_bytes: of one message, as it is sent.
+        body_bytes: of one request.
+        batch_messages: in one request.
+        followers: that get elements pushed at once.
+        heartbeat_seconds: how long a pushed answer may be silent.
+        idle_seconds: how long a client may take none of the bytes that wait for it.
+    """
+
+    file: str
+    publish: str | None = None
+    streams: Count = 10_000
+    message_bytes: Count = 8 << 20
+    body_bytes: Count = 64 << 20
+    batch_messages: Count = 100_000
+    followers: Count = 1000
+    heartbeat_seconds: Seconds = 15.0
+    idle_seconds: Seconds = 60.0
+
+
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One server.
 
     Args:
         endpoints: by name: `dbpedia` is served at `/dbpedia/sparql`; the name "" at `/sparql`.
         bind: host and port; port 0 takes a free one.
+        streams: live streams, if any are served.
         workers: server processes.
         public_url: how clients reach the server, where a proxy stands before it.
         cors: origins whose scripts may read answers; `*` for all.
@@ -159,6 +187,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     endpoints: dict[str, EndpointSettings]
     bind: str = "127.0.0.1:8080"
+    streams: StreamsSettings | None = None
     workers: Count = 1
     public_url: str | None = None
     cors: tuple[str, ...] = ("*",)

@@ -10,11 +10,12 @@ from typing import Any, Final, NamedTuple
 from construct_messages.errors import UsageError
 from construct_messages.logs.lines.texts import to_messages
 from construct_messages.message import Message
+from construct_messages.terms import is_literal, literal_parts
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
-PUBLISH: Final = ("deny", "allow")
+GENERATED_AT: Final = "http://www.w3.org/ns/prov#generatedAtTime"
 
 
 class Element(NamedTuple):
@@ -25,7 +26,7 @@ class Element(NamedTuple):
         sequence: its number in the stream, from 1 without gaps, given when it was committed.
         microseconds: when that was, since 1970 in UTC; never less than that of the element before.
         nquads: the message as canonical N-Quads lines in UTF-8, see `logs/lines/texts.py`.
-        generated: when its publisher says that it was made, as an xsd:dateTime; None: nothing is said.
+        generated: when its publisher says that it was made, see `generated_at`.
 
     >>> element = Element("measured", 1, 1_800_000_000_000_000, b"<urn:s> <urn:p> <urn:o> .")
     >>> print(element.time, len(element.message))
@@ -63,17 +64,25 @@ def microseconds_of(time: datetime) -> int:
     return (time - _EPOCH) // _MICROSECOND
 
 
-def datetime_literal(time: datetime) -> str:
-    """A time as the lexical form of an xsd:dateTime, in UTC.
+def generated_at(message: Message) -> str | None:
+    """When the publisher says that a message was made, as an xsd:dateTime; None where it does not, or not in one way.
 
-    Raises:
-        UsageError: a time without a zone.
+    It is the one object of `prov:generatedAtTime` in the default graph: said of a named graph of the message, as in LDN
+    for RDF streams, or of what the message is about. Without a zone it is no time.
 
-    >>> datetime_literal(datetime(2026, 11, 22, 12, tzinfo=UTC))
-    '2026-11-22T12:00:00Z'
+    >>> from construct_messages import Quad, iri, literal
+    >>> generated_at(Message([Quad(iri("urn:g"), iri(GENERATED_AT), literal("2016-05-01T11:04:59Z"))]))
+    '2016-05-01T11:04:59Z'
     """
-    microseconds_of(time)  # for its error
-    return time.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    predicate = f"<{GENERATED_AT}>"
+    times = {quad.object for quad in message if quad.predicate == predicate and quad.graph is None}
+    if len(times) != 1 or not is_literal(time := times.pop()):
+        return None
+    text = literal_parts(time)[0]
+    try:
+        return None if datetime.fromisoformat(text).tzinfo is None else text
+    except ValueError:
+        return None
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ import os
 import re
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import aclosing
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -25,8 +26,8 @@ from construct_messages.logs.lines.texts import to_text
 from construct_messages.message import Message
 from construct_messages.streams.broadcast import Broadcast
 from construct_messages.streams.database import Readers, row_id, sequence_of
-from construct_messages.streams.element import Description, Element, State, datetime_literal, microseconds_of
-from construct_messages.streams.transaction import Publication, StoredStream, Transaction, first_at, load
+from construct_messages.streams.element import GENERATED_AT, Description, Element, State, generated_at, microseconds_of
+from construct_messages.streams.transaction import Digest, Publication, StoredStream, Transaction, first_at, load
 from construct_messages.streams.writer import Clock, Writer
 
 T = TypeVar("T")
@@ -36,6 +37,8 @@ _PAGE_ELEMENTS: Final = 1000
 _PAGE_BYTES: Final = 1 << 20
 _POLL_SECONDS: Final = 0.05  # how often a store that another process writes to is looked at
 _THREADS: Final = 4  # that read for asyncio
+
+_GENERATED: Final = f"<{GENERATED_AT}>".encode()
 
 _NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._~-]{0,126}[A-Za-z0-9])?")
 
@@ -148,16 +151,13 @@ class StreamStore:
 
     # --- publishing ---
 
-    def append(
-        self, stream: str, message: Message, *, key: str | None = None, generated: datetime | None = None
-    ) -> int:
+    def append(self, stream: str, message: Message, *, key: str | None = None) -> int:
         """Appends a message, durably.
 
         Args:
             stream: its name.
             message: what is appended. A blank node label means the same node in the whole stream.
             key: the publisher's own for this message: what was appended under it is not appended again for a day.
-            generated: when the publisher made it.
 
         Returns:
             Its sequence; under a key that is known, the one that it was given the first time.
@@ -168,29 +168,23 @@ class StreamStore:
             TermError: the message is no RDF.
             StoreFull: there is no room on the disk.
         """
-        return self.append_all(stream, [message], key=key, generated=generated)[0]
+        return self.append_all(stream, [message], key=key)[0]
 
-    async def aappend(
-        self, stream: str, message: Message, *, key: str | None = None, generated: datetime | None = None
-    ) -> int:
+    async def aappend(self, stream: str, message: Message, *, key: str | None = None) -> int:
         """`append` for asyncio."""
-        return (await self.aappend_all(stream, [message], key=key, generated=generated))[0]
+        return (await self.aappend_all(stream, [message], key=key))[0]
 
-    def append_all(
-        self, stream: str, messages: Iterable[Message], *, key: str | None = None, generated: datetime | None = None
-    ) -> range:
+    def append_all(self, stream: str, messages: Iterable[Message], *, key: str | None = None) -> range:
         """Appends messages, such as those of a log, all or none; see `append`.
 
         Returns:
             Their sequences.
         """
-        return self._append(stream, messages, key, generated).result()
+        return self._append(stream, messages, key).result()
 
-    async def aappend_all(
-        self, stream: str, messages: Iterable[Message], *, key: str | None = None, generated: datetime | None = None
-    ) -> range:
+    async def aappend_all(self, stream: str, messages: Iterable[Message], *, key: str | None = None) -> range:
         """`append_all` for asyncio."""
-        return await asyncio.wrap_future(self._append(stream, messages, key, generated))
+        return await asyncio.wrap_future(self._append(stream, messages, key))
 
     # --- reading ---
 
@@ -221,8 +215,17 @@ class StreamStore:
             else:
                 self._broadcast.wait(version)
 
-    async def aread(self, stream: str, after: int | None = None, *, follow: bool = False) -> AsyncIterator[Element]:
+    async def aread(self, stream: str, after: int | None = None, *, follow: bool = False) -> AsyncGenerator[Element]:
         """`read` for asyncio."""
+        async with aclosing(self.apages(stream, after, follow=follow)) as pages:
+            async for page in pages:
+                for element in page:
+                    yield element
+
+    async def apages(
+        self, stream: str, after: int | None = None, *, follow: bool = False
+    ) -> AsyncGenerator[list[Element]]:
+        """`aread`, with as many elements at a time as are at hand."""
         position = await self._in_thread(self._start, stream, after)
         with self._broadcast.subscribed() as changed:
             while True:
@@ -230,9 +233,8 @@ class StreamStore:
                 elements = self._recent(stream, position)
                 if elements is None:
                     elements = await self._in_thread(self._page, stream, position)
-                for element in elements:
-                    yield element
                 if elements:
+                    yield elements
                     position = elements[-1].sequence
                 elif not follow:
                     return
@@ -240,6 +242,28 @@ class StreamStore:
                     await asyncio.sleep(_POLL_SECONDS)
                 else:
                     await changed.wait()
+
+    def check(self) -> None:
+        """Checks that the store can be read.
+
+        Raises:
+            StoreError: it cannot.
+        """
+        with self._readers.connection() as connection:
+            connection.execute("SELECT count(*) FROM stream").fetchone()
+
+    def check_position(self, stream: str, after: int) -> None:
+        """Checks that reading can begin behind a sequence.
+
+        Raises:
+            NotFound: there is no such stream, or there was no such element yet.
+            Gone: retention took the element behind it.
+        """
+        state = self.state(stream)
+        if after + 1 < state.first:
+            raise _gone(state, after + 1)
+        if not 0 <= after < state.next:
+            raise _never(state, after)
 
     def get(self, stream: str, sequence: int) -> Element:
         """One element.
@@ -314,26 +338,24 @@ class StreamStore:
         described = description or Description()
         return self._write(lambda transaction: transaction.create(stream, described, exist_ok=exist_ok))
 
-    def _append(
-        self, stream: str, messages: Iterable[Message], key: str | None, generated: datetime | None
-    ) -> Future[range]:
+    def _append(self, stream: str, messages: Iterable[Message], key: str | None) -> Future[range]:
         checker = Checker()
-        said = None if generated is None else datetime_literal(generated)
-        publications = []
+        publications, size = [], 0
+        digest = None if key is None else Digest()
         for message in messages:
             checker.check(message)
-            publications.append(Publication(to_text(message).encode(), said))
-        size = sum(len(each.nquads) for each in publications)
-        return self._write(lambda transaction: transaction.append(stream, publications, key), size)
+            nquads = to_text(message).encode()
+            publications.append(Publication(nquads, generated_at(message) if _GENERATED in nquads else None))
+            size += len(nquads)
+            if digest is not None:
+                digest.add(message)
+        idempotency = None if key is None or digest is None else (key, digest.value)
+        return self._write(lambda transaction: transaction.append(stream, publications, idempotency), size)
 
     def _start(self, stream: str, after: int | None) -> int:
-        state = self.state(stream)
         if after is None:
-            return state.first - 1
-        if after + 1 < state.first:
-            raise _gone(state, after + 1)
-        if not 0 <= after < state.next:
-            raise _never(state, after)
+            return self.state(stream).first - 1
+        self.check_position(stream, after)
         return after
 
     def _next(self, stream: str, position: int) -> list[Element]:

@@ -13,8 +13,11 @@ from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from construct_messages.errors import Conflict, NotFound
+from construct_messages.logs.lines.texts import to_text
+from construct_messages.message import Message
 from construct_messages.streams.database import row_id, sequence_of
 from construct_messages.streams.element import Description, Element, State
+from construct_messages.terms import Term
 
 KEY_SECONDS: Final = 24 * 3600
 """How long the key of a publication is known."""
@@ -31,6 +34,31 @@ class Publication(NamedTuple):
 
     nquads: bytes
     generated: str | None = None
+
+
+class Digest:
+    """What tells the messages of one publication from those of another, whatever their blank nodes are called.
+
+    A publisher that sends a log again sends the same labels, and a decoder gives other ones each time.
+    """
+
+    def __init__(self) -> None:
+        self._hash = blake2b(digest_size=16)
+        self._names: dict[Term, Term] = {}
+
+    def add(self, message: Message) -> None:
+        """Adds the next message."""
+        text = to_text(message.map_blanks(self._name)).encode()
+        self._hash.update(b"%d " % len(text))
+        self._hash.update(text)
+
+    def _name(self, node: Term) -> Term:
+        return self._names.setdefault(node, Term(f"_:b{len(self._names)}"))
+
+    @property
+    def value(self) -> bytes:
+        """Of all messages so far."""
+        return self._hash.digest()
 
 
 class StoredStream(NamedTuple):
@@ -128,14 +156,14 @@ class Transaction:
         self.elements = [element for element in self.elements if element.stream != name]
         self.gone.append(name)
 
-    def append(self, name: str, publications: Sequence[Publication], key: str | None) -> range:
+    def append(self, name: str, publications: Sequence[Publication], idempotency: tuple[str, bytes] | None) -> range:
         """Appends messages to a stream, all or none.
 
         Args:
             name: of the stream.
             publications: the messages, in order.
-            key: the publisher's own for this call; None: it has none. What is appended under it once is not appended
-                again for a day.
+            idempotency: the publisher's key for this call and the digest of what it sends; None: it has none. What was
+                appended under a key is not appended again for a day.
 
         Returns:
             Their sequences; under a key that is known, those that they were given the first time.
@@ -145,15 +173,17 @@ class Transaction:
             Conflict: other messages were appended under the key.
         """
         stream = self._stream(name)
-        if key is not None:
-            digest = _digest(publications)
+        if idempotency is not None:
+            key, digest = idempotency
             known = self._connection.execute(
                 "SELECT digest, first, count FROM idempotency WHERE stream = ? AND key = ?", (stream.id, key)
             ).fetchone()
             if known is not None:
                 if known[0] != digest:
                     raise Conflict(
-                        f"the key {key!r} was used for other messages in {name}", hint="use a new key for new messages"
+                        f"the key {key!r} was used for other messages in {name}",
+                        status=422,
+                        hint="use a new key for new messages",
                     )
                 return range(known[1], known[1] + known[2])
         state = stream.state
@@ -166,10 +196,10 @@ class Transaction:
             "INSERT INTO element (id, time, generated, nquads) VALUES (?, ?, ?, ?)",
             [(row_id(stream.id, each.sequence), time, each.generated, each.nquads) for each in elements],
         )
-        if key is not None:
+        if idempotency is not None:
             self._connection.execute(
                 "INSERT INTO idempotency (stream, key, digest, first, count, time) VALUES (?, ?, ?, ?, ?, ?)",
-                (stream.id, key, digest, state.next, len(elements), time),
+                (stream.id, *idempotency, state.next, len(elements), time),
             )
         size = sum(len(each.nquads) for each in elements)
         after = state._replace(next=state.next + len(elements), bytes=state.bytes + size)
@@ -266,12 +296,3 @@ def first_at(connection: sqlite3.Connection, stream: int, first: int, next: int,
 
 def _rows(stream: int) -> tuple[int, int]:
     return row_id(stream, 0), row_id(stream + 1, 0) - 1
-
-
-def _digest(publications: Sequence[Publication]) -> bytes:
-    digest = blake2b(digest_size=16)
-    for nquads, generated in publications:
-        digest.update(b"%d %d " % (len(nquads), -1 if generated is None else len(generated)))
-        digest.update(nquads)
-        digest.update((generated or "").encode())
-    return digest.digest()

@@ -10,12 +10,11 @@ from construct_messages.formats import (
     RDFM,
     TRIG,
     content_type,
-    default_format,
     find_format,
     find_log,
     find_syntax,
-    format_of_file,
 )
+from construct_messages.formats.file_names import default_format, format_of_file
 
 FOUND = {
     "nt": ("N-Triples", None),

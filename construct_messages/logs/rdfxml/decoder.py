@@ -14,7 +14,7 @@ from xml.parsers import expat
 import pyoxigraph as ox
 
 from construct_messages.errors import LimitExceeded, LogError, Position, TermError
-from construct_messages.formats import Format, Syntax
+from construct_messages.formats import RDF_XML, Format, Syntax
 from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.from_pyoxigraph import most_characters, to_message
@@ -94,6 +94,23 @@ class RdfXmlDecoder:
             raise _error(error.message, number, hint=error.hint) from error
         self._lines.number += 1
         return message
+
+
+def read_document(document: bytes, *, base: str | None = None, message_bytes: int) -> Message:
+    """The message that an RDF/XML document is, over as many lines as it likes.
+
+    Args:
+        document: in UTF-8.
+        base: the IRI that relative IRIs resolve against.
+        message_bytes: how long it may be.
+
+    Raises:
+        LogError: it is malformed.
+        LimitExceeded: it is too long.
+    """
+    if len(document) > message_bytes:
+        raise LimitExceeded(f"the document has more than {message_bytes} bytes", hint="say less in one message")
+    return RdfXmlDecoder(RDF_XML, None, DecoderOptions(base=base, message_bytes=message_bytes))._message(document)
 
 
 class _Examination:

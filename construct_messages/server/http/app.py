@@ -113,6 +113,7 @@ class _Server:
 
     async def _stop(self, _: web.Application) -> None:
         self._stopping = True
+        await asyncio.gather(*(endpoint.stop() for endpoint in self._endpoints))
 
     async def _close(self, _: web.Application) -> None:
         await asyncio.gather(*(endpoint.aclose() for endpoint in self._endpoints))
@@ -218,7 +219,7 @@ def _with_options(route: Route) -> Handler:
             return await route.handler(request)
         if request.method != "OPTIONS":
             raise web.HTTPMethodNotAllowed(request.method, (*route.methods, "OPTIONS"))
-        headers = {"Allow": allow}
+        headers = {"Allow": allow, **route.options}
         if "Access-Control-Request-Method" in request.headers:
             headers |= {
                 "Access-Control-Allow-Methods": allow,

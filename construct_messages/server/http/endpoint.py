@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeAlias
 
 from aiohttp import web
@@ -22,11 +23,13 @@ class Route(NamedTuple):
         path: of aiohttp's form, as `/streams/{name}`.
         methods: those that it takes, beside OPTIONS, which the application answers.
         handler: answers a request; raises `ConstructMessagesError` where nothing was sent yet.
+        options: further headers of the answer to OPTIONS.
     """
 
     path: str
     methods: Sequence[str]
     handler: Handler
+    options: Mapping[str, str] = MappingProxyType({})
 
 
 class Endpoint(Protocol):
@@ -65,6 +68,10 @@ class Endpoint(Protocol):
         Raises:
             SourceError: it cannot.
         """
+        ...
+
+    async def stop(self) -> None:
+        """Ends answers that would go on without end: the server stops, and no more requests come."""
         ...
 
     async def aclose(self) -> None:

@@ -13,7 +13,7 @@ from typing import Final
 
 from construct_messages.errors import ConstructMessagesError, UsageError
 from construct_messages.query.prologue import given_prefixes
-from construct_messages.server.config import OF_FILES, OF_URLS, Config, EndpointSettings, Key, written
+from construct_messages.server.config import OF_FILES, OF_URLS, Config, EndpointSettings, Key, StreamsSettings, written
 from construct_messages.sources.http.endpoint import HEADER_NAME
 from construct_messages.sources.http.profiles import Profile
 from construct_messages.sources.http.urls import check_url
@@ -76,6 +76,8 @@ def check_config(config: Config, environ: Mapping[str, str], origins: Mapping[Ke
                 f"{where('cors')}: {origin!r} is no origin",
                 hint="write * or a scheme and host, as in https://example.org",
             )
+    if config.streams is not None:
+        _check_streams(config, config.streams, environ, where)
     for name, endpoint in config.endpoints.items():
         if name and not _NAME.fullmatch(name):
             raise UsageError(
@@ -97,6 +99,20 @@ def check_config(config: Config, environ: Mapping[str, str], origins: Mapping[Ke
                     f"{of(setting)} is {value}, which {config.workers} workers cannot share",
                     hint=f"set {setting} to at least {config.workers}, or workers to at most {value}",
                 )
+
+
+def _check_streams(config: Config, streams: StreamsSettings, environ: Mapping[str, str], where: Where) -> None:
+    if config.workers > 1:
+        raise UsageError(
+            f"{where('workers')} is {config.workers}, and one process can write streams", hint="set workers = 1"
+        )
+    if not Path(streams.file).absolute().parent.is_dir():
+        raise UsageError(f"{where('streams', 'file')}: {streams.file}: no such folder", hint="make the folder first")
+    if streams.publish not in (None, "deny", "allow") and not environ.get(streams.publish):
+        raise UsageError(
+            f"{where('streams', 'publish')} names {streams.publish}, which is not set",
+            hint=f"set the environment variable {streams.publish} to a token, or write deny or allow",
+        )
 
 
 def _check_endpoint(endpoint: EndpointSettings, environ: Mapping[str, str], where: Where) -> None:

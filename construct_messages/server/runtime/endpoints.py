@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
@@ -12,6 +13,8 @@ from construct_messages.server.http.request_log import RequestLog
 from construct_messages.server.runtime.memory import bounded
 from construct_messages.server.sparql.backend import open_backend
 from construct_messages.server.sparql.endpoint import SparqlEndpoint, path_of
+from construct_messages.server.streams.endpoint import StreamsEndpoint
+from construct_messages.streams.store import open_store
 
 
 def open_endpoints(
@@ -29,7 +32,7 @@ def open_endpoints(
         ConstructMessagesError: an endpoint cannot be opened.
     """
     public_url = None if config.public_url is None else config.public_url.rstrip("/")
-    return [
+    endpoints: list[Endpoint] = [
         SparqlEndpoint(
             path_of(name),
             settings,
@@ -40,3 +43,26 @@ def open_endpoints(
         )
         for name, settings in bounded(config).endpoints.items()
     ]
+    if (streams := config.streams) is not None:
+        endpoints.append(
+            StreamsEndpoint(
+                streams,
+                open_store(streams.file),
+                executor=executor,
+                publish=streams.publish or ("allow" if is_loopback(config.address[0]) else "deny"),
+                public_url=public_url,
+            )
+        )
+    return endpoints
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only programs on this machine can reach a host to listen at.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("localhost"), is_loopback("0.0.0.0")
+    (True, True, True, False)
+    """
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

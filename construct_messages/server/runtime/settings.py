@@ -20,13 +20,24 @@ from typing import Any, Final, Literal, Union, get_args, get_origin
 import msgspec
 
 from construct_messages.errors import Position, UsageError
-from construct_messages.server.config import OF_FILES, OF_URLS, UNNAMED, Config, EndpointSettings, Key, Limits, written
+from construct_messages.server.config import (
+    OF_FILES,
+    OF_URLS,
+    UNNAMED,
+    Config,
+    EndpointSettings,
+    Key,
+    Limits,
+    StreamsSettings,
+    written,
+)
 from construct_messages.server.runtime.checks import check_config
 from construct_messages.sources.open import VARIABLE as SOURCE_VARIABLE
 
 PREFIX: Final = "CONSTRUCT_MESSAGES_SERVER_"
 """Of environment variables: `CONSTRUCT_MESSAGES_SERVER_ENDPOINTS__DBPEDIA__PAGE_SIZE`."""
 
+_NESTED: Final[dict[str, type[msgspec.Struct]]] = {"limits": Limits, "streams": StreamsSettings}
 _NONE: Final = "none"  # TOML has no null
 _TOML_PLACE: Final = re.compile(r" \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)$")
 
@@ -111,6 +122,8 @@ def _from_file(path: Path) -> Iterator[tuple[Key, Given]]:
         endpoints[""] = document.pop(UNNAMED)
     for key, value in _leaves(document, Config, (), str(path)):
         given = _typed(key, value, f"{path}: {written(key)}")
+        if key == ("streams", "file"):
+            given = Given(_beside(path, str(given.value)), given.origin)
         if key[-1] == "source":
             # a file says the same wherever the server is started
             given = Given(tuple(_beside(path, source) for source in given.value), given.origin)  # type: ignore[attr-defined] # its type is that of `EndpointSettings.source`
@@ -148,8 +161,8 @@ def _leaves(table: object, struct: type[msgspec.Struct], above: Key, origin: str
                 raise UsageError(f"{origin}: endpoints must be a table", hint="write [endpoints.NAME]")
             for endpoint, inner in value.items():
                 yield from _leaves(inner, EndpointSettings, (*key, endpoint), origin)
-        elif types[name] is Limits:
-            yield from _leaves(value, Limits, key, origin)
+        elif (inner_struct := _NESTED.get(name)) is not None:
+            yield from _leaves(value, inner_struct, key, origin)
         else:
             yield key, value
 
@@ -177,7 +190,9 @@ def _key_of(variable: str, names: list[str]) -> Key:
     rest = key
     if key[0] == "endpoints" and len(key) > 2:
         struct, rest = (Limits, key[3:]) if key[2] == "limits" and len(key) > 3 else (EndpointSettings, key[2:])
-    types = {name: type for name, type in _types(struct).items() if name not in ("endpoints", "limits")}
+    elif key[0] == "streams" and len(key) > 1:
+        struct, rest = StreamsSettings, key[1:]
+    types = {name: type for name, type in _types(struct).items() if name not in ("endpoints", *_NESTED)}
     if len(rest) != 1 or rest[0] not in types:
         raise _unknown(variable, rest[-1], list(types))
     return key
@@ -187,7 +202,7 @@ def _from_flags(flags: Mapping[str, str | list[str] | bool]) -> Iterator[tuple[K
     for name, value in flags.items():
         parts = name.split(".")
         key: Key = ("endpoints", "", *parts[1:]) if parts[0] == UNNAMED else tuple(parts)
-        flag = f"--{parts[-1].replace('_', '-')}"
+        flag = "--streams" if parts[0] == "streams" else f"--{parts[-1].replace('_', '-')}"
         yield key, _typed(key, _from_text(key, value, flag) if isinstance(value, str) else value, flag)
 
 
@@ -207,7 +222,7 @@ def _defaults(struct: type[msgspec.Struct]) -> dict[str, object]:
 def _struct_of(key: Key) -> type[msgspec.Struct]:
     if key[0] == "endpoints":
         return Limits if len(key) == 4 else EndpointSettings
-    return Config
+    return StreamsSettings if key[0] == "streams" else Config
 
 
 def _type_of(key: Key) -> Any:
@@ -331,12 +346,17 @@ def _build(settings: Mapping[Key, Given]) -> Config:
         limits = Limits(**{key[1]: value for key, value in own.items() if key[0] == "limits"})  # type: ignore[arg-type] # each has been converted
         rest = {key[0]: value for key, value in own.items() if key[0] != "limits"}
         endpoints[name] = EndpointSettings(limits=limits, **rest)  # type: ignore[arg-type] # see above
-    if not endpoints:
+    streams = {key[1]: given.value for key, given in settings.items() if key[0] == "streams"}
+    if streams and "file" not in streams:
+        origin = next(given.origin for key, given in settings.items() if key[0] == "streams")
+        raise UsageError(f"{origin} is set, but not streams.file", hint="set streams.file or --streams")
+    if not endpoints and not streams:
         raise UsageError(
             "no endpoint is named",
-            hint=f"give --source, or --config with [{UNNAMED}] or [endpoints.NAME] and its source",
+            hint=f"give --source, or --config with [{UNNAMED}] or [endpoints.NAME] and its source; or --streams",
         )
     return Config(
         endpoints=endpoints,
-        **{key[0]: given.value for key, given in settings.items() if key[0] != "endpoints"},  # type: ignore[arg-type] # see above
+        streams=StreamsSettings(**streams) if streams else None,  # type: ignore[arg-type] # see above
+        **{key[0]: given.value for key, given in settings.items() if len(key) == 1},  # type: ignore[arg-type] # see above
     )

@@ -120,6 +120,9 @@ class SparqlEndpoint:
         """See `Endpoint.check`."""
         await self._backend.check()
 
+    async def stop(self) -> None:
+        """See `Endpoint.stop`; answers end by themselves."""
+
     async def aclose(self) -> None:
         """See `Endpoint.aclose`."""
         await self._backend.aclose()

@@ -14,7 +14,8 @@ from typing import IO, NamedTuple, cast
 from construct_messages.errors import LimitExceeded, LogError
 from construct_messages.files.compression import COMPRESSIONS
 from construct_messages.files.unpacking import packing_of
-from construct_messages.formats import RDFM, Format, Syntax, find_format, find_log, format_of_file
+from construct_messages.formats import RDFM, Format, Syntax, find_format, find_log
+from construct_messages.formats.file_names import format_of_file
 from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.lines.texts import to_text

@@ -14,7 +14,8 @@ from typing import Any, Final
 
 from construct_messages.errors import UsageError
 from construct_messages.files.compression import COMPRESSIONS
-from construct_messages.formats import FORMATS, Format, Syntax, default_format, find_log
+from construct_messages.formats import FORMATS, Format, Syntax, find_log
+from construct_messages.formats.file_names import default_format
 from construct_messages.logs import MESSAGE_BYTES, FormatOptions, check_options, options_class
 from construct_messages.reading import read_log
 

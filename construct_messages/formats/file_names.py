@@ -1,0 +1,59 @@
+"""The formats of files by their names: what an extension says, behind one of compression. No file is opened here."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+from construct_messages.errors import UsageError
+from construct_messages.files.compression import COMPRESSIONS
+from construct_messages.formats import FORMATS, N_QUADS, Format
+
+
+def format_of_file(name: str) -> Format | None:
+    """The format that a file name's extension says, behind an extension of compression if there is one; else None.
+
+    >>> format_of_file("log.trig.zst").name, format_of_file("log.jsonl").name, format_of_file("log.txt")
+    ('TriG', 'NDJSON-LD', None)
+    """
+    extension = _extension(name)
+    return next((format for format in FORMATS if extension in format.extensions), None)
+
+
+def default_format(name: str | None, otherwise: Format = N_QUADS) -> str:
+    """The format that a log is written in where none is named.
+
+    Args:
+        name: of the file; its extension says the format.
+        otherwise: for a name without an extension, and where there is no name; N-Quads carries everything.
+
+    Raises:
+        UsageError: the extension is that of no format.
+
+    >>> default_format("log.ttl.gz"), default_format("log"), default_format("log.gz"), default_format(None, TRIG)
+    ('ttl', 'nq', 'nq', 'trig')
+    >>> default_format("data.rdf")
+    Traceback (most recent call last):
+    ...
+    construct_messages.errors.UsageError: data.rdf: .rdf is the extension of no log
+      hint: end the name in .nq, .trig, .nt, .ttl, .ndjsonld, .ndjson, .jsonl, .jelly, .yamlld, .yaml, .yml or .rdfxml \
+(behind it .gz, .bz2, .xz or .zst), or give the format
+    """
+    if name is None or not (extension := _extension(name)):
+        return otherwise.extension
+    if (found := format_of_file(name)) is None:
+        *most, last = (f".{each}" for format in FORMATS for each in format.extensions)
+        *packings, packing = COMPRESSIONS
+        raise UsageError(
+            f"{name}: .{extension} is the extension of no log",
+            hint=f"end the name in {', '.join(most)} or {last} (behind it {', '.join(packings)} or {packing}), "
+            "or give the format",
+        )
+    return found.extension
+
+
+def _extension(name: str) -> str:
+    """The last extension of a file's name that is not one of compression, in lower case and without the dot."""
+    path = PurePath(name)
+    if path.suffix.lower() in COMPRESSIONS:
+        path = path.with_suffix("")
+    return path.suffix.lower()[1:]

@@ -1,0 +1,52 @@
+"""The IRIs of streams: one path for each thing that a stream offers, below the IRI of the stream itself."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+ROOT = "/streams"
+"""The path of the list of streams."""
+
+
+class StreamIris(NamedTuple):
+    """The IRIs of one stream.
+
+    Args:
+        stream: the IRI of the stream.
+
+    >>> StreamIris("https://example.org/streams/a").element(7)
+    'https://example.org/streams/a/output/7'
+    >>> StreamIris("https://example.org/streams/a").socket
+    'wss://example.org/streams/a/socket'
+    """
+
+    stream: str
+
+    @property
+    def input(self) -> str:
+        """Where elements are sent."""
+        return f"{self.stream}/input"
+
+    @property
+    def output(self) -> str:
+        """Where elements are listed and pulled."""
+        return f"{self.stream}/output"
+
+    @property
+    def inbox(self) -> str:
+        """Both at once, as Linked Data Notifications have it."""
+        return f"{self.stream}/inbox"
+
+    @property
+    def events(self) -> str:
+        """Where elements are pushed as server-sent events."""
+        return f"{self.stream}/events"
+
+    @property
+    def socket(self) -> str:
+        """Where elements are pushed over WebSocket, and taken."""
+        return f"ws{self.stream.removeprefix('http')}/socket"
+
+    def element(self, sequence: int) -> str:
+        """One element."""
+        return f"{self.output}/{sequence}"

@@ -1,0 +1,79 @@
+"""The description that somebody gives of a stream that is to be made, in JSON or RDF."""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+from construct_messages.errors import ProtocolError, UsageError
+from construct_messages.formats import NDJSON_LD
+from construct_messages.formats.media_types import JSON
+from construct_messages.message import Message
+from construct_messages.server.streams.input import read_messages
+from construct_messages.server.streams.vocabulary import CM, CONTEXT, RDFS
+from construct_messages.streams.element import Description, Retention
+from construct_messages.terms import is_literal, literal_parts
+
+_MOST_BYTES: Final = 1 << 16
+
+
+def read_description(content_type: str | None, body: bytes, iri: str) -> Description:
+    """What a body says of a stream.
+
+    Args:
+        content_type: the header. JSON needs no context: its members are those of the descriptions that streams have.
+        body: of the request; empty: nothing is said.
+        iri: of the stream, which relative IRIs resolve against.
+
+    Raises:
+        ProtocolError: another media type (415), malformed (422), or a value that makes no sense (422).
+
+    >>> read_description("application/json", b'{"label": "A", "retainedElements": 10}', "urn:a").retention.count
+    10
+    """
+    if not body:
+        return Description()
+    if content_type is not None and content_type.partition(";")[0].strip().lower() in _JSON:
+        body = _with_context(body)
+    messages = read_messages(content_type, body, base=iri, message_bytes=_MOST_BYTES, most=1)
+    said = messages[0] if messages else Message()
+    try:
+        return Description(
+            label=_value(said, f"{RDFS}label") or "",
+            retention=Retention(
+                count=_number(said, "retainedElements"),
+                seconds=None if (seconds := _value(said, f"{CM}retainedSeconds")) is None else float(seconds),
+                bytes=_number(said, "retainedBytes"),
+            ),
+            publish=_value(said, f"{CM}publish"),
+        )
+    except ValueError as error:
+        message = error.message if isinstance(error, UsageError) else str(error)
+        raise ProtocolError(f"the description makes no sense: {message}", status=422) from error
+
+
+_JSON: Final = (JSON, NDJSON_LD.document_type)
+
+
+def _with_context(body: bytes) -> bytes:
+    """The JSON with our context, where it has none."""
+    try:
+        value = json.loads(body)
+    except ValueError:
+        return body  # the reader says where it is malformed
+    if isinstance(value, dict) and "@context" not in value:
+        return json.dumps({"@context": CONTEXT, **value}).encode()
+    return body
+
+
+def _number(said: Message, name: str) -> int | None:
+    value = _value(said, f"{CM}{name}")
+    return None if value is None else int(value)
+
+
+def _value(said: Message, predicate: str) -> str | None:
+    """The literal that a property has."""
+    for quad in said:
+        if quad.predicate == f"<{predicate}>" and is_literal(quad.object):
+            return literal_parts(quad.object)[0]
+    return None

@@ -1,0 +1,411 @@
+"""The endpoint of live streams: streams are made and described, take messages, list them, and push them.
+
+Linked Data Notifications (sections 3.2 and 3.3) and LDN for RDF streams; RDF Messages, section 3. What elements are as
+bytes is in `documents.py` and `push.py`, what is said of streams in `resources.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import os
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from functools import partial
+from typing import Final, ParamSpec, TypeVar
+
+from aiohttp import WSCloseCode, web
+
+from construct_messages.errors import (
+    Forbidden,
+    LimitExceeded,
+    NotAcceptable,
+    ProtocolError,
+    SourceError,
+    UnsupportedByFormat,
+)
+from construct_messages.formats import (
+    JELLY,
+    N_QUADS,
+    N_TRIPLES,
+    NDJSON_LD,
+    RDF_XML,
+    RDFM,
+    TRIG,
+    TURTLE,
+    YAML_LD,
+    Format,
+    LogType,
+    content_type,
+    find_format,
+)
+from construct_messages.formats.media_types import EVENT_STREAM
+from construct_messages.formats.negotiation import Plain, negotiate, prefer
+from construct_messages.server.config import StreamsSettings
+from construct_messages.server.http.coding import negotiate_coding
+from construct_messages.server.http.endpoint import Route
+from construct_messages.server.http.sending import send
+from construct_messages.server.streams.addresses import ROOT, StreamIris
+from construct_messages.server.streams.description import read_description
+from construct_messages.server.streams.documents import Documents, json_ld, log
+from construct_messages.server.streams.input import read_messages
+from construct_messages.server.streams.push import (
+    SUBPROTOCOLS,
+    check_text,
+    event_stream,
+    push_frames,
+    with_pauses,
+)
+from construct_messages.server.streams.rdf import serialize
+from construct_messages.server.streams.record import StreamRecord
+from construct_messages.server.streams.requests import (
+    ACCEPT_POST,
+    accept_of,
+    counted,
+    idempotency_key,
+    read_body,
+    record_of,
+    with_hints,
+)
+from construct_messages.server.streams.resources import (
+    links,
+    list_document,
+    page_with,
+    stream_document,
+    streams_document,
+)
+from construct_messages.server.streams.selection import PARAMETERS, select, selected, sequence_parameter
+from construct_messages.streams.element import Element
+from construct_messages.streams.store import StreamStore
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+_DOCUMENTS: Final = {
+    format.document_type: format for format in (NDJSON_LD, N_QUADS, TRIG, TURTLE, N_TRIPLES, RDF_XML, YAML_LD, JELLY)
+}
+"""What an element, or a sequence without messages, can be had as; best first."""
+
+_FOR_GOOD: Final = "public, max-age=31536000, immutable"
+_RETRY_SECONDS: Final = 5.0
+_LARGE: Final = 1 << 16  # bytes, from which on reading a body takes longer than other requests should wait
+
+
+class StreamsEndpoint:
+    """The streams of one store; see `server.http.endpoint.Endpoint`.
+
+    Args:
+        settings: the limits, and who may publish.
+        store: where the streams are; closed with the endpoint.
+        executor: threads for reading large bodies and rows, which would hold up the event loop.
+        publish: who may publish where a stream does not say so, and who may make and delete streams: `"deny"`,
+            `"allow"`, or the name of an environment variable that holds a token.
+        public_url: how clients reach the server; None: as the request says.
+    """
+
+    record = StreamRecord
+    exposed_headers = ("Accept-Post", "ETag", "Link", "Location", "RDF-Message-Content-Type")
+    path = ROOT
+
+    def __init__(
+        self,
+        settings: StreamsSettings,
+        store: StreamStore,
+        *,
+        executor: Executor,
+        publish: str,
+        public_url: str | None = None,
+    ) -> None:
+        self._settings, self._store, self._executor = settings, store, executor
+        self._publish, self._public_url = publish, public_url
+        self._followers = 0
+        self._stopping = asyncio.Event()
+        self._documents: dict[str, Documents] = {}
+
+    def routes(self) -> Iterable[Route]:
+        """See `Endpoint.routes`."""
+        one = f"{ROOT}/{{stream}}"
+        reading, publishing = ("GET", "HEAD"), ("POST",)
+        return (
+            Route(ROOT, (*reading, "POST"), with_hints(self._streams), ACCEPT_POST),
+            Route(one, (*reading, "PUT", "DELETE"), with_hints(self._stream)),
+            Route(f"{one}/input", publishing, with_hints(self._input), ACCEPT_POST),
+            Route(f"{one}/inbox", (*reading, *publishing), with_hints(self._inbox), ACCEPT_POST),
+            Route(f"{one}/output", reading, self._output),
+            Route(f"{one}/output/{{sequence}}", reading, self._element),
+            Route(f"{one}/events", reading, self._events),
+            Route(f"{one}/socket", ("GET",), self._socket),
+        )
+
+    async def start(self) -> None:
+        """See `Endpoint.start`."""
+
+    async def check(self) -> None:
+        """See `Endpoint.check`."""
+        await self._in_thread(self._store.check)
+
+    async def stop(self) -> None:
+        """See `Endpoint.stop`: followers get a proper end, and can resume elsewhere."""
+        self._stopping.set()
+
+    async def aclose(self) -> None:
+        """See `Endpoint.aclose`."""
+        await self._in_thread(self._store.close)
+
+    # --- streams ---
+
+    async def _streams(self, request: web.Request) -> web.StreamResponse:
+        """Lists the streams, or makes one with a name of its own."""
+        iri = f"{self._base(request)}{ROOT}"
+        if request.method != "POST":
+            record_of(request).action = "describe"
+            names = [state.name for state in await self._in_thread(self._store.streams)]
+            return self._described(request, streams_document(iri, [f"{iri}/{name}" for name in names]))
+        name = request.headers.get("Slug") or os.urandom(8).hex()
+        return await self._make(request, name)
+
+    async def _stream(self, request: web.Request) -> web.StreamResponse:
+        name = request.match_info["stream"]
+        record = record_of(request)
+        record.stream = name
+        if request.method == "PUT":
+            return await self._make(request, name)
+        if request.method == "DELETE":
+            record.action = "delete"
+            self._admit(request, self._publish)
+            await self._store.adelete(name)
+            return web.Response(status=204)
+        record.action = "describe"
+        state, iris = self._store.state(name), self._iris(request, name)
+        response = self._described(request, stream_document(iris, state))
+        for relation, iri in links(iris).items():
+            response.headers.add("Link", f'<{iri}>; rel="{relation}"')
+        return response
+
+    async def _make(self, request: web.Request, name: str) -> web.StreamResponse:
+        """Makes a stream; by PUT, one that is there gets another description."""
+        record = record_of(request)
+        record.action, record.stream = "create", name
+        self._admit(request, self._publish)
+        iri = self._iris(request, name).stream
+        body = await read_body(request, self._settings.body_bytes, self._settings.idle_seconds)
+        description = read_description(request.headers.get("Content-Type"), body, iri)
+        known = {state.name for state in self._store.streams()}
+        if request.method == "PUT" and name in known:
+            await self._store.adescribe(name, description)
+            return web.Response(status=204)
+        if len(known) >= self._settings.streams:
+            raise LimitExceeded(f"there are {len(known)} streams, and no more are allowed", status=507)
+        await self._store.acreate(name, description)
+        return web.Response(status=201, headers={"Location": iri})
+
+    def _described(self, request: web.Request, document: dict[str, object]) -> web.Response:
+        content_type, body = serialize(document, accept_of(request))
+        record_of(request).format = content_type
+        return web.Response(body=body, headers={"Content-Type": content_type})
+
+    # --- publishing ---
+
+    async def _inbox(self, request: web.Request) -> web.StreamResponse:
+        if request.method == "POST":
+            return await self._input(request)
+        return await self._list(request, self._iris(request, request.match_info["stream"]).inbox)
+
+    async def _input(self, request: web.Request) -> web.StreamResponse:
+        """Appends what is sent, durably: each message of a log is an element, all or none."""
+        name = request.match_info["stream"]
+        record = record_of(request)
+        record.action, record.stream = "publish", name
+        state, iris = self._store.state(name), self._iris(request, name)
+        self._admit(request, state.description.publish or self._publish)
+        body = await read_body(request, self._settings.body_bytes, self._settings.idle_seconds)
+        settings = self._settings
+        read = partial(
+            read_messages,
+            request.headers.get("Content-Type"),
+            body,
+            base=iris.input,
+            message_bytes=settings.message_bytes,
+            most=settings.batch_messages,
+        )
+        messages = await self._in_thread(read) if len(body) > _LARGE else read()
+        if not messages:
+            raise ProtocolError("the log has no message", status=422, hint="send at least one")
+        sequences = await self._store.aappend_all(name, messages, key=idempotency_key(request))
+        record.published = len(sequences)
+        headers = {"Location": iris.element(sequences[0])}
+        if len(sequences) > 1:
+            headers["Location"] = f"{iris.output}?after={sequences[0] - 1}&last={len(sequences)}"
+        return web.json_response(
+            {"first": iris.element(sequences[0]), "last": iris.element(sequences[-1]), "elements": len(sequences)},
+            status=201,
+            headers=headers,
+        )
+
+    def _admit(self, request: web.Request, policy: str) -> None:
+        """Refuses who may not publish."""
+        if policy == "allow":
+            return
+        if policy == "deny":
+            raise Forbidden("publishing is switched off here", hint="allow it in the settings: streams.publish")
+        token = os.environ.get(policy, "")
+        scheme, _, sent = request.headers.get("Authorization", "").partition(" ")
+        if not token or scheme.lower() != "bearer" or not hmac.compare_digest(sent.strip().encode(), token.encode()):
+            raise Forbidden("publishing needs a token", status=401, hint="send it as Authorization: Bearer TOKEN")
+
+    # --- reading ---
+
+    async def _output(self, request: web.Request) -> web.StreamResponse:
+        """The list of elements, or a sequence of them."""
+        name = request.match_info["stream"]
+        iris = self._iris(request, name)
+        query = request.query
+        choice = negotiate(accept_of(request), format=query.get("format"), messages=query.get("messages"))
+        wanted = {key: query[key] for key in PARAMETERS if key in query}
+        if not wanted and isinstance(choice, Plain):
+            return await self._list(request, iris.output)
+        record = record_of(request)
+        record.action, record.stream = "pull", name
+        state = self._store.state(name)
+        selection = await self._in_thread(select, self._store, state, wanted)
+        pages = counted(record, selected(self._store, name, selection))
+        as_json_ld = False
+        if isinstance(choice, Plain):
+            format = _DOCUMENTS[prefer(accept_of(request), tuple(_DOCUMENTS))]
+            as_json_ld = format == NDJSON_LD
+            choice = LogType(format, format.own or RDFM)  # where comments delimit, it is plain RDF as well
+        if as_json_ld:
+            record.format = NDJSON_LD.document_type
+            body = json_ld(pages, lambda each: iris.element(each.sequence))
+        else:
+            record.format = content_type(*choice)
+            body = log(pages, *choice)
+        headers = {"Content-Type": record.format, "X-Accel-Buffering": "no"}
+        if request.method == "HEAD":
+            return web.Response(headers=headers)
+        if coding := negotiate_coding(request.headers.get("Accept-Encoding")):
+            headers["Content-Encoding"] = coding
+        return await send(
+            request, body, headers, idle_seconds=self._settings.idle_seconds, coding=coding, sent=record.sent
+        )
+
+    async def _list(self, request: web.Request, iri: str) -> web.StreamResponse:
+        name = request.match_info["stream"]
+        record = record_of(request)
+        record.action, record.stream = "list", name
+        state = self._store.state(name)
+        asked = request.query.get("list")
+        sequences = page_with(state, state.last if asked is None else sequence_parameter("list", asked))
+        return self._described(request, list_document(self._iris(request, name), iri, state, sequences))
+
+    async def _element(self, request: web.Request) -> web.StreamResponse:
+        name = request.match_info["stream"]
+        record = record_of(request)
+        record.action, record.stream = "element", name
+        element = await self._in_thread(
+            self._store.get, name, sequence_parameter("the element", request.match_info["sequence"])
+        )
+        media_type = prefer(accept_of(request), tuple(_DOCUMENTS))
+        try:
+            body = self._encoder(_DOCUMENTS[media_type]).encode(element)
+        except UnsupportedByFormat as error:
+            hint = f"ask for {N_QUADS.media_type}"
+            raise NotAcceptable(error.message, hint=hint, offered=tuple(_DOCUMENTS)) from error
+        record.format = media_type
+        headers = {
+            "Content-Type": media_type,
+            "ETag": f'"{element.sequence}-{element.microseconds:x}-{media_type.partition("/")[2]}"',
+            "Cache-Control": _FOR_GOOD,
+            "Last-Modified": element.time.strftime("%a, %d %b %Y %H:%M:%S GMT"),
+            "Link": f'<{self._iris(request, name).stream}>; rel="collection"',
+        }
+        if headers["ETag"] in (tag.strip() for tag in request.headers.get("If-None-Match", "").split(",")):
+            return web.Response(status=304, headers=headers)
+        record.delivered = 1
+        return web.Response(body=body, headers=headers)
+
+    # --- pushing ---
+
+    async def _events(self, request: web.Request) -> web.StreamResponse:
+        name = request.match_info["stream"]
+        record = record_of(request)
+        record.action, record.stream = "events", name
+        format = find_format(request.query.get("format", "nq"))[0]
+        check_text(format)
+        media_type = format.document_type
+        headers = {
+            "Content-Type": EVENT_STREAM,
+            "Cache-Control": "no-store",
+            "RDF-Message-Content-Type": media_type,
+            "X-Accel-Buffering": "no",
+        }
+        record.format = media_type
+        parameters = dict(request.query)
+        if "Last-Event-ID" in request.headers:
+            parameters["after"] = request.headers["Last-Event-ID"]
+        with self._following():
+            pages = await self._pages(name, parameters)
+            if request.method == "HEAD":
+                await pages.aclose()
+                return web.Response(headers=headers)
+            live = with_pauses(pages, self._stopping, self._settings.heartbeat_seconds)
+            body = event_stream(live, self._encoder(format), record.deliver)
+            return await send(request, body, headers, idle_seconds=self._settings.idle_seconds, sent=record.sent)
+
+    async def _socket(self, request: web.Request) -> web.StreamResponse:
+        name = request.match_info["stream"]
+        record = record_of(request)
+        record.action, record.stream = "websocket", name
+        socket = web.WebSocketResponse(protocols=tuple(SUBPROTOCOLS), heartbeat=self._settings.heartbeat_seconds)
+        if not socket.can_prepare(request):
+            raise ProtocolError("this is a WebSocket", status=426, hint="connect by ws: or wss:")
+        with self._following():
+            pages = await self._pages(name, request.query)
+            await socket.prepare(request)
+            protocol = socket.ws_protocol or "rdfm.n-quads"
+            record.format = protocol
+            encoder = self._encoder(SUBPROTOCOLS[protocol])
+            live = with_pauses(pages, self._stopping, self._settings.heartbeat_seconds)
+            await push_frames(socket, live, encoder, record.deliver)
+            if not socket.closed:
+                await socket.close(code=WSCloseCode.GOING_AWAY, message=b"the server stops")
+        return socket
+
+    @contextmanager
+    def _following(self) -> Iterator[None]:
+        """Counts a follower; refuses one too many."""
+        if self._followers >= self._settings.followers:
+            raise SourceError(
+                f"{self._followers} follow already", status=503, hint="try again later", retry_after=_RETRY_SECONDS
+            )
+        self._followers += 1
+        try:
+            yield
+        finally:
+            self._followers -= 1
+
+    async def _pages(self, name: str, parameters: Mapping[str, str]) -> AsyncGenerator[list[Element]]:
+        """History from where a follower wants it, then what comes; without a wish only what comes."""
+        state = self._store.state(name)
+        after = state.last
+        if "after" in parameters:
+            after = sequence_parameter("after", parameters["after"])
+            self._store.check_position(name, after)
+        elif any(parameter in parameters for parameter in PARAMETERS):
+            after = (await self._in_thread(select, self._store, state, parameters)).after
+        return self._store.apages(name, after, follow=True)
+
+    # --- within ---
+
+    def _encoder(self, format: Format) -> Documents:
+        return self._documents.setdefault(format.name, Documents(format))
+
+    def _base(self, request: web.Request) -> str:
+        return self._public_url or f"{request.scheme}://{request.host}"
+
+    def _iris(self, request: web.Request, name: str) -> StreamIris:
+        return StreamIris(f"{self._base(request)}{ROOT}/{name}")
+
+    async def _in_thread(self, call: Callable[P, T], /, *args: P.args, **options: P.kwargs) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._executor, partial(call, *args, **options))

@@ -1,0 +1,101 @@
+"""The messages in a request that publishes: one document or a whole log, in every format that logs are read in.
+
+Linked Data Notifications, section 3.3.1 (JSON-LD with a profile is JSON-LD); LDN for RDF streams (an element is an RDF
+document). Nothing is fetched: JSON-LD contexts that senders name by IRI are those of `contexts.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Final
+
+from construct_messages.errors import LimitExceeded, LogError, ProtocolError, UsageError
+from construct_messages.formats import FORMATS, NDJSON_LD, RDF_XML, find_format
+from construct_messages.formats.media_types import JSON, read_media_type
+from construct_messages.logs import Decoder, DecoderOptions, decoder_for
+from construct_messages.logs.rdfxml.decoder import read_document
+from construct_messages.message import Message
+from construct_messages.server.streams.contexts import CONTEXTS
+
+_JSON: Final = (NDJSON_LD.document_type, JSON)
+
+ACCEPTED: Final = tuple(
+    dict.fromkeys(media_type for format in FORMATS for media_type in (*format.media_types, format.document_type))
+)
+"""The media types that publishers may send, for `Accept-Post`."""
+
+
+def read_messages(content_type: str | None, body: bytes, *, base: str, message_bytes: int, most: int) -> list[Message]:
+    """The messages of a body: a document is one message, a log as many as it has.
+
+    Args:
+        content_type: the header.
+        body: of the request.
+        base: what relative IRIs resolve against.
+        message_bytes: how large a message may be.
+        most: how many there may be.
+
+    Raises:
+        ProtocolError: another media type or charset (415), or bytes that are not what it says (422).
+        LimitExceeded: too many messages, or too large a one.
+
+    >>> options = {"base": "urn:x", "message_bytes": 1000, "most": 10}
+    >>> [len(message) for message in read_messages("text/turtle", b"<urn:s> <urn:p> 1, 2 .", **options)]
+    [2]
+    >>> log = b"# @message\\n<urn:s> <urn:p> 1 .\\n# @message\\n"
+    >>> [len(message) for message in read_messages("text/turtle; messages=rdfm", log, **options)]
+    [1, 0]
+    """
+    media_type, parameters = read_media_type(content_type or "") or ("", {})
+    if not media_type:
+        raise _refused("the request has no Content-Type" if not content_type else f"Content-Type: {content_type}")
+    charset = parameters.pop("charset", "utf-8")
+    if charset not in ("utf-8", "utf8"):
+        raise ProtocolError(f"charset={charset} is not read here", status=415, hint="send UTF-8")
+    try:
+        if media_type == RDF_XML.document_type:
+            return [read_document(body, base=base, message_bytes=message_bytes)]
+        messages, document = _reading(media_type, parameters, body, base, message_bytes)
+        read: list[Message] = []
+        for message in messages:
+            read.append(message)
+            if len(read) > most:
+                raise LimitExceeded(f"the log has more than {most} messages", hint="send it in parts")
+    except LogError as error:
+        refused = ProtocolError(str(error).partition("\n")[0], status=422, hint=error.hint)
+        refused.position = error.position
+        raise refused from error
+    # a document without a statement is a message without one
+    return read or ([Message()] if document else [])
+
+
+def _reading(
+    media_type: str, parameters: dict[str, str], body: bytes, base: str, message_bytes: int
+) -> tuple[Iterator[Message], bool]:
+    """The messages, and whether they are to be those of one document."""
+    decoder = partial(decoder_for, options=DecoderOptions(base=base, contexts=CONTEXTS, message_bytes=message_bytes))
+    if media_type in _JSON:
+        # between the tokens of JSON a line end is a blank, and within them there is none
+        text = body.translate(_LINE_ENDS).strip()
+        if text.startswith(b"["):
+            text = b'{"@included":' + text + b"}"
+        return _decode(decoder(NDJSON_LD), text), True
+    try:
+        shown = "; ".join((media_type, *(f'{name}="{value}"' for name, value in parameters.items())))
+        format, syntax = find_format(shown)
+    except UsageError as error:
+        raise _refused(error.message) from error
+    return _decode(decoder(format, syntax), body), syntax is None
+
+
+def _decode(decoder: Decoder, body: bytes) -> Iterator[Message]:
+    yield from decoder.feed(body)
+    yield from decoder.close()
+
+
+_LINE_ENDS: Final = bytes.maketrans(b"\r\n", b"  ")
+
+
+def _refused(message: str) -> ProtocolError:
+    return ProtocolError(message, status=415, hint=f"send one of {', '.join(ACCEPTED)}")

@@ -1,0 +1,52 @@
+"""Descriptions in the RDF serialization that a client wants: JSON-LD as it is written, the others of what it says."""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+import pyoxigraph as ox
+
+from construct_messages.formats import N_QUADS, N_TRIPLES, NDJSON_LD, RDF_XML, TRIG, TURTLE
+from construct_messages.formats.media_types import JSON
+from construct_messages.formats.negotiation import prefer
+from construct_messages.logs import decoder_for
+from construct_messages.server.streams.resources import Document
+from construct_messages.server.streams.vocabulary import PREFIXES
+
+_SERIALIZED: Final = {
+    TURTLE.document_type: ox.RdfFormat.TURTLE,
+    N_TRIPLES.document_type: ox.RdfFormat.N_TRIPLES,
+    RDF_XML.document_type: ox.RdfFormat.RDF_XML,
+    TRIG.document_type: ox.RdfFormat.TRIG,
+    N_QUADS.document_type: ox.RdfFormat.N_QUADS,
+}
+OFFERED: Final = (NDJSON_LD.document_type, *_SERIALIZED, JSON)
+"""The media types of descriptions, best first."""
+
+
+def serialize(document: Document, accept: str | None) -> tuple[str, bytes]:
+    """A description as a client wants it.
+
+    Args:
+        document: as JSON-LD.
+        accept: the value of the header; None: there was none.
+
+    Returns:
+        The media type and the bytes.
+
+    Raises:
+        NotAcceptable: the client wants none of `OFFERED`.
+
+    >>> print(serialize({"@id": "urn:a", "urn:p": "x"}, "application/n-triples")[1].decode(), end="")
+    <urn:a> <urn:p> "x" .
+    """
+    media_type = prefer(accept, OFFERED)
+    if media_type not in _SERIALIZED:
+        return media_type, json.dumps(document, ensure_ascii=False, indent=1).encode()
+    decoder = decoder_for(NDJSON_LD)
+    messages = [*decoder.feed(json.dumps(document).encode()), *decoder.close()]
+    quads = [quad for message in messages for quad in message.to_pyoxigraph()]
+    body = ox.serialize(quads, format=_SERIALIZED[media_type], prefixes=PREFIXES)
+    assert body is not None  # without a file, it is what is given back
+    return media_type, body

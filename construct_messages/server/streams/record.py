@@ -1,0 +1,58 @@
+"""The record of a request to a stream: which stream, what is done, and how many elements went through."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from construct_messages.server.http.record import Record
+
+ACTIONS: Final = frozenset(
+    ("describe", "create", "delete", "publish", "list", "element", "pull", "events", "websocket")
+)
+
+
+@dataclass(kw_only=True)
+class StreamRecord(Record):
+    """What is known of one request.
+
+    Args:
+        stream: its name.
+        action: what is done, of `ACTIONS`.
+        published: elements that were appended.
+        delivered: elements that were sent.
+    """
+
+    LABELS: ClassVar[Mapping[str, frozenset[str]]] = {"action": ACTIONS}
+    COUNTERS: ClassVar[Mapping[str, str]] = {
+        **Record.COUNTERS,
+        "published": "Elements appended to streams.",
+        "delivered": "Elements sent to clients.",
+    }
+
+    stream: str | None = None
+    action: str | None = None
+    published: int = 0
+    delivered: int = 0
+
+    def deliver(self, count: int) -> None:
+        """Counts elements that are sent."""
+        self.delivered += count
+
+    def fields(self) -> dict[str, object]:
+        """See `Record.fields`."""
+        return super().fields() | {
+            "stream": self.stream,
+            "action": self.action,
+            "published": self.published or None,
+            "delivered": self.delivered or None,
+        }
+
+    def labels(self) -> Mapping[str, str]:
+        """See `Record.labels`."""
+        return {"action": self.action or ""}
+
+    def counts(self) -> Mapping[str, int]:
+        """See `Record.counts`."""
+        return {**super().counts(), "published": self.published, "delivered": self.delivered}

@@ -1,0 +1,98 @@
+"""Requests to streams: their records, their bodies, and what a refusal says of what would be accepted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Final
+
+from aiohttp import web
+
+from construct_messages.errors import ConstructMessagesError, LimitExceeded, ProtocolError
+from construct_messages.server.http.endpoint import Handler
+from construct_messages.server.http.problems import problem
+from construct_messages.server.http.record import RECORD
+from construct_messages.server.streams.input import ACCEPTED
+from construct_messages.server.streams.record import StreamRecord
+from construct_messages.streams.element import Element
+
+ACCEPT_POST: Final = {"Accept-Post": ", ".join(ACCEPTED)}
+_KEY_CHARACTERS: Final = 255
+
+
+async def read_body(request: web.Request, most: int, idle_seconds: float) -> bytes:
+    """The body of a request.
+
+    Args:
+        request: of which nothing was read.
+        most: how many bytes it may have.
+        idle_seconds: how long none may come.
+
+    Raises:
+        ProtocolError: it is compressed (415), or the client sends nothing for too long (408).
+        LimitExceeded: it is too large.
+    """
+    if request.headers.get("Content-Encoding", "identity").lower() != "identity":
+        raise ProtocolError("the body is compressed", status=415, hint="send it as it is")
+    body = bytearray()
+    try:
+        while True:
+            async with asyncio.timeout(idle_seconds):
+                chunk = await request.content.readany()
+            if not chunk:
+                return bytes(body)
+            body += chunk
+            if len(body) > most:
+                raise LimitExceeded(f"the body has more than {most} bytes", hint="send the log in parts")
+    except TimeoutError:
+        raise ProtocolError("the body did not come in time", status=408, hint="send it without pauses") from None
+
+
+def with_hints(handler: Handler) -> Handler:
+    """The handler, whose refusals say what would be accepted."""
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        try:
+            return await handler(request)
+        except ConstructMessagesError as error:
+            if error.status not in (401, 415):
+                raise
+            record = request[RECORD]
+            record.refused(error.status)
+            response = problem(error, record.id)
+            response.headers.update({"WWW-Authenticate": "Bearer"} if error.status == 401 else ACCEPT_POST)
+            return response
+
+    return handle
+
+
+def record_of(request: web.Request) -> StreamRecord:
+    """The record of a request."""
+    record = request[RECORD]
+    assert isinstance(record, StreamRecord)  # the endpoint's class of records
+    return record
+
+
+async def counted(record: StreamRecord, pages: AsyncGenerator[list[Element]]) -> AsyncGenerator[list[Element]]:
+    """The pages, each counted as delivered."""
+    async with aclosing(pages):
+        async for page in pages:
+            record.deliver(len(page))
+            yield page
+
+
+def accept_of(request: web.Request) -> str | None:
+    """The Accept header; None: there is none."""
+    return ", ".join(request.headers.getall("Accept", [])) or None
+
+
+def idempotency_key(request: web.Request) -> str | None:
+    """The key of a publication; a string in double quotes, as the draft of Idempotency-Key has it, or as it is."""
+    key = request.headers.get("Idempotency-Key")
+    if key is None:
+        return None
+    key = key.strip().removeprefix('"').removesuffix('"')
+    if not 0 < len(key) <= _KEY_CHARACTERS:
+        raise ProtocolError(f"Idempotency-Key has {len(key)} characters", hint=f"send 1 to {_KEY_CHARACTERS}")
+    return key

@@ -1,0 +1,87 @@
+"""Which elements a request asks for, by the parameters of its URL: `last`, `after`, `since`, `until`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from construct_messages.errors import ProtocolError
+from construct_messages.streams.element import Element, State
+from construct_messages.streams.store import StreamStore
+
+PARAMETERS: Final = ("last", "after", "since", "until")
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+class Selection(NamedTuple):
+    """A run of elements.
+
+    Args:
+        after: the sequence before the first.
+        last: the sequence of the last; below `after + 1` there are none.
+    """
+
+    after: int
+    last: int
+
+
+def select(store: StreamStore, state: State, parameters: Mapping[str, str]) -> Selection:
+    """The elements that are asked for: those that fulfil all conditions, and all that are kept without any.
+
+    Args:
+        store: where the stream is.
+        state: where it stands.
+        parameters: of `PARAMETERS`: `last`, how many of the newest; `after`, a sequence; `since` and `until`, times
+            with a zone, both inclusive.
+
+    Raises:
+        ProtocolError: a value that is no whole number, or no time with a zone.
+    """
+    first, last = state.first, state.last
+    if "after" in parameters:
+        first = sequence_parameter("after", parameters["after"]) + 1
+    if "since" in parameters:
+        first = max(first, store.sequence_at(state.name, _time("since", parameters["since"])))
+    if "until" in parameters:
+        last = store.sequence_at(state.name, _time("until", parameters["until"]) + _MICROSECOND) - 1
+    if "last" in parameters:
+        first = max(first, last + 1 - sequence_parameter("last", parameters["last"]))
+    return Selection(first - 1, last)
+
+
+async def selected(store: StreamStore, stream: str, selection: Selection) -> AsyncGenerator[list[Element]]:
+    """Pages of the elements of a selection."""
+    if selection.last <= selection.after:
+        return
+    async with aclosing(store.apages(stream, selection.after)) as pages:
+        async for page in pages:
+            if page[-1].sequence >= selection.last:
+                yield page[: selection.last - page[0].sequence + 1]
+                return
+            yield page
+
+
+def sequence_parameter(name: str, value: str) -> int:
+    """A whole number of a URL's parameter.
+
+    >>> sequence_parameter("after", "12")
+    12
+    """
+    # more digits than a sequence ever has would take long to read
+    if not (value.isascii() and value.isdigit() and len(value) < 20):
+        raise ProtocolError(f"{name}={value[:40]} is no whole number", hint=f"write it as {name}=10")
+    return int(value)
+
+
+def _time(name: str, value: str) -> datetime:
+    hint = f"write it as {name}=2026-11-22T12:00:00Z"
+    try:
+        # an unescaped + of the zone has become a blank
+        time = datetime.fromisoformat(value.replace(" ", "+") if "T" in value else value)
+    except ValueError:
+        raise ProtocolError(f"{name}={value[:40]} is no time", hint=hint) from None
+    if time.tzinfo is None:
+        raise ProtocolError(f"{name}={value[:40]} has no time zone", hint=hint)
+    return time

@@ -1,0 +1,48 @@
+"""The terms that describe streams, and the JSON-LD context in which they are written.
+
+LDN for RDF streams (`rsp`, the vocabulary of its prototype), Linked Data Platform, PROV-O, TREE, LDES.
+`cm` are terms of this package: what the others have no word for.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+CM: Final = "https://w3id.org/construct-messages#"
+RSP: Final = "http://w3id.org/rsp/streams#"
+LDP: Final = "http://www.w3.org/ns/ldp#"
+PROV: Final = "http://www.w3.org/ns/prov#"
+RDFS: Final = "http://www.w3.org/2000/01/rdf-schema#"
+XSD: Final = "http://www.w3.org/2001/XMLSchema#"
+
+GENERATED_AT: Final = f"{PROV}generatedAtTime"
+
+PREFIXES: Final = {"cm": CM, "ldp": LDP, "prov": PROV, "rdfs": RDFS, "rsp": RSP, "xsd": XSD}
+
+
+def _link(iri: str) -> dict[str, str]:
+    return {"@id": iri, "@type": "@id"}
+
+
+CONTEXT: Final[dict[str, Any]] = {
+    **PREFIXES,
+    "label": "rdfs:label",
+    "input": _link("rsp:input"),
+    "output": _link("rsp:output"),
+    "push": _link("cm:push"),
+    "websocket": _link("cm:websocket"),
+    "inbox": _link("ldp:inbox"),
+    "contains": {**_link("ldp:contains"), "@container": "@set"},
+    "generatedAtTime": {"@id": "prov:generatedAtTime", "@type": "xsd:dateTime"},
+    "sequence": {"@id": "cm:sequence", "@type": "xsd:integer"},
+    "firstSequence": {"@id": "cm:firstSequence", "@type": "xsd:integer"},
+    "lastSequence": {"@id": "cm:lastSequence", "@type": "xsd:integer"},
+    "retainedElements": {"@id": "cm:retainedElements", "@type": "xsd:integer"},
+    "retainedSeconds": {"@id": "cm:retainedSeconds", "@type": "xsd:double"},
+    "retainedBytes": {"@id": "cm:retainedBytes", "@type": "xsd:integer"},
+    "publish": "cm:publish",
+    "stream": _link("cm:stream"),
+    "next": _link("cm:next"),
+    "previous": _link("cm:previous"),
+}
+"""The context of all descriptions; it stands in each of them, so that nothing has to be fetched."""
