@@ -1,14 +1,16 @@
 """The values a user holds: `Quad` and `Message`.
 
 An RDF Message is an RDF dataset, possibly empty, that is to be read atomically (RDF Messages, section 1,
-https://w3c-cg.github.io/rsp/messages/). No serialization here, and nothing about where messages come from.
+https://w3c-cg.github.io/rsp/messages/). A message is held as quads, or as columns of terms: its quads are then made
+when they are first asked for. No serialization here, and nothing about where messages come from.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
 
 import pyoxigraph as ox
 
@@ -45,6 +47,12 @@ class Quad(NamedTuple):
         return " ".join((*(term for term in self if term is not None), "."))
 
 
+Columns: TypeAlias = tuple[list[Term], list[Term], list[Term], list[Term | None]]
+"""The subjects, predicates, objects and graphs of some quads, in their order."""
+
+make_quad = cast("Callable[[Iterable[str | None]], Quad]", partial(tuple.__new__, Quad))
+"""Makes a quad of its four parts in a row, as `Quad._make` does, but without counting them."""
+
 _predicate_of: Final = itemgetter(1)
 _object_of: Final = itemgetter(2)
 
@@ -64,14 +72,15 @@ class Message:
     <Message, empty>
     """
 
-    __slots__ = ("_quads", "_set", "checked")
+    __slots__ = ("_columns", "_made", "_set", "checked")
 
     def __init__(self, quads: Iterable[Quad] = ()) -> None:
         held = tuple(quads)
         # where all predicates are different, or all objects, so are the quads: that is seen in less time
         if len(set(map(_predicate_of, held))) < len(held) and len(set(map(_object_of, held))) < len(held):
             held = tuple(dict.fromkeys(held))
-        self._quads: tuple[Quad, ...] = held
+        self._made = held
+        self._columns: Columns | None = None  # until quads are made of them
         self._set: frozenset[Quad] | None = None
         self.checked = False
 
@@ -120,14 +129,34 @@ class Message:
         return cls(quad(*each) for each in quads)
 
     @property
+    def _quads(self) -> tuple[Quad, ...]:
+        columns = self._columns
+        if columns is not None:
+            self._made = tuple(map(make_quad, zip(*columns, strict=True)))
+            self._columns = None  # last, so that other threads find the one or the other
+        return self._made
+
+    @property
     def quads(self) -> frozenset[Quad]:
         """The quads as a set."""
         if self._set is None:
             self._set = frozenset(self._quads)
         return self._set
 
+    @property
+    def lines(self) -> bytes:
+        """The quads as canonical N-Quads, a line each, in order; triples of the default graph are N-Triples as well.
+
+        >>> Message([Quad(iri("urn:s"), iri("urn:p"), iri("urn:o"))]).lines
+        b'<urn:s> <urn:p> <urn:o> .\\n'
+        """
+        columns = self._columns
+        quads = self._made if columns is None else zip(*columns, strict=True)
+        return "".join([f"{s} {p} {o} .\n" if g is None else f"{s} {p} {o} {g} .\n" for s, p, o, g in quads]).encode()
+
     def __len__(self) -> int:
-        return len(self._quads)
+        columns = self._columns
+        return len(self._made) if columns is None else len(columns[0])
 
     def __iter__(self) -> Iterator[Quad]:
         return iter(self._quads)
@@ -142,7 +171,7 @@ class Message:
         return hash(self.quads)
 
     def __repr__(self) -> str:
-        if not self._quads:
+        if not len(self):
             return "<Message, empty>"
         shown = " ".join(str(quad) for quad in self._quads[:3])
         count = "1 quad" if len(self) == 1 else f"{len(self)} quads"
@@ -160,6 +189,8 @@ class Message:
         """
         if len(self) != len(other):
             return False
+        if self == other:
+            return True
         names = match(self, other)
         return set(rename(self, lambda label: names.get(label, UNBOUND))) == other.quads
 
@@ -218,6 +249,34 @@ class Message:
             Quad(*(None if term is None else map_blanks(term, change) for term in quad))  # type: ignore[arg-type] # only the graph is None
             for quad in self._quads
         )
+
+
+def of_columns(columns: Columns) -> Message:
+    """The message of quads by column; the quads are made when they are first asked for.
+
+    Args:
+        columns: the message keeps them.
+
+    >>> of_columns(([iri("urn:s")] * 2, [iri("urn:p")] * 2, [iri("urn:o")] * 2, [None] * 2))
+    <Message of 1 quad: <urn:s> <urn:p> <urn:o> .>
+    """
+    _, predicates, objects, _ = columns
+    if len(set(predicates)) < len(predicates) and len(set(objects)) < len(objects):  # see `Message`
+        return Message(map(make_quad, zip(*columns, strict=True)))
+    message = Message.__new__(Message)
+    message._columns, message._made, message._set, message.checked = columns, (), None, False
+    return message
+
+
+def of_distinct(quads: tuple[Quad, ...]) -> Message:
+    """The message of quads that are known to be different, and to be RDF.
+
+    >>> of_distinct((Quad(iri("urn:s"), iri("urn:p"), iri("urn:o")),)).checked
+    True
+    """
+    message = Message.__new__(Message)
+    message._columns, message._made, message._set, message.checked = None, quads, None, True
+    return message
 
 
 def _from_pyoxigraph(quad: ox.Quad | ox.Triple) -> Quad:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import pickle
 import random
+import sys
 
 import pyoxigraph as ox
 import pytest
@@ -11,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from construct_messages.errors import TermError
-from construct_messages.message import Message, Quad
+from construct_messages.message import Message, Quad, of_columns
+from construct_messages.reading import read_log
 from construct_messages.template import Template
 from construct_messages.terms import Term, iri, parse_term
 from tests.support.strategies import SOLUTIONS, templates
@@ -122,3 +126,57 @@ def test_graphs_of_rdflib() -> None:
         Message.from_rdflib(rdflib.Graph().add((rdflib.BNode("a b"), p, o)))
     with pytest.raises(TermError, match="Variable"):
         Message.from_rdflib(rdflib.Graph().add((rdflib.Variable("v"), p, o)))
+
+
+# --- by column --------------------------------------------------------------------------------------------------------
+
+
+@given(QUADS.flatmap(lambda quads: st.lists(st.sampled_from(quads), max_size=12) if quads else st.just(quads)))
+def test_columns_are_quads(quads: list[Quad]) -> None:
+    def by_column() -> Message:
+        subjects, predicates, objects, graphs = ([quad[place] for quad in quads] for place in range(4))
+        return of_columns((subjects, predicates, objects, graphs))  # type: ignore[arg-type] # mypy sees one type
+
+    message = Message(quads)
+    assert list(by_column()) == list(message)
+    assert len(by_column()) == len(message)
+    assert by_column() == message == by_column()
+    assert hash(by_column()) == hash(message)
+    assert by_column().quads == message.quads
+    assert by_column().lines == message.lines == "".join(f"{quad}\n" for quad in message).encode()
+    assert repr(by_column()) == repr(message)
+    assert by_column().isomorphic(message)
+    assert list(pickle.loads(pickle.dumps(by_column()))) == list(message)
+    assert by_column().to_pyoxigraph() == message.to_pyoxigraph()
+
+
+def test_quads_are_made_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("construct_messages.message.make_quad", None)
+        message = of_columns(([S, S], [P, P], [O, S], [None, O]))
+        assert len(message) == 2
+        assert message.lines == b"<urn:s> <urn:p> <urn:o> .\n<urn:s> <urn:p> <urn:s> <urn:o> .\n"
+        message = pickle.loads(pickle.dumps(message))
+    assert list(message) == [Quad(S, P, O), Quad(S, P, S, O)]
+
+
+def test_a_message_keeps_only_its_own_terms_alive() -> None:
+    lines = [f'<urn:s{number}> <urn:p> "{number:0100}" .\nMESSAGE\n' for number in range(1000)]
+    log = "".join(('VERSION "1.2-messages"\n', *lines)).encode()
+    for made in (False, True):
+        kept = list(read_log(log))[500]
+        if made:
+            assert list(kept)
+        assert _size(kept) < 2000, "its terms are 150 characters; the block it was read with 30,000"
+
+
+def _size(root: object) -> int:
+    """The bytes of all that an object keeps alive, but for classes."""
+    met = {id(root): root}
+    waiting = [root]
+    while waiting:
+        for found in gc.get_referents(waiting.pop()):
+            if id(found) not in met and not isinstance(found, type):
+                met[id(found)] = found
+                waiting.append(found)
+    return sum(map(sys.getsizeof, met.values()))

@@ -1,7 +1,8 @@
 r"""N-Triples and N-Quads logs, read: bytes in any pieces go in, messages come out.
 
-Here lines are found, announcements and delimiters obeyed, messages put together; `lines_statements.py` reads the
-statements, and `lines.py` writes. A line end is LF, CR or CRLF. Each byte is looked at once, however large the message.
+Here lines are found, announcements and delimiters obeyed, messages put together; `statements.py` reads the statements,
+and `encoder.py` writes. A line end is LF, CR or CRLF. Each byte is looked at once, however large the message. A message
+holds its own terms by column, and nothing else of what it was read with.
 
 RDF Messages, section 3 (`VERSION "…-messages"` and `MESSAGE`, each on a line of its own), and the first draft, section
 3.1 (comments that match `/^\s*@message/`, those behind a statement on its line included).
@@ -22,9 +23,9 @@ from construct_messages.logs import DecoderOptions
 from construct_messages.logs.capabilities import lacks
 from construct_messages.logs.from_pyoxigraph import Rename, log_error
 from construct_messages.logs.line_buffer import too_long
-from construct_messages.logs.lines.statements import BLANK, Statements, make_quad
-from construct_messages.message import Message, Quad
-from construct_messages.terms import map_blanks
+from construct_messages.logs.lines.statements import BLANK, Statements
+from construct_messages.message import Columns, Message, of_columns
+from construct_messages.terms import Term, map_blanks
 
 _BLOCK: Final = 1 << 15
 """How many bytes of lines are taken apart at a time: large enough to be quick, and small against a message's bound."""
@@ -84,7 +85,7 @@ class LinesDecoder:
         # the message that is open: its number, the bytes of its lines, its quads
         self._number, self._size = 1, 0
         self._own: MessageLabels | None = None  # as soon as it has blank nodes
-        self._quads: list[Quad] = []
+        self._columns: Columns | None = None  # None: it has no quads so far
         self._ready: list[Message] = []  # those that are complete and not given yet
 
     def _use(self, syntax: Syntax | None) -> None:
@@ -150,8 +151,9 @@ class LinesDecoder:
         self._begun = True
         if self._rest or self._undecided:
             yield from self.feed(b"\n")
-        if self._quads or (self.delimiter and not self._scoped):
-            yield Message(self._quads)
+        if self._columns or (self.delimiter and not self._scoped):
+            self._delimit(self._lines)
+            yield from self._take()
 
     def _take(self) -> list[Message]:
         ready, self._ready = self._ready, []
@@ -183,8 +185,9 @@ class LinesDecoder:
         before = self._lines
         self._read_lines(text)
         if self.delimiter > before:
-            *_, behind = block.split(b"\n", self.delimiter - before)
-            self._size = len(behind)
+            behind = self._lines - self.delimiter
+            _, *lines = block.rsplit(b"\n", behind + 1)
+            self._size = sum(map(len, lines)) + behind
         else:
             self._size += len(block)
 
@@ -192,17 +195,21 @@ class LinesDecoder:
 
     def _read_lines(self, text: str) -> None:
         # behind a statement no announcement can change any more what labels mean
-        known = not self._scoped and (self._syntax is not None or bool(self._quads))
-        quads, others = self._statements.read(text, self._labels.in_log if known else None)
+        known = not self._scoped and (self._syntax is not None or self._columns is not None)
+        (subjects, predicates, objects, graphs), others = self._statements.read(
+            text, self._labels.in_log if known else None
+        )
         start, line = 0, self._lines
         for index, other in others:
             if other is BLANK:
-                quads[index] = self._in_scope(quads[index])
+                subjects[index], objects[index] = self._in_scope(subjects[index]), self._in_scope(objects[index])
+                if (graph := graphs[index]) is not None:
+                    graphs[index] = self._in_scope(graph)
                 continue
-            if self._quads:
-                self._quads += quads[start:index]
-            else:
-                self._quads = quads[start:index]
+            if start < index:
+                self._take_in(
+                    (subjects[start:index], predicates[start:index], objects[start:index], graphs[start:index])
+                )
             line += index - start + 1
             start = index + 1
             if other == self._usual_delimiter:
@@ -211,8 +218,9 @@ class LinesDecoder:
                 line += other.count("\n") - 1
             else:
                 self._read_other(other[:-1], line)
-        self._quads += quads[start:]
-        self._lines = line + len(quads) - start
+        if start < len(graphs):
+            self._take_in((subjects[start:], predicates[start:], objects[start:], graphs[start:]))
+        self._lines = line + len(graphs) - start
 
     def _read_other(self, text: str, line: int) -> None:
         """Does what a line says that is no canonical statement."""
@@ -247,7 +255,10 @@ class LinesDecoder:
                 place = _OBJECT.search(text)
                 assert place is not None
                 raise self._error(f"{self._syntax.version} has no {lack}", line, place.start() + 1)
-            self._quads.append(self._in_scope(quad))
+            subject, predicate, object, graph = quad
+            self._take_in(
+                ([self._in_scope(subject)], [predicate], [self._in_scope(object)], [graph and self._in_scope(graph)])
+            )
 
     def _announce(self, label: str, line: int, column: int) -> None:
         if not label.endswith("-messages"):
@@ -257,7 +268,7 @@ class LinesDecoder:
             known = ", ".join(syntax.label for syntax in LABELLED)
             raise self._error(f'VERSION "{label}" is not known', line, column, f"choose one of {known}")
         if self._syntax is None:
-            if self._quads:
+            if self._columns:
                 raise self._error(f'VERSION "{label}" behind a statement', line, column, "begin the log with it")
             self._use(syntax)
         elif self._syntax.label != label:
@@ -273,20 +284,28 @@ class LinesDecoder:
 
     def _delimit(self, line: int) -> None:
         # the first comment opens the first message, unless that has begun without
-        if self._scoped or self.delimiter or self._quads or self._continued:
-            self._ready.append(Message(self._quads))
-            self._quads, self._own = [], None
+        columns = self._columns
+        if self._scoped or self.delimiter or columns or self._continued:
+            self._ready.append(Message() if columns is None else of_columns(columns))
+            self._columns = self._own = None
             self._number += 1
         self.delimiter = line
 
-    def _in_scope(self, quad: Quad) -> Quad:
-        """The quad with the labels that its blank nodes are to have."""
+    def _take_in(self, quads: Columns) -> None:
+        if self._columns is None:
+            self._columns = quads
+            return
+        for column, more in zip(self._columns, quads, strict=True):
+            column += more  # type: ignore[operator] # both are the same column
+
+    def _in_scope(self, term: Term) -> Term:
+        """The term with the labels that its blank nodes are to have."""
         rename: Rename = self._labels.in_log
         if self._scoped:
             if self._own is None:
                 self._own = self._labels.in_message(self._number)
             rename = self._own.__getitem__
-        return make_quad(term and map_blanks(term, rename) for term in quad)
+        return map_blanks(term, rename)
 
     def _error(self, message: str, line: int, column: int = 1, hint: str | None = None) -> LogError:
         return LogError(message, number=self._number, position=Position(line, column), hint=hint)

@@ -77,7 +77,7 @@ class LinesEncoder:
             UnsupportedByFormat: as `encode`.
         """
         self._carrier.check(message)
-        return "".join(f"{s} {p} {o} .\n" if g is None else f"{s} {p} {o} {g} .\n" for s, p, o, g in message).encode()
+        return message.lines
 
     def finish(self) -> bytes:
         """What stands after the last message."""

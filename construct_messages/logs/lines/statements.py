@@ -12,74 +12,64 @@ RDF 1.2 N-Triples and N-Quads, section 2 (the languages) and N-Triples section 4
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Iterable
+from functools import cache
 from itertools import compress, count
-from typing import Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 import pyoxigraph as ox
 
 from construct_messages.errors import LimitExceeded
-from construct_messages.formats import N_QUADS, N_TRIPLES, Format
+from construct_messages.formats import Format
 from construct_messages.logs.from_pyoxigraph import DEEPEST, Rename, to_message
-from construct_messages.message import Message, Quad
-from construct_messages.terms import RDF, USUAL_IRI, USUAL_LANGUAGE, XSD, Lenience, Term, escape, nesting, unescape
+from construct_messages.message import Columns, Message, make_quad
+from construct_messages.terms import UNBOUND, Lenience, Term, escape, nesting, unescape
+from construct_messages.terms.grammar import BLANK_NODE, CANONICAL_IRI, CANONICAL_LITERAL
 
 # --- canonical lines ------------------------------------------------------------------------------------------------
 
 # To be quick these run to the next `>` or blank; what they take is a term only once _CANONICAL says so.
 _IRI: Final = "<[^>]*+>"
-_NODE: Final = f"{_IRI}|_:[^ ]*+"
-_TEXT: Final = r'[^"\\\x00-\x1f\x7f\ufffe\uffff]*+'
-_STRING: Final = rf'"{_TEXT}(?:\\[tbnrf"\\]{_TEXT})*+"'
-
+_NODE: Final = rf"{_IRI}|_:[^ \n]*+"
 
 # lines that say nothing: blank ones, and comments that are no delimiter
 _NOTHING: Final = r"(?:[ \t]*+(?:#[^@\n]*+)?\n)++"
 
 
-def _line(graph: str) -> re.Pattern[str]:
-    """Subject, predicate, object (a node, or a string with what follows it), graph; or else the line, with its end.
+@cache
+def _line(graphs: bool) -> re.Pattern[str]:
+    """Subject, predicate, object (or a blank node instead), graph; or else the line, with its end.
 
-    Lines that say nothing are one match together: a few bytes of a packed log are millions of them.
+    An object is seldom met again, so it is checked here. Lines that say nothing are one match together: a few bytes of
+    a packed log are millions of them.
     """
-    return re.compile(rf"({_NODE}) ({_IRI}) (?:({_NODE})|({_STRING}((?:@|\^\^)[^ ]*+)?)){graph} \.\n|({_NOTHING}|.*\n)")
+    graph = f"(?: ({_NODE}))?+" if graphs else "((?!))?"
+    return re.compile(
+        rf"({_NODE}) ({_IRI}) (?:({CANONICAL_IRI}|{CANONICAL_LITERAL})|({BLANK_NODE})){graph} \.\n|({_NOTHING}|.*\n)"
+    )
 
 
-_LINES: Final = {N_TRIPLES: _line("((?!))?"), N_QUADS: _line(f"(?: ({_NODE}))?")}
-
-_NOT_A_DATATYPE: Final = "|".join((f"{XSD}string", f"{RDF}langString", f"{RDF}dirLangString"))
-_CANONICAL: Final = re.compile(
-    rf"<{USUAL_IRI}>"
-    r"|_:[A-Za-z0-9_](?:[A-Za-z0-9_\-.]*[A-Za-z0-9_\-])?"
-    rf"|@{USUAL_LANGUAGE}"
-    rf"|\^\^(?!<(?:{_NOT_A_DATATYPE})>)<{USUAL_IRI}>"
-)
+_CANONICAL: Final = re.compile(rf"(?:(?:{CANONICAL_IRI}|{BLANK_NODE})\n)*+")
+"""Subjects, predicates and graphs, a line each."""
 
 _REMEMBERED: Final = 1 << 20
 """How many characters are read before the terms that were met are forgotten, which bounds what they take."""
 
-make_quad = cast("Callable[[Iterable[str | None]], Quad]", partial(tuple.__new__, Quad))
-"""A quad of its four parts in a row; what `Quad._make` is, without its check of their number."""
-
-
 BLANK: Final = "_:"
 """What is said of a line that is a canonical statement, and holds a blank node that was not renamed."""
-
-_NO_QUAD: Final = Quad(*[Term("")] * 3)
 
 
 class Lines(NamedTuple):
     """What some whole lines hold.
 
     Args:
-        quads: one for each line, of no meaning where the line is among the others; lines that say nothing are one
-            together.
-        others: the lines that are no canonical statements, each with its index among the quads and its end, and those
+        columns: of quads, one for each line, of no meaning where the line is among the others; lines that say nothing
+            are one together.
+        others: the lines that are no canonical statements, each with its index in the columns and its end, and those
             that hold a blank node whose label was kept, each with its index and `BLANK`.
     """
 
-    quads: list[Quad]
+    columns: Columns
     others: list[tuple[int, str]]
 
 
@@ -90,18 +80,19 @@ class Statements:
         format: N-Triples or N-Quads.
         lenience: what passes and counts malformed IRIs and language tags; None: they are errors.
 
+    >>> from construct_messages.formats import N_TRIPLES
     >>> lines = Statements(N_TRIPLES).read('<urn:s> <urn:p> "o"@en .\\n_:b <urn:p>  <urn:o> .\\n')
-    >>> print(lines.quads[0], lines.others)
-    <urn:s> <urn:p> "o"@en . [(1, '_:b <urn:p>  <urn:o> .\\n')]
+    >>> lines.columns[2][0], lines.others
+    ('"o"@en', [(1, '_:b <urn:p>  <urn:o> .\\n')])
     """
 
     def __init__(self, format: Format, lenience: Lenience | None = None) -> None:
-        self._line, self._lenience = _LINES[format], lenience
+        self._split, self._lenience = _line(format.graphs).split, lenience
         self._parser = ox.RdfFormat.N_QUADS if format.graphs else ox.RdfFormat.N_TRIPLES
         self._forget()
 
     def _forget(self) -> None:
-        self._known: set[str | None] = {None}  # as a group that took no part is
+        self._known: set[Term | None] = {None}  # as a group that took no part is
         self._read = 0
 
     def read(self, text: str, rename: Rename | None = None) -> Lines:
@@ -116,37 +107,36 @@ class Statements:
         if self._read > _REMEMBERED:
             self._forget()
         # between the matches there is nothing: split gives the columns without a tuple for each line
-        found = self._line.split(text)
-        subjects, predicates, nodes, strings, suffixes, graphs, others = (found[group::8] for group in range(1, 8))
-        for column in (subjects, predicates, nodes, suffixes, graphs):
+        found: list[Any] = self._split(text)
+        columns: Columns = found[1::7], found[2::7], found[3::7], found[5::7]
+        subjects, predicates, objects, graphs = columns
+        nodes: list[Term | None] = found[4::7]
+        others: list[str | None] = found[6::7]
+        if any(nodes):
+            labels = {node: node if rename is None else rename(node) for node in nodes if node}
+            for index in compress(count(), nodes):
+                objects[index] = labels[found[7 * index + 4]]
+                if rename is None:
+                    others[index] = BLANK
+        for column in (subjects, predicates, graphs):
             if not self._known.issuperset(column):
-                blanks = self._learn(column)
-                if blanks is None:
+                new = cast("set[Term]", set(column) - self._known)  # None is known
+                if not _CANONICAL.fullmatch("\n".join([*new, ""])):
                     return self._one_by_one(text, rename)
+                blanks = {term for term in new if term[0] == "_"}
+                self._known |= new - blanks
                 if not blanks:
                     continue
                 if rename is None:
                     for index in compress(count(), map(blanks.__contains__, column)):
                         others[index] = BLANK
                 elif renamed := self._rename(blanks, rename):
-                    column[:] = map(renamed.get, column, column)
-        objects = [node or string for node, string in zip(nodes, strings, strict=True)]
-        quads = list(map(make_quad, zip(subjects, predicates, objects, graphs, strict=True)))
-        return Lines(quads, list(compress(enumerate(others), others)))
+                    column[:] = map(renamed.get, column, column)  # type: ignore[arg-type] # None is no key
+        return Lines(columns, list(compress(enumerate(others), others)))  # type: ignore[arg-type] # None is left out
 
-    def _learn(self, column: list[str]) -> set[str] | None:
-        """Gives the blank nodes of a column, whose other terms are known then; None where one is not canonical."""
-        blanks = set[str]()
-        for term in set(column) - self._known:
-            if not _CANONICAL.fullmatch(term):
-                return None
-            (blanks if term.startswith("_:") else self._known).add(term)
-        return blanks
-
-    def _rename(self, blanks: set[str], rename: Rename) -> dict[str, str]:
+    def _rename(self, blanks: set[Term], rename: Rename) -> dict[Term, Term]:
         """The new labels of blank nodes; those that keep theirs are known then."""
-        labels = map(rename, cast("set[Term]", blanks))
-        renamed: dict[str, str] = {blank: label for blank, label in zip(blanks, labels, strict=True) if blank != label}
+        renamed = {blank: label for blank in blanks if (label := rename(blank)) != blank}
         self._known |= blanks - renamed.keys()
         return renamed
 
@@ -154,11 +144,12 @@ class Statements:
         # splitlines() would know more line ends
         lines = text.split("\n")[:-1]
         if len(lines) == 1:
-            return Lines([_NO_QUAD], [(0, text)])
-        together = Lines([], [])
+            return Lines(([UNBOUND], [UNBOUND], [UNBOUND], [None]), [(0, text)])
+        together = Lines(([], [], [], []), [])
         for index, line in enumerate(lines):
-            quads, others = self.read(f"{line}\n", rename)
-            together.quads.extend(quads)
+            columns, others = self.read(f"{line}\n", rename)
+            for column, more in zip(together.columns, columns, strict=True):
+                column += more  # type: ignore[operator] # both are the same column
             together.others.extend((index, other) for _, other in others)
         return together
 

@@ -31,7 +31,7 @@ def to_text(message: Message) -> str:
     >>> to_text(Message([Quad(Term("<urn:s>"), Term("<urn:p>"), Term('"o"'), Term("<urn:g>"))]))
     '<urn:s> <urn:p> "o" <urn:g> .'
     """
-    return "\n".join([f"{s} {p} {o} ." if g is None else f"{s} {p} {o} {g} ." for s, p, o, g in message])
+    return message.lines[:-1].decode()
 
 
 def to_messages(texts: Sequence[str], first: int = 1, lenience: Lenience | None = None) -> list[Message]:

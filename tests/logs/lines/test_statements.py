@@ -12,7 +12,7 @@ from construct_messages.formats import N_QUADS, N_TRIPLES, Format
 from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.logs.lines import statements as lines_statements
 from construct_messages.logs.lines.statements import BLANK, Statements
-from construct_messages.message import Quad
+from construct_messages.message import Quad, make_quad
 from construct_messages.terms import RDF, XSD, Term, is_blank, literal
 from tests.support.places import shared_path
 
@@ -35,7 +35,8 @@ def agree(lines: list[str], format: Format) -> int:
     blanks = {index for index, other in read.others if other is BLANK}
     left = {index: other for index, other in read.others if other is not BLANK}
     behind = iter(lines)
-    for index, quad in enumerate(read.quads):
+    quads = list(map(make_quad, zip(*read.columns, strict=True)))
+    for index, quad in enumerate(quads):
         line = next(behind)
         if index in left:
             text = f"{line}\n"
@@ -47,7 +48,7 @@ def agree(lines: list[str], format: Format) -> int:
             assert by_pyoxigraph(line, format) == [quad], line
             assert (index in blanks) == any(term is not None and is_blank(term) for term in quad)
     assert next(behind, None) is None
-    return len(read.quads) - len(left)
+    return len(quads) - len(left)
 
 
 CANONICAL = [
@@ -118,7 +119,8 @@ def test_what_is_canonical(format: Format) -> None:
 @each_format
 def test_what_is_canonical_is_the_form_that_is_written(format: Format) -> None:
     for line in CANONICAL + (GRAPHS if format.graphs else []):
-        assert str(Statements(format).read(f"{line}\n").quads[0]) == line
+        (quad,) = map(make_quad, zip(*Statements(format).read(f"{line}\n").columns, strict=True))
+        assert str(quad) == line
 
 
 # --- mutations ------------------------------------------------------------------------------------------------------
@@ -169,6 +171,8 @@ def lines(draw: st.DrawFn) -> str:
 @example(document=["<urn:a", "<urn:a> <urn:p> <urn:b> ."])
 @example(document=["<urn:a>", "<urn:b> <urn:p> <urn:b> ."])
 @example(document=["<urn:a> <urn:p> _:b", "<urn:a> ."])
+@example(document=["_:a", "_:b <urn:p> <urn:b> ."])
+@example(document=["<urn:a> <urn:p> <urn:b> _:g", "_:g ."])
 def test_mutated_lines(format: Format, document: list[str]) -> None:
     event(f"read: {agree(document, format)} of {len(document)}")
 
