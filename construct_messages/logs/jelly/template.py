@@ -20,7 +20,7 @@ from construct_messages.logs.jelly.columns import Batch, LiteralHeads, Literals,
 from construct_messages.logs.jelly.frames import FrameWriter, Statement
 from construct_messages.logs.jelly.options import JellyOptions, PhysicalType
 from construct_messages.logs.jelly.tables import Table
-from construct_messages.logs.jelly.tags import HEADS, OBJECT, PREDICATE, SUBJECT, row
+from construct_messages.logs.jelly.tags import OBJECT, PREDICATE, SUBJECT, row
 from construct_messages.logs.jelly.wire import delimited
 from construct_messages.message import Message
 from construct_messages.solutions import Solutions
@@ -331,25 +331,22 @@ class _Prepared:
         """
         writer = self._writer
         writer.message_count += 1
-        known, heads, kind = writer.iris, HEADS[writer.kind], writer.kind
+        known, kind = writer.iris, writer.kind
         rows: list[bytes] = []
         last, last_object = None, writer.last[2]  # `last` are the indexes of the last statement
-        prefix, name = writer.prefix, writer.name
         try:
             for step in steps:
                 if step.is_run and terms[step.rows[0][0][2]] != last_object:
-                    made = step.made(kind, prefix, name, number)
+                    made = step.made(kind, writer.prefix, writer.name, number)
                     if made is not None:
                         rows.append(made)
-                        last, (prefix, name) = step.last, step.end
+                        last, (writer.prefix, writer.name) = step.last, step.end
                         last_object = terms[last[2]]
                         continue
                 for indexes, prepared, literals in step.rows:
-                    place = indexes[2]
-                    object = terms[place]
+                    object = terms[indexes[2]]
                     start: bytes | None = b""
                     if prepared is None or object == last_object or not prepared.adds:
-                        writer.prefix, writer.name = prefix, name
                         if last is not None:
                             writer.last = _statement(terms, last)
                         statement = _statement(terms, indexes)
@@ -358,14 +355,12 @@ class _Prepared:
                             start = self._start(statement, rows)
                         if start is None:
                             writer.statements((statement,), rows)
-                        prefix, name = writer.prefix, writer.name
                     last, last_object = indexes, object
                     if start is None or prepared is None:
                         continue
                     own_prefix, own_name, variants, end, is_complete, adds, _ = prepared
-                    variant = (own_prefix == prefix) + 2 * (own_name == name + 1)
-                    body = variants[variant]
-                    prefix, name = end
+                    body = variants[(own_prefix == writer.prefix) + 2 * (own_name == writer.name + 1)]
+                    writer.prefix, writer.name = end
                     if is_complete:
                         if adds:
                             rows.append(body)
@@ -373,19 +368,12 @@ class _Prepared:
                     elif literals is not None:
                         body += OBJECT.literal + literals.value(number)
                     elif (found := known.get(object)) is not None:
-                        form = (found.prefix == prefix) + 2 * (found.name == name + 1)
-                        prefix, name = found.prefix, found.name
-                        body += OBJECT.iri + found.forms[form]
+                        body += writer.field(OBJECT.iri, found)
                     else:
-                        writer.prefix, writer.name = prefix, name
                         body += writer.term(OBJECT, object, _statement(terms, indexes), rows)
-                        prefix, name = writer.prefix, writer.name
-                    body = start + body
-                    size = len(body)
-                    rows.append(heads[size] + body if size < 126 else row(kind, body))
+                    rows.append(row(kind, start + body if start else body))
         except UnsupportedByFormat as error:
             raise writer.refused(error) from None
-        writer.prefix, writer.name = prefix, name
         if last is not None:
             writer.last = _statement(terms, last)
         return delimited(b"".join(rows))
