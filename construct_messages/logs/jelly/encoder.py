@@ -11,9 +11,10 @@ from construct_messages.errors import UnsupportedByFormat
 from construct_messages.formats import Format, Syntax
 from construct_messages.logs import EncoderOptions
 from construct_messages.logs.jelly.frames import FrameWriter
-from construct_messages.logs.jelly.options import JellyOptions
-from construct_messages.logs.jelly.template import TemplateFrames, has_layout
+from construct_messages.logs.jelly.options import JellyOptions, PhysicalType
+from construct_messages.logs.jelly.template import TemplateFrames
 from construct_messages.logs.jelly.wire import delimited
+from construct_messages.logs.layout import is_laid_out
 from construct_messages.logs.plain_encoder import ByMessage
 from construct_messages.message import Message
 from construct_messages.template import Template
@@ -93,6 +94,7 @@ class JellyEncoder:
 
     def for_template(self, template: Template) -> ByMessage | TemplateFrames:
         """The encoder specialised for a template."""
-        if not (self.options.delimited and has_layout(template, self.options)):
+        graphs = self.options.physical_type is PhysicalType.GRAPHS
+        if graphs or not self.options.delimited or not is_laid_out(template):
             return ByMessage(self.encode, template)
         return TemplateFrames(self._frames, template)

@@ -18,7 +18,6 @@ from construct_messages.labels import Labels
 from construct_messages.logs.encoded import EncodedMessages
 from construct_messages.logs.jelly.columns import Batch, LiteralHeads, Literals, Part, spliced
 from construct_messages.logs.jelly.frames import FrameWriter, Statement
-from construct_messages.logs.jelly.options import JellyOptions, PhysicalType
 from construct_messages.logs.jelly.tables import Table
 from construct_messages.logs.jelly.tags import OBJECT, PREDICATE, SUBJECT, row
 from construct_messages.logs.jelly.wire import delimited
@@ -28,7 +27,6 @@ from construct_messages.template import (
     FORBIDDEN,
     Blank,
     Constant,
-    Nested,
     Pattern,
     Slot,
     Template,
@@ -37,25 +35,13 @@ from construct_messages.template import (
 )
 from construct_messages.terms import Term, is_literal, is_triple
 
-_MOST_PATTERNS: Final = 100
-
-
-def has_layout(template: Template, options: JellyOptions) -> bool:
-    """Whether frames of a template can be prepared; those of one with variables in triple terms cannot."""
-    # each pattern is compared with each: of very many, message by message is quicker
-    return (
-        len(template.live) <= _MOST_PATTERNS
-        and options.physical_type is not PhysicalType.GRAPHS
-        and not any(isinstance(slot, Nested) for pattern in template.live for slot in pattern)
-    )
-
 
 class TemplateFrames:
     """Encodes batches of solutions as delimited frames. Byte for byte what `encode(Message(instantiate(…)))` gives.
 
     Args:
         writer: of the stream.
-        template: what instantiates the solutions; see `has_layout`.
+        template: what instantiates the solutions; see `layout.is_laid_out`.
     """
 
     def __init__(self, writer: FrameWriter, template: Template) -> None:
