@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import bz2
+import fcntl
 import gc
 import gzip
 import io
 import lzma
 import os
 import re
+import sys
+import termios
 import time
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 import zstandard
@@ -23,6 +26,7 @@ from construct_messages import LogError, UsageError, read_log
 from construct_messages.errors import ConstructMessagesError, IncompleteResult, LimitExceeded
 from tests.support.logs.archives import archive
 from tests.support.logs.sources import LOG, NUMBERS, SOURCES, achunks, anumbers, number, numbers, stream_reader
+from tests.support.waiting import eventually
 
 
 @pytest.fixture
@@ -362,24 +366,25 @@ async def test_the_loop_runs_while_a_file_is_waited_for(tmp_path: Path) -> None:
     assert await reading == NUMBERS
 
 
+def unread(pipe: IO[bytes]) -> int:
+    """How many bytes are in a pipe."""
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+
 async def test_a_cancelled_reader_closes_its_file_when_the_thread_is_done(tmp_path: Path) -> None:
     fifo = tmp_path / "log.nt"
     os.mkfifo(fifo)
     reading = asyncio.create_task(anumbers(read_log(fifo)))
     writer = await asyncio.to_thread(fifo.open, "wb", buffering=0)  # opens when the reader does
     writer.write(LOG[:1000])
-    await asyncio.sleep(0.1)
+    await eventually(lambda: unread(writer) == 0)  # then the reader waits for more
     started = time.monotonic()
     reading.cancel()
     with pytest.raises(asyncio.CancelledError):
         await reading
     assert time.monotonic() - started < 1
     writer.close()
-    for _ in range(100):
-        if str(fifo) not in open_files():
-            break
-        await asyncio.sleep(0.01)
-    assert str(fifo) not in open_files()
+    await eventually(lambda: str(fifo) not in open_files())
 
 
 def test_a_message_comes_as_soon_as_it_is_there() -> None:

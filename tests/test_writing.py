@@ -28,6 +28,7 @@ from construct_messages.formats import FORMATS
 from construct_messages.terms import iri, literal
 from tests.support.logs.archives import archive
 from tests.support.places import ROOT
+from tests.support.waiting import eventually
 
 SUBJECT, PREDICATE, GRAPH = (iri(f"http://example.org/{name}") for name in "spg")
 MESSAGES = [Message([Quad(SUBJECT, PREDICATE, literal(str(number)))]) for number in range(100)]
@@ -238,7 +239,7 @@ async def test_a_cancelled_writer_leaves_no_file(tmp_path: Path) -> None:
             await asyncio.sleep(0)
 
     writing = asyncio.create_task(awrite_log(endless(), tmp_path / "log.nq.gz"))
-    await asyncio.sleep(0.2)
+    await eventually(lambda: os.listdir(tmp_path))
     assert [name[:8] for name in os.listdir(tmp_path)] == [".log.nq."]
     writing.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -248,14 +249,15 @@ async def test_a_cancelled_writer_leaves_no_file(tmp_path: Path) -> None:
 
 async def test_the_loop_runs_while_a_file_takes_its_time() -> None:
     class Blocking(io.RawIOBase):
-        free = threading.Event()
+        begun, free = threading.Event(), threading.Event()
 
         def write(self, data: Any) -> int:
+            self.begun.set()
             self.free.wait(10)
             return len(data)
 
     writing = asyncio.create_task(awrite_log(MESSAGES, Blocking()))
-    await asyncio.sleep(0.1)
+    await eventually(Blocking.begun.is_set)  # which it is while this loop runs
     assert not writing.done()
     Blocking.free.set()
     assert await writing == 100

@@ -9,7 +9,7 @@ import pytest
 from tests.support.logs.cases.commands import LOG, NAMED
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder to be in, with a log that all formats can carry and one with named graphs."""
     (tmp_path / "log.ttl").write_text(LOG, encoding="utf-8")

@@ -14,6 +14,8 @@ from tests.support.commands import Done, run
 from tests.support.logs.archives import archive
 from tests.support.logs.cases.commands import LOG, Here
 
+pytestmark = pytest.mark.usefixtures("place")
+
 # --- inspect, validate, diff ----------------------------------------------------------------------------------------
 
 

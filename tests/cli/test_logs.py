@@ -20,6 +20,8 @@ from tests.support.logs.archives import archive
 from tests.support.logs.cases.commands import Here, sizes
 from tests.support.places import ROOT
 
+pytestmark = pytest.mark.usefixtures("place")
+
 EXTENSIONS = [format.extension for format in FORMATS]
 
 

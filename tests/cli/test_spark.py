@@ -264,7 +264,6 @@ ENDLESS = "CONSTRUCT { ?a <urn:p> ?b, ?c } WHERE { ?a <urn:q> ?o . ?b <urn:q> ?o
 @pytest.mark.parametrize(
     ("by", "status", "output"),
     [
-        pytest.param(signal.SIGTERM, 143, "log.nq", id="13.25-SIGTERM-file"),
         pytest.param(signal.SIGINT, 130, "log.nq", id="13.25-SIGINT-file"),
         pytest.param(signal.SIGTERM, 143, "log.trig", id="13.25-SIGTERM-file-by-encoders"),
         pytest.param(signal.SIGHUP, 129, "logs", id="13.25-SIGHUP-folder"),

@@ -12,7 +12,7 @@ import pytest
 from tests.support.commands import COMMAND, ENVIRONMENT, interrupt, on_terminal
 from tests.support.logs.cases.commands import LOG
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.usefixtures("place")]
 
 # --- pipes, terminals, stopping -------------------------------------------------------------------------------------
 

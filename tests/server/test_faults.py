@@ -55,9 +55,10 @@ from tests.support.http.faults import (
 )
 from tests.support.http.pauses import no_pauses
 from tests.support.http.programs import SPARQL_CLIENTS, Broken, Client, is_installed
-from tests.support.http.serving import Served, eventually, serving
+from tests.support.http.serving import Served, serving
 from tests.support.places import ROOT, absent
 from tests.support.results.documents import json_document, tsv_document, xml_document
+from tests.support.waiting import eventually
 
 # starting the server takes longer than what is tested here
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]

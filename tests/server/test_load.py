@@ -13,7 +13,8 @@ import pytest
 
 from construct_messages import construct_messages
 from tests.support.http.load import RDFM, dripping, leave
-from tests.support.http.serving import Served, eventually, serving, unlabelled
+from tests.support.http.serving import Served, serving, unlabelled
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.slow
 
@@ -72,7 +73,7 @@ async def test_a_slow_reader_holds_back_only_itself(store: Path) -> None:
 
 def in_flight(server: Served) -> str:
     lines = server.metrics.exposition(None)[0].decode().splitlines()
-    return next(line for line in lines if line.startswith("construct_messages_in_flight{"))
+    return next((line for line in lines if line.startswith("construct_messages_in_flight{")), "")
 
 
 @pytest.mark.parametrize("abrupt", [True, False], ids=["reset", "closed"])
@@ -95,7 +96,7 @@ async def test_a_long_query_is_read_aside(store: Path) -> None:
             return asyncio.get_running_loop().time()
 
         long = asyncio.create_task(ask(f"CONSTRUCT {{ {'?s ?p ?o . ' * 9000} }} WHERE {{ FILTER(false) }}"))
-        await asyncio.sleep(0.1)
+        await eventually(lambda: in_flight(server).endswith(" 1.0"))
         assert await ask(f"{CONSTRUCT} VALUES ?s {{ <urn:s1> }}") < await long
 
 

@@ -27,6 +27,7 @@ from construct_messages.server.http.request_log import RequestLog
 from tests.support.http.fault_server import JSON, STALL, XML, FaultServer, response
 from tests.support.http.serving import Served, serving
 from tests.support.places import ROOT
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.slow
 
@@ -534,7 +535,7 @@ async def test_busy_is_said_at_once(upstream: FaultServer, session: aiohttp.Clie
                 return answer.status, answer.headers.get("Retry-After")
 
         first = asyncio.create_task(ask())
-        await asyncio.sleep(0.2)
+        await eventually(lambda: upstream.asked)
         async with asyncio.timeout(5):
             assert await ask() == (503, "10")
         first.cancel()

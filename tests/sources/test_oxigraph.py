@@ -22,6 +22,7 @@ from construct_messages.sources.oxigraph import OxigraphSource
 from construct_messages.terms import Term
 from tests.support.queries.requests import request
 from tests.support.strategies import TERMS
+from tests.support.waiting import settled, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -113,13 +114,6 @@ def evaluations() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name == "construct-messages evaluation"]
 
 
-def wait_until(condition: object, seconds: float = 5) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():  # type: ignore[operator]
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.01)
-
-
 @pytest.fixture(autouse=True)
 def _no_descriptor_is_left() -> Iterator[None]:
     gc.collect()
@@ -152,13 +146,15 @@ def test_a_dropped_generator_stops_the_evaluation() -> None:
 def test_cancelling_a_task_stops_the_evaluation() -> None:
     before = len(evaluations())
 
-    async def run() -> None:
+    async def run(begun: asyncio.Event) -> None:
         async for _ in OxigraphSource(numbers(3000)).asolutions(request("s s2", CROSS)):
+            begun.set()
             await asyncio.sleep(0)
 
     async def cancel() -> None:
-        task = asyncio.create_task(run())
-        await asyncio.sleep(0.2)
+        begun = asyncio.Event()
+        task = asyncio.create_task(run(begun))
+        await begun.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -170,12 +166,9 @@ def test_cancelling_a_task_stops_the_evaluation() -> None:
 def test_a_slow_consumer_holds_the_evaluation_back() -> None:
     with closing(OxigraphSource(numbers(3000)).solutions(request("s s2", CROSS))) as batches:
         next(batches)
-        time.sleep(0.3)
-        waiting = evaluations()[-1]
-        clock = time.pthread_getcpuclockid(waiting.ident or 0)
-        started = time.clock_gettime(clock)
-        time.sleep(0.3)
-        assert time.clock_gettime(clock) - started < 0.05
+        clock = time.pthread_getcpuclockid(evaluations()[-1].ident or 0)
+        # nine million solutions would take minutes
+        asyncio.run(settled(lambda: time.clock_gettime(clock)))
 
 
 @both

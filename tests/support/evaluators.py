@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
 
@@ -37,11 +35,9 @@ def children() -> dict[int, str]:
     return found
 
 
-async def eventually(condition: Callable[[], bool], seconds: float = 10) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        await asyncio.sleep(0.01)
+def busy() -> int:
+    """How many processes are computing."""
+    return sum(state == "R" for state in children().values())
 
 
 ALL = "{ ?s ?p ?n }"

@@ -15,7 +15,8 @@ import zstandard
 from construct_messages.server.config import EndpointSettings, Limits
 from tests.support.engines.servers import Serve
 from tests.support.http.fault_server import FaultServer, response
-from tests.support.http.serving import Served, eventually, serving
+from tests.support.http.serving import Served, serving
+from tests.support.waiting import eventually
 
 # starting the processes takes longer than what is tested here
 pytestmark = pytest.mark.asyncio(loop_scope="module")

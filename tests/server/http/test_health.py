@@ -10,6 +10,7 @@ from aiohttp import web
 
 from construct_messages.errors import SourceError, SourceTimeout
 from construct_messages.server.http.health import Checked, Health
+from tests.support.waiting import eventually
 
 REQUEST = cast(web.Request, None)  # not looked at
 
@@ -79,9 +80,10 @@ async def test_an_old_word_does_not_count() -> None:
 
 
 async def test_a_probe_that_leaves_does_not_disturb_others() -> None:
-    health = Health({"": Source(seconds=0.05)}, kept_seconds=60)
+    source = Source(seconds=0.05)
+    health = Health({"": source}, kept_seconds=60)
     leaving, staying = (asyncio.create_task(ready(health)) for _ in range(2))
-    await asyncio.sleep(0.01)
+    await eventually(lambda: source.asked)
     leaving.cancel()
     assert (await staying)[0] == 200
 

@@ -16,6 +16,7 @@ from construct_messages.server.http.problems import problem
 from construct_messages.server.http.sending import Aborted, send
 from tests.support.http.programs import CLIENTS, Broken, Client, is_installed
 from tests.support.places import absent
+from tests.support.waiting import eventually, settled
 
 Body = Callable[[], AsyncGenerator[bytes]]
 
@@ -171,12 +172,10 @@ async def test_a_slow_client_holds_back_the_body() -> None:
         host, port = url.removeprefix("http://").split(":")
         _, writer = await asyncio.open_connection(host, int(port), limit=1)
         writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-        await asyncio.sleep(0.5)
-        stopped_at = made
-        await asyncio.sleep(0.5)
-        assert made == stopped_at < 400  # what the sockets hold
+        await eventually(lambda: made)
+        assert await settled(lambda: made) < 400  # what the sockets hold
         writer.transport.abort()
-        await asyncio.sleep(0.2)
+        await eventually(lambda: outcomes)
     assert outcomes in (["cancelled"], ["left"])
 
 
@@ -190,7 +189,7 @@ async def test_a_client_that_takes_nothing_is_let_go() -> None:
         host, port = url.removeprefix("http://").split(":")
         _, writer = await asyncio.open_connection(host, int(port), limit=1)
         writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-        await asyncio.sleep(1.5)
+        await eventually(lambda: outcomes)
         assert outcomes == ["idle"]
         writer.transport.abort()
 

@@ -13,7 +13,8 @@ import pytest
 from construct_messages.server.runtime.process import THREAD_NAMES, THREADS
 from construct_messages.server.sparql import endpoint
 from tests.support.http.fault_server import FaultServer, response
-from tests.support.http.serving import eventually, serving
+from tests.support.http.serving import serving
+from tests.support.waiting import eventually
 
 LONG = f"CONSTRUCT {{ ?s ?p ?o }} WHERE {{ ?s ?p ?o }} #{'x' * 5000}"
 RESULT = b'{"head":{"vars":["s","p","o"]},"results":{"bindings":[]}}'

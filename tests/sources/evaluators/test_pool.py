@@ -38,16 +38,17 @@ from tests.support.evaluators import (
     EX,
     STUCK,
     aclosing_pool,
+    busy,
     children,
     collect,
     cpu_seconds,
     drain,
-    eventually,
     quick,
 )
 from tests.support.places import ROOT
 from tests.support.queries.message_cases import CASES, DATA, PREFIX
 from tests.support.queries.requests import request
+from tests.support.waiting import eventually, settled
 
 pytestmark = [
     pytest.mark.process,
@@ -203,7 +204,7 @@ async def test_heavy_queries_starve_nobody(directory: Path) -> None:
 
 async def test_one_stuck_query_holds_up_no_other(pool: EvaluatorPool) -> None:
     stuck = asyncio.create_task(collect(pool, request("s", STUCK)))
-    await asyncio.sleep(0.1)
+    await eventually(lambda: busy() == 1)
     started = time.monotonic()
     for _ in range(10):
         await quick(pool)
@@ -260,7 +261,7 @@ async def test_a_killed_process_ends_its_evaluation_only(pool: EvaluatorPool) ->
 async def test_a_stuck_process_that_is_killed(pool: EvaluatorPool) -> None:
     before = children()
     task = asyncio.create_task(collect(pool, request("s", STUCK)))
-    await asyncio.sleep(0.2)
+    await eventually(lambda: busy() == 1)
     for child in before:
         os.kill(child, signal.SIGKILL)
     with pytest.raises(IncompleteResult, match="was ended by SIGKILL"):
@@ -284,27 +285,31 @@ async def test_signals_to_the_whole_service_leave_the_processes_to_their_pool(
     before = children()
     for child in before:
         os.kill(child, signal_number)
-    await quick(pool)
-    await asyncio.sleep(0.1)
+    await asyncio.gather(*(quick(pool) for _ in range(4)))
     assert children().keys() == before.keys()
 
 
-@pytest.mark.parametrize("group", [STUCK, "{ BIND(1 AS ?s) }"], ids=["evaluating", "idle"])
-async def test_processes_end_with_the_one_that_started_them(group: str, directory: Path) -> None:
+@pytest.mark.parametrize(
+    ("group", "begun"),
+    [(STUCK, "eventually(lambda: busy() == 2)"), ("{ BIND(1 AS ?s) }", "asyncio.gather(*tasks)")],
+    ids=["evaluating", "idle"],
+)
+async def test_processes_end_with_the_one_that_started_them(group: str, begun: str, directory: Path) -> None:
     script = f"""
 import asyncio, os, sys
 from pathlib import Path
 from construct_messages.sources.evaluators.pool import EvaluatorPool
-from tests.support.evaluators import children, collect
+from tests.support.evaluators import busy, children, collect
 from tests.support.queries.requests import request
+from tests.support.waiting import eventually, settled
 
 async def main():
     pool = EvaluatorPool(Path(sys.argv[1]), size=2)
     await pool.start()
     tasks = [asyncio.create_task(collect(pool, request("s", {group!r}))) for _ in range(2)]
-    await asyncio.sleep(0.2)
+    await {begun}
     print(*children(), flush=True)
-    await asyncio.sleep(60)
+    await asyncio.Event().wait()
 
 asyncio.run(main())
 """
@@ -331,10 +336,7 @@ async def test_a_slow_reader_holds_back_its_own_process_only(pool: EvaluatorPool
     answer = await pool.answer(Operation(f"SELECT * {CROSS}"))
     async with aclosing(answer.body):
         await anext(answer.body)
-        await asyncio.sleep(0.3)
-        spent = {child: cpu_seconds(child) for child in children()}
-        await asyncio.sleep(0.5)
-        assert all(cpu_seconds(child) - spent[child] < 0.1 for child in children()), "it waits for its reader"
+        await settled(lambda: sum(map(cpu_seconds, children())))  # it waits for its reader
         for _ in range(5):
             await quick(pool)
     await quick(pool)
@@ -364,7 +366,7 @@ async def test_closing_ends_what_is_under_way(directory: Path) -> None:
     before, descriptors = len(children()), len(os.listdir("/proc/self/fd"))
     pool = EvaluatorPool(directory, size=2)
     tasks = [asyncio.create_task(collect(pool, request("s", STUCK))) for _ in range(5)]
-    await asyncio.sleep(1)
+    await eventually(lambda: busy() == 2)
     await pool.aclose()
     outcomes = await asyncio.gather(*tasks, return_exceptions=True)
     assert all(isinstance(outcome, SourceError) for outcome in outcomes)

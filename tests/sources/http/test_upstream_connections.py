@@ -16,8 +16,9 @@ from construct_messages.sources.operations import Operation
 from tests.support.http.clients import JSON_BODY, SELECT, TABLE, VARIABLES
 from tests.support.http.fault_server import PAUSE, RESET, STALL, FaultServer, response
 from tests.support.http.pauses import own_pauses
-from tests.support.http.upstream import ASK, TEXT, body_of, busy, solutions, until
+from tests.support.http.upstream import ASK, TEXT, body_of, busy, solutions
 from tests.support.results.documents import json_document
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.usefixtures("at_once")
 
@@ -172,7 +173,7 @@ async def test_closing_the_solutions_ends_the_request(server: FaultServer, upstr
 
 async def cancel_once_asked(server: FaultServer, task: asyncio.Task[Any]) -> None:
     """Cancels what waits for the endpoint, which must notice."""
-    await until(lambda: server.asked)
+    await eventually(lambda: server.asked)
     await asyncio.sleep(0.05)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -20,13 +19,6 @@ from construct_messages.server.http.metrics import Metrics
 from construct_messages.server.http.request_log import RequestLog
 from construct_messages.server.runtime.endpoints import open_endpoints
 from construct_messages.server.runtime.process import THREAD_NAMES, THREADS
-
-
-async def eventually(holds: Callable[[], object], seconds: float = 10) -> None:
-    """Waits until something holds that is under way."""
-    async with asyncio.timeout(seconds):
-        while not holds():  # noqa: ASYNC110 - what is waited for sets no event
-            await asyncio.sleep(0.01)
 
 
 def unlabelled(log: bytes) -> bytes:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import aclosing
-from typing import Any
 
 from construct_messages.sources import Request
 from construct_messages.sources.http.upstream import Upstream
@@ -26,12 +24,6 @@ async def body_of(answer: Answer) -> bytes:
 async def solutions(upstream: Upstream, request: Request | None = None) -> list[tuple[Term, ...]]:
     async with aclosing(upstream.asolutions(request or Request(SELECT, timeout=10))) as batches:
         return [solution async for batch in batches for solution in batch]
-
-
-async def until(condition: Any) -> None:
-    async with asyncio.timeout(5):
-        while not condition():  # noqa: ASYNC110 the server has threads, and no event of the loop
-            await asyncio.sleep(0.01)
 
 
 # --- retries ---------------------------------------------------------------------------------------------------------

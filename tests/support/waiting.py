@@ -1,0 +1,34 @@
+"""Waiting for what is under way, and not for a time: until it holds, or has not held for too long."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+
+async def eventually(holds: Callable[[], object], seconds: float = 10) -> None:
+    """Waits until something holds that is under way in the event loop, a thread or another process."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        await asyncio.sleep(0.01)
+
+
+def wait_until(holds: Callable[[], object], seconds: float = 10) -> None:
+    """As `eventually`, where there is no event loop."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.01)
+
+
+async def settled(figure: Callable[[], float], seconds: float = 30) -> float:
+    """Waits until a figure that grows has been the same for a fifth of a second; gives it."""
+    deadline, last, since = time.monotonic() + seconds, figure(), time.monotonic()
+    while time.monotonic() - since < 0.2:
+        assert time.monotonic() < deadline, "it goes on"
+        await asyncio.sleep(0.01)
+        if (now := figure()) != last:
+            last, since = now, time.monotonic()
+    return last
