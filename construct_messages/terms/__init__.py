@@ -42,6 +42,7 @@ from construct_messages.terms.libraries import (
 )
 from construct_messages.terms.wellformed import (
     ASCII_CHARS,
+    OTHER_CHARS,
     USUAL_ASCII_IRI,
     USUAL_IRI,
     USUAL_LANGUAGE,
@@ -55,6 +56,7 @@ __all__ = [
     "BLANK_LABEL",
     "FORBIDDEN",
     "NEEDS_ESCAPE",
+    "OTHER_CHARS",
     "PN_BASE",
     "PN_CHARS",
     "RDF",

@@ -20,8 +20,9 @@ _LOGGER: Final = logging.getLogger(__name__)
 
 ASCII_CHARS: Final = r"A-Za-z0-9\-._~!$&'()*+,;=:@/"
 """The characters of ASCII that may stand anywhere in the path of an IRI, to stand in a character class."""
-# the characters of RFC 3987 beyond ASCII that stand anywhere in an IRI; of the planes, the first two
-_CHARS: Final = ASCII_CHARS + r"\u00a0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U00010000-\U0001fffd"
+OTHER_CHARS: Final = r"\u00a0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U00010000-\U0001fffd"
+"""Those beyond ASCII that may stand anywhere in an IRI (RFC 3987); of the planes, the first two."""
+_CHARS: Final = ASCII_CHARS + OTHER_CHARS
 
 
 def _pattern(chars: str, end: str) -> str:

@@ -119,3 +119,71 @@ def test_many_different_terms_in_a_mixed_column() -> None:
     fields = [str(n) if n % 2 else f"<urn:{n}>" for n in range(25_000)]
     document = "".join(f"{line}\n" for line in ("?x", *fields)).encode()
     assert decode(document, ("x",)) == [(parse_term(field),) for field in fields]
+
+
+# what the checks of whole columns take for a term, and what nearly is one
+KINDS = {
+    "IRIs": [
+        "<http://example.org/a>",
+        "<https://example.org/%C3%A9?a=b#c>",
+        "<http://example.org/Category:A>",
+        "<http://é.example.org/日本>",
+        "<http://user@example.org:80/>",
+        "<http://example.org:x/>",
+        "<http://example.org/%>",
+        "<http://example.org/#a#b>",
+        "<http://example.org/a>b",
+        "a<http://example.org/>",
+        "<http://example.org/\ue000>",
+        "<http://example.org/\x85>",
+        "<http://example.org/?\ue000>",
+        "<httpx://example.org/>",
+        "<http:example>",
+    ],
+    "literals": [
+        '"a"@en',
+        '"é日"@en',
+        '""@en',
+        '"\\t"@en',
+        '"\\u0061"@en',
+        '"a\uffff"@en',
+        '"a\x7f"@en',
+        '"a"@EN',
+        '"a"@en-',
+        'a"a"@en',
+        '"a"b"@en',
+        '"a',
+        '"a"@en"',
+        '"\ud7ff"@en',
+    ],
+    "other literals": ['"a"', '""', f'"1"^^<{XSD}integer>', f'"a"^^<{XSD}string>', f'"1"^^<{XSD}integer>"'],
+}
+
+
+@pytest.mark.parametrize("copies", [1, 200], ids=["once each", "often"])
+@pytest.mark.parametrize("kind", KINDS)
+@given(data=st.data())
+def test_a_column_is_its_fields_one_by_one(kind: str, copies: int, data: st.DataObject) -> None:
+    fields = data.draw(st.lists(st.sampled_from(KINDS[kind]), min_size=1, max_size=4)) * copies
+    try:
+        expected = [(parse_term(field, "d"),) for field in fields]
+    except ValueError:
+        with pytest.raises(IncompleteResult):
+            decode("".join(f"{line}\n" for line in ("?x", *fields)).encode(), ("x",))
+    else:
+        assert decode("".join(f"{line}\n" for line in ("?x", *fields)).encode(), ("x",)) == expected
+
+
+@pytest.mark.parametrize("field", ["42", "_:b", "<http://example.org/é>", '"é"@ja', "true", "1.5", "2e0"])
+@pytest.mark.parametrize("different", [1, 3, 150])
+def test_terms_that_occur_again(field: str, different: int) -> None:
+    places = {"42": "4{}2", "_:b": "_:b{}", "true": "true", "1.5": "{}1.5", "2e0": "{}2e0"}
+    fields = [places.get(field, field.replace("é", "é{}")).format(n % different) for n in range(300)]
+    document = "".join(f"{line}\n" for line in ("?x", *fields)).encode()
+    assert decode(document, ("x",)) == [(parse_term(field, "d"),) for field in fields]
+
+
+def test_the_first_line_of_a_wrong_term_that_occurs_again() -> None:
+    fields = ["<http://example.org/a>"] * 150 + ["<relative>"] * 150
+    with pytest.raises(IncompleteResult, match=r"line 152 of the TSV result.*relative"):
+        decode("".join(f"{line}\n" for line in ("?x", *fields)).encode(), ("x",))

@@ -188,9 +188,11 @@ class _EncodedColumns:
 
     def __bytes__(self) -> bytes:
         width = len(self._columns)
-        out: list[bytes] = [b""] * (width * self._size)
+        # the constants are there from the start, and only what differs is put between them
+        out = [column if isinstance(column, bytes) else b"" for column in self._columns] * self._size
         for index, column in enumerate(self._columns):
-            out[index::width] = [column] * self._size if isinstance(column, bytes) else column
+            if not isinstance(column, bytes):
+                out[index::width] = column
         return b"".join(out)
 
     def __iter__(self) -> Iterator[bytes]:
@@ -203,7 +205,6 @@ class _Batch:
 
     def __init__(self, columns: Sequence[list[bytes]], size: int, first: int, labels: Labels) -> None:
         self._columns, self._size, self._first, self._labels = columns, size, first, labels
-        self._joined: dict[int, bytes] = {}
         self._fresh: dict[int, list[bytes]] = {}
         self._legal: dict[tuple[Slot, str], _Column] = {}
         self._gaps: set[int] = set()  # ids of the columns that have a missing term; they live as long as _legal
@@ -241,11 +242,15 @@ class _Batch:
 
     def _variable(self, index: int, position: str) -> _Column:
         column = self._columns[index]
-        if index not in self._joined:
-            # no term holds a line break: so one search tells whether any begins in some way
-            self._joined[index] = b"\n" + b"\n".join(column)
-        if any(b"\n" + start in self._joined[index] for start in _STARTS[position]):
-            column = [b"" if term.startswith(_STARTS[position]) else term for term in column]
-        if b"" in column:
+        forbidden = _STARTS[position]
+        if forbidden and _may_start(column, forbidden):
+            column = [b"" if term.startswith(forbidden) else term for term in column]
+        if not all(column):
             self._gaps.add(id(column))
         return column
+
+
+def _may_start(column: list[bytes], starts: tuple[bytes, ...]) -> bool:
+    """Whether a term may start so: it would lie between the first and the last of them that do."""
+    first, last = min(column), max(column)
+    return any(start <= last and first[: len(start)] <= start for start in starts)

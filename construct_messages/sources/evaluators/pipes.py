@@ -124,30 +124,32 @@ def read(document: Document, deadline: float | None) -> bytes:
         left = deadline - time.monotonic()
         if left <= 0 or not poll.poll(left * 1000):
             raise timed_out()
-    data = os.read(descriptor, chunk)
-    while wait_seconds and 0 < len(data) < chunk and poll.poll(wait_seconds * 1000):
-        more = os.read(descriptor, chunk - len(data))
-        if not more:
-            break  # the next call meets the end again
-        data += more
-    return data
+    pieces = [os.read(descriptor, chunk)]
+    missing = chunk - len(pieces[0])
+    while wait_seconds and pieces[-1] and missing:
+        # asleep, not in wait for the pipe: the writer need not wake anyone each time it writes
+        time.sleep(wait_seconds)
+        if not poll.poll(0):
+            break
+        pieces.append(os.read(descriptor, missing))  # empty at the end, which the next call meets again
+        missing -= len(pieces[-1])
+    return b"".join(pieces)
 
 
 async def aread(document: Document, deadline: float | None) -> bytes:
     """`read` for asyncio; the read end does not block."""
     descriptor, chunk, wait_seconds = document
     await readable(descriptor, deadline)
-    data = os.read(descriptor, chunk)
-    while wait_seconds and 0 < len(data) < chunk:
+    pieces = [os.read(descriptor, chunk)]
+    missing = chunk - len(pieces[0])
+    while wait_seconds and pieces[-1] and missing:
         await asyncio.sleep(wait_seconds)
         try:
-            more = os.read(descriptor, chunk - len(data))
+            pieces.append(os.read(descriptor, missing))
         except BlockingIOError:
             break
-        if not more:
-            break
-        data += more
-    return data
+        missing -= len(pieces[-1])
+    return b"".join(pieces)
 
 
 async def readable(descriptor: int, deadline: float | None) -> None:
