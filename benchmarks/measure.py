@@ -6,8 +6,11 @@ import json
 import os
 import platform
 import statistics
+import subprocess
+import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -28,17 +31,43 @@ class Figure:
     goal: str = ""
 
 
-def alternate(rounds: int, runs: Sequence[Callable[[], object]]) -> list[float]:
-    """Median seconds of each run, taken in turn so that what the machine does meanwhile meets all alike."""
+def alternate(
+    rounds: int, runs: Sequence[Callable[[], object]], clock: Callable[[], float] = time.perf_counter
+) -> list[float]:
+    """Median seconds of each run, taken in turn so that what the machine does meanwhile meets all alike.
+
+    Args:
+        rounds: how often each is measured.
+        runs: what is measured.
+        clock: `time.process_time` for the CPU seconds of all threads.
+    """
     seconds: list[list[float]] = [[] for _ in runs]
     for run in runs:
         run()  # once unmeasured: caches, allocator
     for _ in range(rounds):
         for index, run in enumerate(runs):
-            started = time.perf_counter()
+            started = clock()
             run()
-            seconds[index].append(time.perf_counter() - started)
+            seconds[index].append(clock() - started)
     return [statistics.median(each) for each in seconds]
+
+
+@contextmanager
+def one_core() -> Iterator[None]:
+    """Has one core for all threads of this process, and a process that burns each of the others: a busy machine."""
+    cores = os.sched_getaffinity(0)
+    own = min(cores)
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in cores - {own}]
+    try:
+        for other, core in zip(others, cores - {own}, strict=True):
+            os.sched_setaffinity(other.pid, {core})
+        os.sched_setaffinity(0, {own})  # threads inherit it
+        yield
+    finally:
+        os.sched_setaffinity(0, cores)
+        for other in others:
+            other.kill()
+            other.wait()
 
 
 def check_log(chunks: Iterable[bytes], messages: int, quads: int) -> None:

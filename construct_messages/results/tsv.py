@@ -135,16 +135,15 @@ class TsvDecoder:
 
     def _canonical(self, column: list[bytes]) -> list[bytes]:
         sample = column[:_SAMPLE]
+        fields = column
         if len(set(sample)) < len(sample):  # what occurs again is looked at once
-            values = list(set(column))
-            if 2 * len(values) < len(column):
-                canonical = self._in_bulk(values)
-                if canonical is values:
-                    return column
-                if canonical is not None:
-                    return list(map(dict(zip(values, canonical, strict=True)).__getitem__, column))
-        canonical = self._in_bulk(column)
-        return self._one_by_one(column) if canonical is None else canonical
+            fields = list(set(column))
+        terms = self._in_bulk(fields)
+        if terms is None:
+            return self._one_by_one(column)
+        if terms is fields:
+            return column
+        return terms if fields is column else list(map(dict(zip(fields, terms, strict=True)).__getitem__, column))
 
     def _in_bulk(self, fields: list[bytes]) -> list[bytes] | None:
         """The terms of fields that are all of one kind (`fields` itself where they are canonical); else None."""
@@ -203,6 +202,9 @@ def _is_web_iris(text: bytes, count: int) -> bool:
     # what _CANONICAL says, in a third of the time, of what most columns hold
     if not text.startswith((b"\n<http://", b"\n<https://")) or not text.endswith(b">"):
         return False
+    joints = text.count(b">\n<http://")
+    if joints < count - 1 and joints + text.count(b">\n<https://") < count - 1:
+        return False
     rest = text.translate(None, _IN_IRI)
     if not text.isascii():
         others = rest.translate(None, _ASCII)
@@ -212,7 +214,6 @@ def _is_web_iris(text: bytes, count: int) -> bool:
     return (
         # one colon in each, the scheme's, or else a host without user and port
         (rest == b"\n<:>" * count or (rest.translate(None, b":@") == b"\n<>" * count and not _ODD_HOST.search(text)))
-        and ((joints := text.count(b">\n<http://")) == count - 1 or joints + text.count(b">\n<https://") == count - 1)
         and not (b"#" in text and _TWO_FRAGMENTS.search(text))
         and not (b"%" in text and _NO_ENCODING.search(text))
     )
@@ -222,8 +223,8 @@ def _is_literals(text: bytes, count: int) -> bool:
     # the same, of literals of one language or datatype without escapes
     end = text[text.rfind(b'"') :]
     return (
-        text.translate(None, _IN_STRING) == b'\n""' * count
-        and text.startswith(b'\n"')
+        text.startswith(b'\n"')
+        and text.translate(None, _IN_STRING) == b'\n""' * count
         and text.count(end + b'\n"') == count - 1
         and _is_canonical(b'\n"' + end)
         and (text.isascii() or (_is_utf8(text) and not any(code in text for code in _NO_CHARACTERS)))

@@ -20,7 +20,7 @@ def test_the_data_are_the_same_for_a_seed() -> None:
 @pytest.mark.parametrize("query", [data.SPECIFICATION, data.HOSTILE], ids=["specification", "hostile"])
 def test_the_embedded_benchmark_runs(query: str) -> None:
     figures = embedded._measure("small", query, data.store(60), rounds=1)
-    assert len(figures) == 5
+    assert [figure.goal for figure in figures if figure.goal][:2] == ["≤ 1.25", "≤ 1.7"]
     assert all(figure.seconds > 0 for figure in figures)
 
 
