@@ -13,12 +13,13 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from construct_messages.errors import UnsupportedByFormat
-from construct_messages.formats import FORMATS, RDF_XML, Format
+from construct_messages.formats import FORMATS, N_QUADS, N_TRIPLES, NDJSON_LD, RDF_XML, TRIG, TURTLE, Format
 from construct_messages.logs import EncoderOptions, encoder_for
+from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.message import Message
 from construct_messages.solutions import Solutions
 from construct_messages.template import Template
-from construct_messages.terms import Term, from_pyoxigraph
+from construct_messages.terms import Term, from_pyoxigraph, is_triple
 from tests.support.logs.kinds import KINDS, Kind, blanks, cut, isomorphic, read, single_bytes, write
 from tests.support.strategies import SOLUTIONS, messages, templates
 
@@ -98,6 +99,33 @@ def test_what_is_written_is_read_again(
     for chunks in (cut(log, places), single_bytes(log)):
         assert read(chunks, kind) == whole
     assert read([log], kind, announced=False) == whole
+
+
+PARSERS = {
+    N_TRIPLES: ox.RdfFormat.N_TRIPLES,
+    N_QUADS: ox.RdfFormat.N_QUADS,
+    TURTLE: ox.RdfFormat.TURTLE,
+    TRIG: ox.RdfFormat.TRIG,
+    RDF_XML: ox.RdfFormat.RDF_XML,
+    NDJSON_LD: ox.RdfFormat.JSON_LD,
+}
+
+
+@each_format
+@some
+@given(data=st.data(), prefixes=PREFIXES)
+def test_each_message_is_a_document_too(format: Format, data: st.DataObject, prefixes: Mapping[str, str]) -> None:
+    """Any parser of the format reads it by itself; where there is none here, our decoder does."""
+    kind = data.draw(kinds(format))
+    for message in data.draw(carried_by(kind)):
+        triple_terms = any(is_triple(quad.object) for quad in message)
+        encoder = encoder_for(format, kind.syntax, EncoderOptions(prefixes, triple_terms=triple_terms))
+        document = encoder.encode_document(message)
+        if format in PARSERS:
+            assert to_message(ox.parse(document, format=PARSERS[format])).isomorphic(message)
+        found = read([document], kind, announced=False)
+        assert found.error is None
+        assert isomorphic(found.messages or [Message()], [message])
 
 
 @each_format
