@@ -18,7 +18,7 @@ from benchmarks.measure import Figure, alternate, report
 from construct_messages import ConstructQuery
 from construct_messages.formats import N_QUADS, NDJSON_LD, RDFM
 from construct_messages.logs import EncoderOptions, decoder_for, encoder_for
-from construct_messages.logs.plain_encoder import ByMessage
+from construct_messages.logs.plain_encoder import PlainTemplateEncoder
 from construct_messages.message import Message
 from construct_messages.solutions import Solutions
 from construct_messages.terms import UNBOUND, from_pyoxigraph
@@ -44,7 +44,11 @@ def measure(companies: int, rounds: int) -> tuple[str, list[Figure]]:
 
     def written(*, specialised: bool, lines: bool = False) -> bytes:
         encoder = encoder_for(N_QUADS if lines else NDJSON_LD, RDFM, EncoderOptions(query.prefixes))
-        writer = encoder.for_template(query.template) if specialised else ByMessage(encoder.encode, query.template)
+        writer = (
+            encoder.for_template(query.template)
+            if specialised
+            else PlainTemplateEncoder(encoder.encode, query.template)
+        )
         return b"".join(
             [encoder.start(), *(bytes(writer.encode(batch, BATCH * place)) for place, batch in enumerate(batches))]
         )

@@ -17,7 +17,7 @@ from benchmarks.measure import Figure, alternate, report
 from construct_messages import ConstructQuery
 from construct_messages.formats import TRIG, TURTLE, Format, find_syntax
 from construct_messages.logs import EncoderOptions, decoder_for, encoder_for
-from construct_messages.logs.plain_encoder import ByMessage
+from construct_messages.logs.plain_encoder import PlainTemplateEncoder
 
 SYNTAX = find_syntax("1.2-messages")
 
@@ -40,7 +40,11 @@ def measure(format: Format, companies: int, rounds: int) -> list[Figure]:
 
     def written(*, specialised: bool) -> bytes:
         encoder = encoder_for(format, SYNTAX, EncoderOptions(query.prefixes))
-        writer = encoder.for_template(query.template) if specialised else ByMessage(encoder.encode, query.template)
+        writer = (
+            encoder.for_template(query.template)
+            if specialised
+            else PlainTemplateEncoder(encoder.encode, query.template)
+        )
         return b"".join(
             [encoder.start(), *(bytes(writer.encode(batch, BATCH * place)) for place, batch in enumerate(batches))]
         )

@@ -1,6 +1,7 @@
-"""Batches of solutions for an encoder that knows no short cut: instantiate each, and encode it.
+"""Encodes batches of solutions one by one: instantiates the template, and encodes the message.
 
-The plain path beside the specialised ones, which must agree with it (tests/test_fast_path.py).
+This is the plain path beside the specialised template encoders, which must give the same bytes (tests/test_fast_path.py
+and tests/logs/test_encoded.py).
 """
 
 from __future__ import annotations
@@ -13,17 +14,17 @@ from construct_messages.solutions import Solutions
 from construct_messages.template import Template
 
 
-class ByMessage:
-    """Encodes batches of solutions one message after the other.
+class PlainTemplateEncoder:
+    """A `TemplateEncoder` for any encoder and any template.
 
     Args:
-        encode: the encoder's own.
-        template: what instantiates the solutions.
+        encode: encodes one message of the log.
+        template: makes a message of each solution.
 
     >>> from construct_messages.template import Constant, Pattern, Variable
     >>> from construct_messages.terms import Term
     >>> template = Template(("x",), (Pattern(Variable(0), Constant(Term("<urn:p>")), Constant(Term('"o"'))),))
-    >>> plain = ByMessage(lambda message: f"{len(message)} ".encode(), template)
+    >>> plain = PlainTemplateEncoder(lambda message: f"{len(message)} ".encode(), template)
     >>> bytes(plain.encode(Solutions.of([("<urn:a>",), ("",)]), 0))
     b'1 0 '
     """

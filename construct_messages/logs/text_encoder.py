@@ -15,7 +15,7 @@ from construct_messages.formats import Format, Syntax
 from construct_messages.logs.capabilities import Carrier
 from construct_messages.logs.encoded import EncodedBatch, EncodedTexts
 from construct_messages.logs.layout import Layouts, NoLayout, Place, TextsByKind, is_laid_out, plain
-from construct_messages.logs.plain_encoder import ByMessage
+from construct_messages.logs.plain_encoder import PlainTemplateEncoder
 from construct_messages.message import Message
 from construct_messages.solutions import Solutions
 from construct_messages.template import Template
@@ -95,10 +95,10 @@ class TextEncoder(ABC):
         """What stands after the last message: nothing."""
         return b""
 
-    def for_template(self, template: Template) -> ByMessage | TemplateTexts:
+    def for_template(self, template: Template) -> PlainTemplateEncoder | TemplateTexts:
         """The encoder for batches of a template's solutions."""
         if not (self.carrier.carries_template(template) and is_laid_out(template)):
-            return ByMessage(self.encode, template)
+            return PlainTemplateEncoder(self.encode, template)
         return TemplateTexts(self, template)
 
 
@@ -111,7 +111,7 @@ class TemplateTexts:
     """
 
     def __init__(self, encoder: TextEncoder, template: Template) -> None:
-        self._encoder, self._plain = encoder, ByMessage(encoder.encode, template)
+        self._encoder, self._plain = encoder, PlainTemplateEncoder(encoder.encode, template)
         self._layouts = Layouts(
             template, encoder.write, encoder.texts, literals=encoder.literals, predicates=encoder.predicates
         )

@@ -15,7 +15,7 @@ from construct_messages.logs.jelly.options import JellyOptions, PhysicalType
 from construct_messages.logs.jelly.template import TemplateFrames
 from construct_messages.logs.jelly.wire import delimited
 from construct_messages.logs.layout import is_laid_out
-from construct_messages.logs.plain_encoder import ByMessage
+from construct_messages.logs.plain_encoder import PlainTemplateEncoder
 from construct_messages.message import Message
 from construct_messages.template import Template
 from construct_messages.terms import iri
@@ -92,9 +92,9 @@ class JellyEncoder:
         """What stands after the last message."""
         return b""
 
-    def for_template(self, template: Template) -> ByMessage | TemplateFrames:
+    def for_template(self, template: Template) -> PlainTemplateEncoder | TemplateFrames:
         """The encoder specialised for a template."""
         graphs = self.options.physical_type is PhysicalType.GRAPHS
         if graphs or not self.options.delimited or not is_laid_out(template):
-            return ByMessage(self.encode, template)
+            return PlainTemplateEncoder(self.encode, template)
         return TemplateFrames(self._frames, template)

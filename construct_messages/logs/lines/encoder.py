@@ -19,7 +19,7 @@ from construct_messages.labels import Labels
 from construct_messages.logs import EncoderOptions
 from construct_messages.logs.capabilities import Carrier
 from construct_messages.logs.encoded import EncodedBatch
-from construct_messages.logs.plain_encoder import ByMessage
+from construct_messages.logs.plain_encoder import PlainTemplateEncoder
 from construct_messages.message import Message
 from construct_messages.solutions import Solutions
 from construct_messages.template import (
@@ -111,7 +111,7 @@ class TemplateLines:
     """
 
     def __init__(self, encoder: LinesEncoder, template: Template) -> None:
-        self._encoder, self._plain = encoder, ByMessage(encoder.encode, template)
+        self._encoder, self._plain = encoder, PlainTemplateEncoder(encoder.encode, template)
         self._patterns, self._labels = template.live, template.labels
         # each pattern is compared with each: of very many, message by message is quicker
         self._by_column = len(self._patterns) <= _MOST_PATTERNS and encoder._carrier.carries_template(template)
