@@ -74,7 +74,7 @@ def add(commands: Commands) -> None:
 def _serve(options: argparse.Namespace) -> int:
     try:
         # imported only here: a run needs none of it, and it has an extra of its own
-        from construct_messages.server.runtime.settings import load_config, shown
+        from construct_messages.server.runtime.settings import as_toml, load_config
         from construct_messages.server.runtime.supervisor import run
     except ModuleNotFoundError as error:
         raise UsageError(
@@ -83,7 +83,7 @@ def _serve(options: argparse.Namespace) -> int:
     flags = {key: value for key in _FLAGS if (value := getattr(options, key.rpartition(".")[2])) is not None}
     config = load_config(None if options.config is None else Path(options.config), os.environ, flags)
     if options.check_config:
-        print(shown(config), end="", flush=True)
+        print(as_toml(config), end="", flush=True)
         return 0
     return run(config, lambda: _loading(options))
 

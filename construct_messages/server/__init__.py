@@ -1,1 +1,1 @@
-"""The drop-in endpoint: HTTP in front of a source. Knows HTTP serving; what a message is, is decided below."""
+"""A SPARQL server in front of a source, whose CONSTRUCT answers can be message logs. Decides nothing about messages."""

@@ -1,8 +1,8 @@
-"""What a server is told: its settings as data, checked when they are read.
+"""The settings of a server, as data.
 
-One structure for the TOML file, the environment and the flags: `settings.py` reads them, `checks.py` says what makes no
-sense. Secrets are never held, only the names of the environment variables that hold them. Nothing here opens a source
-or a socket.
+One structure for the TOML file, the environment and the flags: `settings.py` reads them, `checks.py` checks that they
+make sense together. Holds no secrets, only the names of the environment variables that hold them. Opens no source and
+no socket.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ADDRESS: Final = re.compile(r"(?:(?P<name>[A-Za-z0-9._-]+)|\[(?P<v6>[0-9A-Fa-f:
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Size = Annotated[int, msgspec.Meta(ge=0)]
-# up to three years: what is longer, infinity among it, is not meant
+# up to three years: more, such as infinity, is a mistake
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=1e8)]
 Duration = Annotated[float, msgspec.Meta(ge=0, le=1e8)]
 Rate = Annotated[float, msgspec.Meta(gt=0, le=1e8)]
@@ -41,7 +41,7 @@ OF_FILES: Final = ("union_default_graph", "evaluators", "evaluator_bytes")
 
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Bounds of one request; reaching one is an error, never a shorter log. None: no bound.
+    """The limits of one request; reaching one is an error, never a shorter log. None: no limit.
 
     Args:
         request_bytes: of a request body.
@@ -63,7 +63,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 class EndpointSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One endpoint that is served.
+    """The settings of one SPARQL endpoint.
 
     Args:
         source: an endpoint's URL, or RDF files, or one store directory.
@@ -135,7 +135,7 @@ class EndpointSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
 
     @property
     def service_policy(self) -> Literal["deny", "allow"] | frozenset[str]:
-        """What SERVICE may reach, where `service` does not say so by what the source is."""
+        """What SERVICE may reach; where `service` is None, it depends on the source."""
         if self.service is None:
             return "allow" if self.is_remote else "deny"
         return self.service if isinstance(self.service, str) else frozenset(self.service)
@@ -169,7 +169,7 @@ class StreamsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One server.
+    """The settings of one server.
 
     Args:
         endpoints: by name: `dbpedia` is served at `/dbpedia/sparql`; the name "" at `/sparql`.
@@ -215,10 +215,10 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         return match["name"] or match["v6"], int(match["port"])
 
 
-def written(key: Key) -> str:
-    """A setting as the file has it.
+def dotted_name(key: Key) -> str:
+    """The name of a setting in the file.
 
-    >>> written(("endpoints", "", "page_size")), written(("endpoints", "my data", "limits", "seconds"))
+    >>> dotted_name(("endpoints", "", "page_size")), dotted_name(("endpoints", "my data", "limits", "seconds"))
     ('endpoint.page_size', 'endpoints."my data".limits.seconds')
     """
     if key[:2] == ("endpoints", ""):

@@ -1,1 +1,1 @@
-"""HTTP as every endpoint needs it: the application, errors, sending, the request log, metrics. Nothing about SPARQL."""
+"""HTTP for every kind of endpoint: the application, errors, sending, the request log, metrics. Knows no SPARQL."""

@@ -1,7 +1,6 @@
-"""How many requests of one endpoint are answered at once, and who waits for a turn.
+"""Limits how many requests of one endpoint are answered at once, and how many wait.
 
-Past the bounds a request is refused with 503 and Retry-After (RFC 9110, sections 10.2.3 and 15.6.4) rather than left to
-pile up. Knows nothing of HTTP requests.
+Further requests are refused with 503 and Retry-After (RFC 9110, sections 10.2.3 and 15.6.4). Knows no HTTP requests.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from construct_messages.errors import SourceError
 
 
 class Admission:
-    """The turnstile of one endpoint.
+    """The limit of one endpoint's concurrent requests.
 
     Args:
         concurrency: requests that are let in at once, at least 1.
@@ -40,7 +39,7 @@ class Admission:
 
     @asynccontextmanager
     async def enter(self) -> AsyncGenerator[None]:
-        """Waits for a place, first come, first served, and gives it back at the end.
+        """Waits for a place, in the order of arrival, and releases it at the end.
 
         Raises:
             SourceError: 503 with `retry_after`; nobody left in time, or too many wait already.

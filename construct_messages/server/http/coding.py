@@ -1,7 +1,7 @@
-"""Content codings of what the server itself writes: gzip and zstd (RFC 9110, section 8.4), flushed at every chunk.
+"""Content codings of responses: gzip and zstd (RFC 9110, section 8.4), flushed at every chunk.
 
-A message must not wait in a compressor for the one behind it, so each chunk is flushed. What a source has coded already
-is not touched.
+A message must not wait in a compressor for the next one, so each chunk is flushed. Bodies that a source has already
+encoded are not touched.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _ZSTD_LEVEL = 3
 
 
 class Coder(Protocol):
-    """A body in, its coded form out."""
+    """An encoder of a body."""
 
     def code(self, data: bytes) -> bytes:
-        """The next part, such that a reader can decode all of it."""
+        """Encodes a part, such that a reader can decode all of it."""
         ...
 
     def finish(self) -> bytes:
-        """What ends it."""
+        """The last bytes."""
         ...
 
 
@@ -47,7 +47,7 @@ def negotiate_coding(accept_encoding: str | None) -> str | None:
 
 
 def coder_for(coding: str | None) -> Coder:
-    """The coder of a coding that `negotiate_coding` gave.
+    """The encoder for the result of `negotiate_coding`.
 
     >>> coder = coder_for("gzip")
     >>> zlib.decompress(coder.code(b"one") + coder.finish(), wbits=31)

@@ -1,8 +1,7 @@
-"""The parameters of a request: of its URL, of a form, and of a form in parts.
+"""Reads the parameters of a request: of its URL, of a form, and of a multipart form.
 
-Percent-encoded text is read by the WHATWG URL Standard, section 5.1, but strictly: what is no UTF-8 or no escape is
-refused instead of replaced. `multipart/form-data` (RFC 7578) is read by the library of that name. What the parameters
-mean is `protocol.py`'s business.
+Percent-encoding is that of the WHATWG URL Standard, section 5.1, but strict: invalid UTF-8 and invalid escapes are
+errors. `multipart/form-data` (RFC 7578) is read by the library `multipart`. `protocol.py` interprets the parameters.
 """
 
 from __future__ import annotations

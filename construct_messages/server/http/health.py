@@ -1,7 +1,7 @@
-"""Whether the server lives, and whether it is of use: what a load balancer or a container's keeper asks.
+"""Liveness and readiness, for load balancers and orchestrators.
 
-Live: the process answers. Ready: at least one source does, so that one broken source of several does not take
-the others from the network. Sources are asked at most once in some seconds, however often a probe comes.
+Live: the process answers. Ready: at least one endpoint's source answers, so that one broken source does not take the
+others off the network. Each source is checked at most once in some seconds, however often a probe comes.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ _CHECK_SECONDS: Final = 5.0
 
 
 class Checked(Protocol):
-    """What can be asked whether it answers."""
+    """Something with a health check."""
 
     async def check(self) -> None:
-        """Whether it answers; raises `SourceError` if not."""
+        """Raises `SourceError` if it does not answer."""
         ...
 
 
 class Health:
-    """The two answers about the sources of a server.
+    """The handlers of the two probes.
 
     Args:
         backends: by endpoint name.
-        kept_seconds: how long what a source said counts.
+        kept_seconds: how long a result counts.
         check_seconds: how long a source may take to answer.
     """
 
@@ -66,7 +66,7 @@ class Health:
 
 
 class _Check:
-    """One source's last word, asked for again when it is old; probes that come meanwhile wait for the same one."""
+    """The last result of one check, which is repeated when it is old; concurrent probes wait for the same one."""
 
     def __init__(self, backend: Checked, *, kept_seconds: float, check_seconds: float) -> None:
         self._backend, self._kept_seconds, self._check_seconds = backend, kept_seconds, check_seconds

@@ -1,6 +1,6 @@
-"""Errors as HTTP responses: problem documents (RFC 9457), while nothing has been sent.
+"""Errors as problem documents (RFC 9457), for responses that have not begun.
 
-The one place that maps `errors.py` to HTTP. What happens to an error after the first byte is in `sending.py`.
+Maps `errors.py` to HTTP. `sending.py` handles errors after the first byte.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def problem(error: ConstructMessagesError, request_id: str | None = None) -> web
 def router_problem(
     error: web.HTTPException, request_id: str | None = None, *, paths: Sequence[str] = ()
 ) -> web.Response:
-    """The problem document of what the router refuses: no such path, of `paths`, or a method that a path has not.
+    """The problem document for an unknown path (`paths` are those that exist) or method.
 
     >>> response = router_problem(web.HTTPMethodNotAllowed("PUT", ["GET", "HEAD"]))
     >>> response.status, response.headers["Allow"]

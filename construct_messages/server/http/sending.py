@@ -1,8 +1,8 @@
-"""The bytes of an answer, to the client: a failure is never a clean end.
+"""Sends bodies to clients, so that a failure never looks like a complete body.
 
-Until the first bytes exist nothing is sent, so that an error can still be a status. Behind them an error resets the
-connection: every HTTP client reports that, also where the end of the connection is the end of the body (RFC 9112,
-section 6.3). A client that takes its time holds back the source, and only that. What the bytes are, is decided above.
+Nothing is sent before the first bytes exist, so that an error can still be a status. Later, an error resets the
+connection, which every HTTP client reports, even where the end of the connection ends the body (RFC 9112, section 6.3).
+A slow client holds back its own source only.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from construct_messages.errors import ConstructMessagesError
 from construct_messages.server.http.coding import Coder, coder_for
 
 _PIECE = 1 << 16
-"""What a client must be able to take within its idle time."""
+"""Bytes that a client must take within its idle time."""
 
 
 class Aborted(Exception):
-    """The connection was reset in the middle of a body; the cause tells why. For the server's own log only."""
+    """The connection was reset in the middle of a body. The cause is for the server's own log."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -31,7 +31,7 @@ class Aborted(Exception):
 
 
 class ClientLeft(Aborted):
-    """The client closed the connection, or took nothing for too long."""
+    """The client closed the connection, or read nothing for too long."""
 
 
 async def send(
@@ -45,17 +45,17 @@ async def send(
     coding: str | None = None,
     sent: Callable[[int], None] = lambda _: None,
 ) -> web.StreamResponse:
-    """Sends a body as it comes.
+    """Sends a body chunk by chunk.
 
     Args:
         request: what is answered.
         chunks: the body; closed when this returns or raises.
         headers: of the response.
         status: of the response.
-        idle_seconds: how long the client may take nothing.
+        idle_seconds: how long the client may read nothing.
         buffer_bytes: a body up to this size is held back until it is whole, and sent with its length.
         coding: the content coding to apply.
-        sent: told the size of each piece before it is sent.
+        sent: called with the size of each piece before it is sent.
 
     Raises:
         ConstructMessagesError: no byte was sent.
@@ -85,7 +85,7 @@ async def send(
 
 
 def reset(request: web.Request) -> None:
-    """Ends the connection so that every reader of it meets an error: SO_LINGER 0 makes the close a reset.
+    """Resets the connection, so that its reader gets an error: SO_LINGER 0 makes the close a reset.
 
     `transport.abort()` by itself is a clean end of file for a reader of HTTP/1.0.
     """
@@ -99,7 +99,7 @@ def reset(request: web.Request) -> None:
 
 
 async def _first(chunks: AsyncGenerator[bytes], buffer_bytes: int) -> tuple[bytes, bool]:
-    """The bytes to begin with, and whether they are all."""
+    """The bytes to begin with, and whether the body has ended."""
     held = bytearray()
     async for chunk in chunks:
         held += chunk

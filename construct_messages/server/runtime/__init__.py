@@ -1,1 +1,1 @@
-"""What runs the server: its settings as they are read, its processes and their memory."""
+"""Runs the server: reads its settings, makes its endpoints, and starts its processes."""

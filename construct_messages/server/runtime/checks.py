@@ -1,7 +1,7 @@
-"""What settings mean together: that they can be served, before anything is opened.
+"""Checks that settings make sense together and can be served, before anything is opened.
 
-Every finding is a `UsageError` that names the setting, its value and the fix. Looks at files and environment variables,
-and opens neither sockets nor stores; the types of settings are `config.py`'s.
+Raises `UsageError` that names the setting, its value and the fix. Looks at files and environment variables; opens
+neither sockets nor stores. `config.py` has the types of settings.
 """
 
 from __future__ import annotations
@@ -13,7 +13,15 @@ from typing import Final
 
 from construct_messages.errors import ConstructMessagesError, UsageError
 from construct_messages.query.prologue import given_prefixes
-from construct_messages.server.config import OF_FILES, OF_URLS, Config, EndpointSettings, Key, StreamsSettings, written
+from construct_messages.server.config import (
+    OF_FILES,
+    OF_URLS,
+    Config,
+    EndpointSettings,
+    Key,
+    StreamsSettings,
+    dotted_name,
+)
 from construct_messages.sources.http.endpoint import HEADER_NAME
 from construct_messages.sources.http.profiles import Profile
 from construct_messages.sources.http.urls import check_url
@@ -53,7 +61,7 @@ _NEVER_FORWARDED: Final = {
 
 
 def check_config(config: Config, environ: Mapping[str, str], origins: Mapping[Key, str]) -> None:
-    """Checks settings that have the right types.
+    """Checks settings whose types are right.
 
     Args:
         config: the settings.
@@ -65,11 +73,11 @@ def check_config(config: Config, environ: Mapping[str, str], origins: Mapping[Ke
     """
 
     def where(*key: str) -> str:
-        return origins.get(key, written(key))
+        return origins.get(key, dotted_name(key))
 
-    _placed(where("bind"), lambda: config.address)
+    _check_at(where("bind"), lambda: config.address)
     if config.public_url is not None:
-        _placed(where("public_url"), lambda: check_url(config.public_url or ""))
+        _check_at(where("public_url"), lambda: check_url(config.public_url or ""))
     for origin in config.cors:
         if origin != "*" and not _ORIGIN.fullmatch(origin):
             raise UsageError(
@@ -121,18 +129,18 @@ def _check_endpoint(endpoint: EndpointSettings, environ: Mapping[str, str], wher
     if endpoint.is_remote:
         if len(endpoint.source) > 1:
             raise UsageError(f"{where('source')} has more than a URL", hint="name one URL, or RDF files")
-        _placed(where("source"), lambda: check_url(endpoint.source[0]))
+        _check_at(where("source"), lambda: check_url(endpoint.source[0]))
         if endpoint.update_source is not None:
-            _placed(where("update_source"), lambda: check_url(endpoint.update_source or ""))
+            _check_at(where("update_source"), lambda: check_url(endpoint.update_source or ""))
             if not endpoint.update:
                 raise UsageError(f"{where('update_source')} is set, but not update", hint="set update = true")
     else:
         _check_files(endpoint.source, where("source"))
-    _placed(where("profile"), lambda: Profile.named(endpoint.profile))
-    _placed(where("prefixes"), lambda: given_prefixes(endpoint.prefixes))
+    _check_at(where("profile"), lambda: Profile.named(endpoint.profile))
+    _check_at(where("prefixes"), lambda: given_prefixes(endpoint.prefixes))
     if isinstance(endpoint.service, tuple):
         for address in endpoint.service:
-            _placed(where("service"), lambda address=address: iri(address))  # type: ignore[misc] # mypy infers no defaults
+            _check_at(where("service"), lambda address=address: iri(address))  # type: ignore[misc] # mypy infers no defaults
     for header in endpoint.forward_headers:
         if not HEADER_NAME.fullmatch(header) or header.lower() in _NEVER_FORWARDED:
             raise UsageError(
@@ -195,8 +203,8 @@ def _check_credentials(endpoint: EndpointSettings, environ: Mapping[str, str], w
         )
 
 
-def _placed(where: str, check: Callable[[], object]) -> None:
-    """Runs a check of a lower room, and says where what it refuses was written."""
+def _check_at(where: str, check: Callable[[], object]) -> None:
+    """Runs a check, and adds to its error where the value was written."""
     try:
         check()
     except ConstructMessagesError as error:

@@ -1,8 +1,7 @@
-"""How much memory an evaluating process may take where the settings do not say: a share of what this process may use.
+"""The memory that an evaluating process may use where the settings do not say: a share of the memory available here.
 
-What a process may use is the machine's memory, or less in a container or a systemd unit: the smallest `memory.max` of
-its control groups (https://docs.kernel.org/admin-guide/cgroup-v2.html, "Memory Interface Files"), or the limit of
-version 1. Nothing here sets a limit.
+That is the machine's memory, or less in a container or a systemd unit: the smallest `memory.max` of the control groups
+(https://docs.kernel.org/admin-guide/cgroup-v2.html, "Memory Interface Files"), or the limit of version 1. Sets none.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""One serving process: the application on a socket, from its start to its end.
+"""One serving process: runs the application on a socket, from start to graceful stop.
 
-Run as a module, it is a worker of `supervisor.py`: its job comes on standard input, whose end is the end of the
-supervisor; that it is ready goes to standard output. How requests are answered is `app.py`'s.
+Run as a module, it is a worker of `supervisor.py`: it reads its job from standard input, whose end is the end of the
+supervisor, and reports on standard output that it is ready.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ THREAD_NAMES: Final = "construct-messages"
 # Several processes accept from one queue: few at a time, or the first to wake would take a whole burst.
 _ACCEPTED_AT_ONCE: Final = 16
 _QUEUE: Final = 1024
-_LAST_SECONDS: Final = 2.0
-"""How long answers that are being reset may take for it."""
+_RESET_SECONDS: Final = 2.0
+"""How long resetting answers may take."""
 
 
 class Job(msgspec.Struct, frozen=True):
-    """What a worker is to do.
+    """The job of a worker.
 
     Args:
         config: the settings, with the worker's share of what all may do.
@@ -53,17 +53,17 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class Stop:
-    """What ends a server: told once, it lets answers under way end; told again, it resets them."""
+    """A request to stop: called once, running answers may end; called again, they are reset."""
 
     def __init__(self) -> None:
-        self.asked = asyncio.Event()
-        self.insisted = asyncio.Event()
+        self.requested = asyncio.Event()
+        self.forced = asyncio.Event()
 
     def __call__(self) -> None:
-        (self.insisted if self.asked.is_set() else self.asked).set()
+        (self.forced if self.requested.is_set() else self.requested).set()
 
     def on(self, *signals: signal.Signals) -> None:
-        """Lets signals tell it."""
+        """Calls it on signals."""
         for number in signals:
             asyncio.get_running_loop().add_signal_handler(number, self)
 
@@ -76,16 +76,16 @@ async def serve(
     stop: Stop,
     ready: Callable[[], None],
 ) -> None:
-    """Serves until it is told to stop.
+    """Serves until a stop is requested.
 
-    Then it accepts nothing new, gives answers under way `shutdown_seconds`, and resets those that are left.
+    Then it accepts nothing new, gives running answers `shutdown_seconds`, and resets the rest.
 
     Args:
         config: the settings.
         directories: by endpoint: the store directories that files have been loaded into.
         listening: the socket, bound; closed at the end.
         request_log: where it logs.
-        stop: what tells it to stop.
+        stop: the request to stop.
         ready: called once requests are answered.
 
     Raises:
@@ -104,28 +104,28 @@ async def _serve(
     stop: Stop,
     ready: Callable[[], None],
 ) -> None:
-    under_way = _UnderWay()
-    app.middlewares.insert(0, under_way.middleware)
-    runner = runner_of(app, shutdown_seconds=_LAST_SECONDS)
+    running = _RunningRequests()
+    app.middlewares.insert(0, running.middleware)
+    runner = runner_of(app, shutdown_seconds=_RESET_SECONDS)
     await runner.setup()
     try:
         site = web.SockSite(runner, listening, backlog=_ACCEPTED_AT_ONCE)
         await site.start()
         listening.listen(_QUEUE)
         ready()
-        await stop.asked.wait()
-        request_log.log("info", "stopping", under_way=len(under_way.tasks))
+        await stop.requested.wait()
+        request_log.log("info", "stopping", under_way=len(running.tasks))
         await site.stop()
         assert runner.server is not None
         runner.server.pre_shutdown()
-        await under_way.end(stop.insisted, config.shutdown_seconds)
+        await running.end(stop.forced, config.shutdown_seconds)
         await app.shutdown()  # from here on, an answer that ends was ended by the server
-        await under_way.cancel()
+        await running.cancel()
     finally:
         await runner.cleanup()
 
 
-class _UnderWay:
+class _RunningRequests:
     """The requests that are being answered.
 
     aiohttp's own shutdown closes what has not ended, which some clients take for a clean end; cancelled, an answer is
@@ -158,19 +158,19 @@ class _UnderWay:
         if not self.tasks:
             self._none.set()
 
-    async def end(self, insisted: asyncio.Event, seconds: float) -> None:
-        """Waits until none is left, for so long at most, or until somebody insists."""
-        waits = [asyncio.create_task(self._none.wait()), asyncio.create_task(insisted.wait())]
+    async def end(self, forced: asyncio.Event, seconds: float) -> None:
+        """Waits until all have ended, for so long at most, or until `forced` is set."""
+        waits = [asyncio.create_task(self._none.wait()), asyncio.create_task(forced.wait())]
         await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         for wait in waits:
             wait.cancel()
 
     async def cancel(self) -> None:
-        """Cancels what is left."""
-        for task in (left := set(self.tasks)):
+        """Cancels the rest."""
+        for task in (rest := set(self.tasks)):
             task.cancel()
-        if left:
-            await asyncio.wait(left, timeout=_LAST_SECONDS)
+        if rest:
+            await asyncio.wait(rest, timeout=_RESET_SECONDS)
 
 
 async def _work(job: Job, request_log: RequestLog) -> None:
@@ -181,20 +181,20 @@ async def _work(job: Job, request_log: RequestLog) -> None:
         sys.stdout.buffer.write(READY)
         sys.stdout.buffer.flush()
 
-    # nothing more comes on standard input: that it ends is all it says
-    asyncio.get_running_loop().add_reader(sys.stdin.fileno(), _orphaned, stop)
+    # nothing more comes on standard input but its end
+    asyncio.get_running_loop().add_reader(sys.stdin.fileno(), _supervisor_ended, stop)
     directories = {name: Path(directory) for name, directory in job.directories.items()}
     with socket.socket(fileno=job.socket) as listening:
         await serve(job.config, directories, listening, request_log, stop, ready)
 
 
-def _orphaned(stop: Stop) -> None:
+def _supervisor_ended(stop: Stop) -> None:
     asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
     stop()
 
 
 def main() -> int:
-    """Does the job on standard input; returns the exit status."""
+    """Does the job from standard input; returns the exit status."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the supervisor's business
     job = msgspec.json.decode(sys.stdin.buffer.readline(), type=Job)
     request_log = RequestLog(job.config)

@@ -1,8 +1,9 @@
-"""Reads what a server is told: a TOML file, below environment variables, below flags.
+"""Reads settings from a TOML file, environment variables and flags; later ones win, setting by setting.
 
-A setting is a path of keys, as `("endpoints", "dbpedia", "page_size")`, and a later layer replaces single settings of
-an earlier one. Whatever is wrong is reported with the place it was written in. What the settings mean together is
-`checks.py`'s; what they are, `config.py`'s.
+A setting is a path of keys, as `("endpoints", "dbpedia", "page_size")`. Errors name the place it was written in.
+`config.py` has the structures, `checks.py` checks what they mean together. `pydantic-settings` is not used: it merges
+its sources before it validates, so errors could not name the file and key, the variable or the flag of a value, and it
+ignores environment variables that name no setting.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from construct_messages.server.config import (
     Key,
     Limits,
     StreamsSettings,
-    written,
+    dotted_name,
 )
 from construct_messages.server.runtime.checks import check_config
 from construct_messages.sources.open import VARIABLE as SOURCE_VARIABLE
@@ -44,14 +45,14 @@ _TOML_PLACE: Final = re.compile(r" \(at (?:line (?P<line>\d+), column (?P<column
 
 @dataclass(frozen=True)
 class Given:
-    """A setting's value, of the right type, and where it was written: a file and key, a variable, a flag."""
+    """The value of a setting, of the right type, and its origin: a file and key, a variable, or a flag."""
 
     value: object
     origin: str
 
 
 def load_config(path: Path | None, environ: Mapping[str, str], flags: Mapping[str, str | list[str] | bool]) -> Config:
-    """The settings of a server.
+    """Reads the settings of a server.
 
     Args:
         path: the TOML file; None: there is none.
@@ -59,7 +60,7 @@ def load_config(path: Path | None, environ: Mapping[str, str], flags: Mapping[st
         flags: by setting, as `bind` or `endpoint.page_size`; lists and switches as they are, all else as text.
 
     Raises:
-        UsageError: a setting that there is not, has another type or makes no sense; naming it, its place and the fix.
+        UsageError: an unknown setting, or one of a wrong type or value; names it, its place and the fix.
 
     >>> config = load_config(None, {}, {"endpoint.source": ["https://example.org/sparql"], "bind": "127.0.0.1:8000"})
     >>> config.bind, config.endpoints[""].source
@@ -75,10 +76,10 @@ def load_config(path: Path | None, environ: Mapping[str, str], flags: Mapping[st
     return config
 
 
-def shown(config: Config) -> str:
-    """The settings as a TOML file, but for the query of a URL, which may hold a key.
+def as_toml(config: Config) -> str:
+    """The settings as a TOML file, without the query of a URL, which may hold a key.
 
-    >>> print(shown(Config(endpoints={"": EndpointSettings(source=("a.ttl",))})).split()[:3])
+    >>> print(as_toml(Config(endpoints={"": EndpointSettings(source=("a.ttl",))})).split()[:3])
     ['bind', '=', '"127.0.0.1:8080"']
     """
 
@@ -121,7 +122,7 @@ def _from_file(path: Path) -> Iterator[tuple[Key, Given]]:
             raise UsageError(f"{path}: there are both {UNNAMED} and endpoints", hint=f"write [{UNNAMED}] only")
         endpoints[""] = document.pop(UNNAMED)
     for key, value in _leaves(document, Config, (), str(path)):
-        given = _typed(key, value, f"{path}: {written(key)}")
+        given = _typed(key, value, f"{path}: {dotted_name(key)}")
         if key == ("streams", "file"):
             given = Given(_beside(path, str(given.value)), given.origin)
         if key[-1] == "source":
@@ -149,13 +150,13 @@ def _beside(path: Path, source: str) -> str:
 def _leaves(table: object, struct: type[msgspec.Struct], above: Key, origin: str) -> Iterator[tuple[Key, object]]:
     """The settings of a table, each with its whole key."""
     if not isinstance(table, dict):
-        place = written(above)
+        place = dotted_name(above)
         raise UsageError(f"{origin}: {place} must be a table, not {_quoted(table)}", hint=f"write [{place}]")
     types = _types(struct)
     for name, value in table.items():
         key = (*above, name)
         if name not in types:
-            raise _unknown(f"{origin}: {written(key)}", name, [*types, *([UNNAMED] if not above else [])])
+            raise _unknown(f"{origin}: {dotted_name(key)}", name, [*types, *([UNNAMED] if not above else [])])
         if name == "endpoints":
             if not isinstance(value, dict):
                 raise UsageError(f"{origin}: endpoints must be a table", hint="write [endpoints.NAME]")
@@ -339,7 +340,7 @@ def _build(settings: Mapping[Key, Given]) -> Config:
         own = {key[2:]: given.value for key, given in settings.items() if key[:2] == ("endpoints", name)}
         if ("source",) not in own:
             origin = next(given.origin for key, given in settings.items() if key[:2] == ("endpoints", name))
-            missing = written(("endpoints", name, "source"))
+            missing = dotted_name(("endpoints", name, "source"))
             raise UsageError(
                 f"{origin} is set, but not {missing}", hint=f"set {missing}{' or --source' if not name else ''}"
             )

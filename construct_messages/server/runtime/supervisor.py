@@ -1,8 +1,7 @@
-"""Runs a server: binds its socket, prepares its stores, and keeps its processes alive.
+"""Runs a server: binds its socket, loads files into stores, and keeps its processes running.
 
-One process serves by itself. Several are started anew (spawned, not forked: a fork would copy threads' locks and open
-stores) and inherit one listening socket. With a socket each (SO_REUSEPORT), connections that wait for a process would
-be lost with it; with one, another process takes them.
+A single process serves by itself. Several are spawned (a fork would copy threads' locks and open stores) and inherit
+one listening socket: with a socket each (SO_REUSEPORT), connections that wait for a process would be lost with it.
 """
 
 from __future__ import annotations
@@ -33,23 +32,23 @@ from construct_messages.sources.evaluators.process import module_command, module
 FAILED: Final = 1
 
 _TRIES: Final = 3
-"""How often a process may end before it was ready, one time after the other, before the server gives up."""
+"""How often in a row a process may end before it was ready, until the server gives up."""
 _FIRST_PAUSE: Final = 0.25
 _LONGEST_PAUSE: Final = 30.0
-_SETTLED_SECONDS: Final = 60.0
+_STABLE_SECONDS: Final = 60.0
 _KILL_AFTER_SECONDS: Final = 10.0
-"""How much longer than it says a process may take to stop."""
+"""How much longer than `shutdown_seconds` a process may take to stop."""
 
 Progress = Callable[[str, int, int], None]
-"""Told the path of an endpoint, the bytes of its files read so far, and those of all its files."""
+"""Called with the path of an endpoint, the bytes of its files read so far, and those of all its files."""
 
 
 def run(config: Config, loading: Callable[[], AbstractContextManager[Progress | None]] = nullcontext) -> int:
-    """Runs a server until SIGTERM or SIGINT, and returns the exit status: 0, or 1 where its processes would not live.
+    """Runs a server until SIGTERM or SIGINT, and returns the exit status: 0, or 1 where its processes keep failing.
 
     Args:
         config: the settings.
-        loading: entered while files are loaded; gives what to tell of it.
+        loading: a context manager around loading files, which gives the callback for progress.
 
     Raises:
         OSError: the address cannot be listened at.
@@ -79,7 +78,7 @@ def run(config: Config, loading: Callable[[], AbstractContextManager[Progress | 
 
 
 def bound(config: Config) -> socket.socket:
-    """A socket that is bound to the address of the settings, and does not listen yet.
+    """Binds a socket to the address of the settings; it does not listen yet.
 
     Raises:
         OSError: it cannot be bound, naming the address.
@@ -138,7 +137,7 @@ def _naming(progress: Progress, endpoint: str) -> Callable[[int, int], None]:
 
 
 def share(config: Config, worker: int) -> Config:
-    """The settings of one of several workers: what bounds a whole endpoint is divided among them.
+    """The settings of one of several workers: limits of an endpoint are divided among them.
 
     >>> config = Config(endpoints={"": EndpointSettings(source=("a.ttl",), concurrency=50, rate=10)}, workers=4)
     >>> [share(config, worker).endpoints[""].concurrency for worker in range(4)]
@@ -175,7 +174,7 @@ async def _alone(
 
 
 class Supervisor:
-    """Keeps a number of processes alive that serve from one socket.
+    """Keeps a number of processes running that serve from one socket.
 
     Args:
         config: the settings.
@@ -205,52 +204,52 @@ class Supervisor:
             url: what is logged once every process answers.
 
         Returns:
-            The exit status: 0, or 1 where a process would not live.
+            The exit status: 0, or 1 where a process kept failing.
         """
         stop = Stop()
         stop.on(signal.SIGTERM, signal.SIGINT)
-        asked = asyncio.create_task(stop.asked.wait())
+        requested = asyncio.create_task(stop.requested.wait())
         keepers = [asyncio.create_task(self._keep(worker, url)) for worker in range(self._config.workers)]
-        await asyncio.wait([asked, *keepers], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([requested, *keepers], return_when=asyncio.FIRST_COMPLETED)
         gave_up = [keeper for keeper in keepers if keeper.done()]
-        for task in (asked, *keepers):
+        for task in (requested, *keepers):
             task.cancel()
-        await asyncio.wait([asked, *keepers])
+        await asyncio.wait([requested, *keepers])
         self._listening.close()
-        await self._end(stop.insisted)
+        await self._end(stop.forced)
         for keeper in gave_up:
             keeper.result()  # raises what nobody foresaw
         self._request_log.log("info", "stopped")
         return FAILED if gave_up else 0
 
     async def _keep(self, worker: int, url: str) -> None:
-        """Keeps one process alive; returns when it is given up."""
-        losses, stillborn = 0, 0
-        while stillborn < _TRIES:
+        """Keeps one process running; returns when it gives up."""
+        failures, failed_starts = 0, 0
+        while failed_starts < _TRIES:
             began = time.monotonic()
             try:
                 process = await self._start(worker)
             except OSError as error:
                 self._request_log.log("error", "a worker cannot be started", worker=worker, reason=str(error))
-                lives = False
+                was_ready = False
             else:
-                lives = await self._live(process, worker, url)
-            losses = 1 if time.monotonic() - began > _SETTLED_SECONDS else losses + 1
-            stillborn = 0 if lives else stillborn + 1
-            await asyncio.sleep(min(_FIRST_PAUSE * 2 ** (losses - 1), _LONGEST_PAUSE))
+                was_ready = await self._live(process, worker, url)
+            failures = 1 if time.monotonic() - began > _STABLE_SECONDS else failures + 1
+            failed_starts = 0 if was_ready else failed_starts + 1
+            await asyncio.sleep(min(_FIRST_PAUSE * 2 ** (failures - 1), _LONGEST_PAUSE))
         self._request_log.log("error", "giving up: a worker ends before it can serve", worker=worker)
 
     async def _live(self, process: asyncio.subprocess.Process, worker: int, url: str) -> bool:
-        """The life of a process; whether it could serve before it ended."""
+        """Waits for the end of a process; returns whether it was ready before."""
         assert process.stdout is not None
-        lives = await process.stdout.readline() == READY
-        if lives:
+        was_ready = await process.stdout.readline() == READY
+        if was_ready:
             self._says_ready(worker, url)
         code = await process.wait()
         self._processes.discard(process)
         mark_process_dead(process.pid, str(self._metrics))  # type: ignore[no-untyped-call] # prometheus_client's
         self._request_log.log("error", "a worker ended", worker=worker, pid=process.pid, code=code)
-        return lives
+        return was_ready
 
     async def _start(self, worker: int) -> asyncio.subprocess.Process:
         directories = {name: str(directory) for name, directory in self._directories.items()}
@@ -276,11 +275,11 @@ class Supervisor:
         if not all_were_ready and len(self._ready) == self._config.workers:
             self._request_log.log("info", f"listening on {url}", workers=self._config.workers)
 
-    async def _end(self, insisted: asyncio.Event) -> None:
-        """Stops the processes: as they stop by themselves, at once if somebody insists, by force if they hang."""
+    async def _end(self, forced: asyncio.Event) -> None:
+        """Stops the processes: gracefully, at once when `forced` is set, and kills those that hang."""
         self._signal(signal.SIGTERM)
         ended = asyncio.create_task(self._all_ended())
-        now = asyncio.create_task(insisted.wait())
+        now = asyncio.create_task(forced.wait())
         grace_seconds = self._config.shutdown_seconds + _KILL_AFTER_SECONDS
         await asyncio.wait([ended, now], timeout=grace_seconds, return_when=asyncio.FIRST_COMPLETED)
         if now.done():

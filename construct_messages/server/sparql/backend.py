@@ -15,7 +15,7 @@ from construct_messages.sources.operations import Backend
 
 
 def open_backend(settings: EndpointSettings, executor: Executor, directory: Path | None = None) -> Backend:
-    """Opens the backend of an settings.
+    """Opens the backend of an endpoint.
 
     Args:
         settings: those of the endpoint, `bounded`.

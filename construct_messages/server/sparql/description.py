@@ -1,9 +1,9 @@
-"""The description of a served endpoint: what it understands, and the formats it answers in, message logs among them.
+"""The service description of an endpoint: the languages it understands and the formats it answers in, logs among them.
 
-SPARQL 1.1 Service Description (https://www.w3.org/TR/sparql11-service-description/). A log's format is a
-`formats:Format` of the W3C's vocabulary of file formats (https://www.w3.org/ns/formats/) like any other, told apart by
-its media type with parameters and by the specification it conforms to, so no vocabulary of our own is needed. What an
-endpoint behind this one says of itself is taken over. Nothing is fetched here.
+SPARQL 1.1 Service Description (https://www.w3.org/TR/sparql11-service-description/). The format of a log is a
+`formats:Format` of the W3C's vocabulary of file formats (https://www.w3.org/ns/formats/), identified by its media type
+with parameters and by the specification it conforms to. The description of the endpoint behind this one is merged in.
+Fetches nothing.
 """
 
 from __future__ import annotations

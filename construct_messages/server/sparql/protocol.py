@@ -1,7 +1,7 @@
-"""An HTTP request as an operation of the SPARQL Protocol, and which of its parameters go on to the source.
+"""Reads an HTTP request as an operation of the SPARQL Protocol, and selects the parameters that go on to the source.
 
-SPARQL 1.1 Protocol, section 2 (query and update operations), from the parts of a request: nothing here knows a web
-framework, an endpoint's settings or the text's own grammar. How parameters are written is `forms.py`'s business.
+SPARQL 1.1 Protocol, section 2. Works on the parts of a request: knows no web framework, and reads no query. `forms.py`
+decodes the parameters.
 """
 
 from __future__ import annotations

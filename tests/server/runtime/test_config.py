@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from construct_messages.errors import UsageError
-from construct_messages.server.config import OF_FILES, OF_URLS, Config, EndpointSettings, Limits, written
-from construct_messages.server.runtime.settings import PREFIX, described, load_config, shown
+from construct_messages.server.config import OF_FILES, OF_URLS, Config, EndpointSettings, Limits, dotted_name
+from construct_messages.server.runtime.settings import PREFIX, as_toml, described, load_config
 from tests.support.docs import BLOCKS
 from tests.support.places import ROOT
 
@@ -341,7 +341,7 @@ def test_errors_hold_no_secrets(text: str) -> None:
 @pytest.mark.usefixtures("here")
 def test_what_is_shown_holds_no_secrets() -> None:
     text = "[endpoint]\nsource = 'https://example.org/?key=hunter2'\ntoken_variable = 'SECRET'"
-    assert "hunter2" not in shown(load(text))
+    assert "hunter2" not in as_toml(load(text))
 
 
 SETTINGS = st.fixed_dictionaries(
@@ -366,7 +366,7 @@ def test_what_is_shown_reads_back(place: Path, endpoints: dict[str, Any], unname
     path.write_bytes(msgspec.toml.encode(document))
     config = load_config(path, {}, {})
     again = path.with_name("again.toml")
-    again.write_text(shown(config), encoding="utf-8")
+    again.write_text(as_toml(config), encoding="utf-8")
     assert load_config(again, {}, {}) == config
 
 
@@ -425,7 +425,7 @@ def test_the_settings_of_the_manual_can_be_served(tmp_path: Path, block: Any) ->
     (tmp_path / "companies.ttl").write_text("")
     (tmp_path / "server.toml").write_text(block.text)
     config = load_config(tmp_path / "server.toml", {"EXAMPLE_TOKEN": "x"}, {})
-    assert {written(("endpoints", name, "source")) for name in config.endpoints} == {
+    assert {dotted_name(("endpoints", name, "source")) for name in config.endpoints} == {
         "endpoint.source",
         "endpoints.dbpedia.source",
         "endpoints.private.source",
