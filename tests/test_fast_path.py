@@ -98,6 +98,7 @@ def test_templates_of_many_patterns(patterns: int, format: Format) -> None:
     assert slow.count(b":p") >= 70
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("graphs", [False, True])
 def test_the_property_meets_what_it_is_about(graphs: bool) -> None:
     """Each of these happens in at least a tenth of the examples: else the property above would say little."""

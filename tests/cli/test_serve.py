@@ -125,6 +125,7 @@ def test_without_the_extra() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("quiet", [False, True])
 def test_a_bar_while_files_are_loaded(quiet: bool) -> None:
     ours, theirs = pty.openpty()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pyoxigraph as ox
+import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
@@ -119,6 +120,7 @@ def test_union_of_messages_is_construct(
         event(f"{what}: {happened}")
 
 
+@pytest.mark.slow
 def test_the_union_property_meets_what_it_is_about() -> None:
     counts: Counter[str] = Counter()
 

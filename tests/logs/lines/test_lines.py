@@ -232,6 +232,7 @@ def peak(run: Callable[[], object]) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 def test_memory_is_that_of_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lines_statements, "_REMEMBERED", 10_000)
 

@@ -346,6 +346,7 @@ def test_round_trip_by_message(format: Format, label: str, data: st.DataObject, 
     assert [parse(part, format) for part in parts] == messages
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", [TURTLE, TRIG], ids=lambda format: format.extension)
 @given(data=st.data(), prefixes=prefixes)
 def test_plain_parsers_read_the_union(format: Format, data: st.DataObject, prefixes: dict[str, str]) -> None:

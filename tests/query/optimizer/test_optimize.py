@@ -132,6 +132,7 @@ _small = _filtered(_bgps)
 _trees = _over(_small | _over(_small))
 
 
+@pytest.mark.slow
 @given(_trees)
 @settings(max_examples=400)
 def test_random_trees_keep_their_solutions(tree: Node) -> None:
