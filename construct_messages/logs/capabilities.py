@@ -1,7 +1,8 @@
-"""What a format and a version cannot carry, checked before a byte is written: nothing is dropped in silence.
+"""Checks what a format and a version of RDF can express, before a message is written.
 
-A named graph has no place in N-Triples and Turtle; a triple term and a base direction have none below RDF 1.2.
-Every encoder asks here, and decoders what a version allows; no syntax is written here.
+N-Triples, Turtle and RDF/XML have no named graphs; triple terms and base directions came with RDF 1.2. Encoders refuse
+what is missing, instead of dropping it; decoders refuse what the announced version does not have. No syntax is written
+here.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from construct_messages.template import Constant, Nested, Slot, Template
 from construct_messages.terms import Term
 
 
-def lacks(syntax: Syntax, term: Term) -> str | None:
-    """What it is in a term that a version of RDF has not; None where it has all.
+def missing_feature(syntax: Syntax, term: Term) -> str | None:
+    """Names the feature of a term that a syntax's version of RDF does not have; None: it has all.
 
     >>> from construct_messages.formats import find_syntax
-    >>> lacks(find_syntax("1.1-messages"), Term('"x"@ar--rtl'))
+    >>> missing_feature(find_syntax("1.1-messages"), Term('"x"@ar--rtl'))
     'base directions'
     """
     if not syntax.triple_terms and term.startswith("<<("):
@@ -29,8 +30,8 @@ def lacks(syntax: Syntax, term: Term) -> str | None:
     return None
 
 
-class Carrier:
-    """Checks the messages of one log, in order, and counts them for the error.
+class Capabilities:
+    """Checks the messages of one log in order, and counts them for errors.
 
     Args:
         format: the log's format.
@@ -39,25 +40,25 @@ class Carrier:
 
     def __init__(self, format: Format, syntax: Syntax) -> None:
         self._format, self._syntax = format, syntax
-        self._carries_all = format.graphs and syntax.triple_terms and syntax.directions
+        self._has_all = format.graphs and syntax.triple_terms and syntax.directions
         self._messages = 0
 
     def count(self, messages: int) -> None:
-        """Counts messages that were checked by `carries_template` and `carries_columns`."""
+        """Counts messages that need no `check`, by `support_template` and `support_columns`."""
         self._messages += messages
 
     def refused(self, error: UnsupportedByFormat) -> UnsupportedByFormat:
-        """An error of the message that was counted last, with its number."""
+        """Adds the number of the message that was counted last to an error."""
         return UnsupportedByFormat(f"message {self._messages}: {error.message}", hint=error.hint)
 
     def check(self, message: Message) -> None:
-        """Counts one message, and refuses it where a quad cannot be written.
+        """Counts a message, and refuses it if a quad cannot be written.
 
         Raises:
             UnsupportedByFormat: naming the message (from 1), the quad and a format that can.
         """
         self._messages += 1
-        if self._carries_all:
+        if self._has_all:
             return
         for quad in message:
             if quad.graph is not None and not self._format.graphs:
@@ -67,27 +68,30 @@ class Carrier:
                 )
             for term in quad:
                 # most terms are IRIs, for which asking takes longer than the rest
-                if term is not None and term.startswith(("<<(", '"')) and (lack := lacks(self._syntax, term)):
+                if term is None or not term.startswith(("<<(", '"')):
+                    continue
+                if feature := missing_feature(self._syntax, term):
+                    name = self._syntax.version or self._format.name
                     raise UnsupportedByFormat(
-                        f"message {self._messages}: {self._syntax.version or self._format.name} has no {lack}: {quad}",
+                        f"message {self._messages}: {name} has no {feature}: {quad}",
                         hint="write N-Quads or TriG with messages=1.2-messages or messages=rdfm",
                     )
 
-    def carries_template(self, template: Template) -> bool:
-        """Whether whatever the template itself puts into a message can be written; its variables aside."""
+    def support_template(self, template: Template) -> bool:
+        """Whether all that a template itself puts into messages can be written, whatever its variables are."""
         return all(
             (pattern.graph is None or self._format.graphs)
-            and not any(self._slot_lacks(slot) for slot in pattern if slot is not None)
+            and not any(self._lacks(slot) for slot in pattern if slot is not None)
             for pattern in template.live
         )
 
-    def _slot_lacks(self, slot: Slot) -> bool:
+    def _lacks(self, slot: Slot) -> bool:
         if isinstance(slot, Nested):
-            return not self._syntax.triple_terms or any(map(self._slot_lacks, slot))
-        return isinstance(slot, Constant) and lacks(self._syntax, slot.term) is not None
+            return not self._syntax.triple_terms or any(map(self._lacks, slot))
+        return isinstance(slot, Constant) and missing_feature(self._syntax, slot.term) is not None
 
-    def carries_columns(self, solutions: Solutions) -> bool:
-        """Whether a batch surely holds nothing that cannot be written (a look-alike in a literal counts as no)."""
+    def support_columns(self, solutions: Solutions) -> bool:
+        """Whether all terms of a batch can be written. False may be wrong: a literal may read like a triple term."""
         if self._syntax.triple_terms and self._syntax.directions:
             return True
         joined = b"\n".join(b"\n".join(column) for column in solutions.utf8)

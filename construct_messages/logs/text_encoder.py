@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from construct_messages.errors import UnsupportedByFormat
 from construct_messages.formats import Format, Syntax
-from construct_messages.logs.capabilities import Carrier
+from construct_messages.logs.capabilities import Capabilities
 from construct_messages.logs.encoded import EncodedBatch, EncodedTexts
 from construct_messages.logs.layout import Layouts, NoLayout, Place, TextsByKind, is_laid_out, plain
 from construct_messages.logs.plain_encoder import PlainTemplateEncoder
@@ -40,7 +40,7 @@ class TextEncoder(ABC):
     def __init__(self, format: Format, syntax: Syntax, texts: TextsByKind) -> None:
         self.format, self.syntax, self.texts = format, syntax, texts
         self._place = plain(texts)
-        self.carrier = Carrier(format, syntax)
+        self.capabilities = Capabilities(format, syntax)
 
     @abstractmethod
     def start(self) -> bytes:
@@ -85,11 +85,11 @@ class TextEncoder(ABC):
         return self._checked(message, self.write_document).encode()
 
     def _checked(self, message: Message, write: Callable[[Message], str]) -> str:
-        self.carrier.check(message)
+        self.capabilities.check(message)
         try:
             return write(message)
         except UnsupportedByFormat as error:
-            raise self.carrier.refused(error) from None
+            raise self.capabilities.refused(error) from None
 
     def finish(self) -> bytes:
         """What stands after the last message: nothing."""
@@ -97,7 +97,7 @@ class TextEncoder(ABC):
 
     def for_template(self, template: Template) -> PlainTemplateEncoder | TemplateTexts:
         """The encoder for batches of a template's solutions."""
-        if not (self.carrier.carries_template(template) and is_laid_out(template)):
+        if not (self.capabilities.support_template(template) and is_laid_out(template)):
             return PlainTemplateEncoder(self.encode, template)
         return TemplateTexts(self, template)
 
@@ -118,12 +118,12 @@ class TemplateTexts:
 
     def encode(self, solutions: Solutions, first: int) -> EncodedBatch:
         """Encodes a batch; see `TemplateEncoder.encode`."""
-        if not len(solutions) or not self._encoder.carrier.carries_columns(solutions):
+        if not len(solutions) or not self._encoder.capabilities.support_columns(solutions):
             return self._plain.encode(solutions, first)
         try:
             texts = self._layouts.texts(solutions, first)
         except (NoLayout, UnsupportedByFormat):
             return self._plain.encode(solutions, first)
-        self._encoder.carrier.count(len(solutions))
+        self._encoder.capabilities.count(len(solutions))
         self._encoder.declare(texts)
         return EncodedTexts(texts)

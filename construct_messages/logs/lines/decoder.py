@@ -20,7 +20,7 @@ from construct_messages.errors import LimitExceeded, LogError, Position, TermErr
 from construct_messages.formats import LABELLED, RDFM, Format, Syntax
 from construct_messages.labels import Labels, MessageLabels
 from construct_messages.logs import DecoderOptions
-from construct_messages.logs.capabilities import lacks
+from construct_messages.logs.capabilities import missing_feature
 from construct_messages.logs.from_pyoxigraph import Rename, log_error
 from construct_messages.logs.line_buffer import too_long
 from construct_messages.logs.lines.statements import BLANK, Statements
@@ -251,10 +251,10 @@ class LinesDecoder:
             message = f"message {self._number}: {error.message}"
             raise LimitExceeded(message, position=Position(line, 1), hint=error.hint) from error
         for quad in statement:
-            if self._syntax is not None and (lack := lacks(self._syntax, quad.object)):
+            if self._syntax is not None and (feature := missing_feature(self._syntax, quad.object)):
                 place = _OBJECT.search(text)
                 assert place is not None
-                raise self._error(f"{self._syntax.version} has no {lack}", line, place.start() + 1)
+                raise self._error(f"{self._syntax.version} has no {feature}", line, place.start() + 1)
             subject, predicate, object, graph = quad
             self._take_in(
                 ([self._in_scope(subject)], [predicate], [self._in_scope(object)], [graph and self._in_scope(graph)])

@@ -17,7 +17,7 @@ from typing import Final
 from construct_messages.formats import Format, Syntax
 from construct_messages.labels import Labels
 from construct_messages.logs import EncoderOptions
-from construct_messages.logs.capabilities import Carrier
+from construct_messages.logs.capabilities import Capabilities
 from construct_messages.logs.encoded import EncodedBatch
 from construct_messages.logs.plain_encoder import PlainTemplateEncoder
 from construct_messages.message import Message
@@ -53,7 +53,7 @@ class LinesEncoder:
     """
 
     def __init__(self, format: Format, syntax: Syntax, _options: EncoderOptions) -> None:
-        self._carrier = Carrier(format, syntax)
+        self._capabilities = Capabilities(format, syntax)
         self.format, self.syntax = format, syntax
         self.before = syntax.delimiter.encode() if syntax.delimiter_first else b""
         self.after = b"" if syntax.delimiter_first else syntax.delimiter.encode()
@@ -76,7 +76,7 @@ class LinesEncoder:
         Raises:
             UnsupportedByFormat: as `encode`.
         """
-        self._carrier.check(message)
+        self._capabilities.check(message)
         return message.lines
 
     def finish(self) -> bytes:
@@ -114,7 +114,7 @@ class TemplateLines:
         self._encoder, self._plain = encoder, PlainTemplateEncoder(encoder.encode, template)
         self._patterns, self._labels = template.live, template.labels
         # each pattern is compared with each: of very many, message by message is quicker
-        self._by_column = len(self._patterns) <= _MOST_PATTERNS and encoder._carrier.carries_template(template)
+        self._by_column = len(self._patterns) <= _MOST_PATTERNS and encoder._capabilities.support_template(template)
         # which earlier patterns can give the same quad: the only ones a line is compared with
         self._twins = [
             [i for i in range(j) if may_coincide(self._patterns[i], self._patterns[j])]
@@ -132,7 +132,7 @@ class TemplateLines:
         Raises:
             UnsupportedByFormat: as `LinesEncoder.encode`.
         """
-        if not self._by_column or not self._encoder._carrier.carries_columns(solutions):
+        if not self._by_column or not self._encoder._capabilities.support_columns(solutions):
             return self._plain.encode(solutions, first)
         batch = _Batch(solutions.utf8, len(solutions), first, self._labels)
         pieces: list[_Column] = [self._encoder.before]
@@ -153,7 +153,7 @@ class TemplateLines:
             lines[index] = line
             pieces.append(line)
         pieces.append(self._encoder.after)
-        self._encoder._carrier.count(len(solutions))
+        self._encoder._capabilities.count(len(solutions))
         return _EncodedColumns(pieces, len(solutions))
 
 

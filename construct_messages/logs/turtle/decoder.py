@@ -15,7 +15,7 @@ from construct_messages.errors import LogError
 from construct_messages.formats import LABELLED, RDFM, Format, Syntax
 from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions
-from construct_messages.logs.capabilities import lacks
+from construct_messages.logs.capabilities import missing_feature
 from construct_messages.logs.from_pyoxigraph import Rename
 from construct_messages.logs.line_buffer import too_long
 from construct_messages.logs.turtle.scanner import Kind, Mark, TurtleScanner
@@ -190,9 +190,9 @@ class TurtleDecoder:
                 predicate, object = known.setdefault(predicate, predicate), known.setdefault(object, object)
                 graph = graph and known.setdefault(graph, graph)
             quad = Quad(subject, predicate, object, graph)
-            if restricted and (lack := lacks(syntax, object)):
+            if restricted and (feature := missing_feature(syntax, object)):
                 raise LogError(
-                    f"{syntax.version} has no {lack}: {quad}",
+                    f"{syntax.version} has no {feature}: {quad}",
                     number=self._number,
                     position=self._scanner.place,
                     hint='announce VERSION "1.2-messages"',
