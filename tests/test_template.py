@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from construct_messages.labels import Labels
+from construct_messages.message import Quad
 from construct_messages.template import (
     FORBIDDEN,
     Blank,
@@ -112,6 +114,20 @@ def test_instantiate_by_the_book(template: Template, solutions: list[tuple[Term,
             if None not in parts:
                 expected[tuple(part or None for part in parts)] = None
         assert [tuple(quad) for quad in template.labelled(Labels("x")).instantiate(solution, 3)] == list(expected)
+
+
+@given(templates(), SOLUTIONS, st.integers(0, 1000))
+def test_by_column_as_one_by_one(template: Template, solutions: list[tuple[Term, ...]], first: int) -> None:
+    columns = [list(column) for column in zip(*solutions, strict=True)]
+    expected = [tuple(template.instantiate(solution, number)) for number, solution in enumerate(solutions, first)]
+    assert list(template.instantiate_all(columns, first)) == expected
+
+
+def test_by_column_of_constants() -> None:
+    constant = Constant(Term("<urn:a>"))
+    template = Template(("x",), (Pattern(constant, constant, constant),) * 2)
+    quad = Quad(constant.term, constant.term, constant.term)
+    assert list(template.instantiate_all([[Term(""), Term('"x"')]], 0)) == [(quad,), (quad,)]
 
 
 @given(templates(), SOLUTIONS)

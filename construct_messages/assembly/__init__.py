@@ -12,7 +12,7 @@ from construct_messages.errors import LimitExceeded, SourceError
 from construct_messages.formats import Format, Syntax
 from construct_messages.logs import EncoderOptions, FormatOptions, TemplateEncoder, encoder_for
 from construct_messages.logs.encoded import EncodedBatch
-from construct_messages.message import Message, Quad
+from construct_messages.message import Message, Quad, of_distinct
 from construct_messages.solutions import Solutions
 from construct_messages.template import Template
 from construct_messages.terms import has_blank, iri
@@ -91,6 +91,8 @@ class Assembly:
     def feed(self, solutions: Solutions) -> Iterator[Message]:
         """The messages that a batch completes."""
         self._count(solutions)
+        if self.is_plain:
+            return self._each(solutions)
         return self._messages(self._grouping.feed(solutions))
 
     def finish(self) -> Iterator[Message]:
@@ -119,6 +121,16 @@ class Assembly:
         limit = self._options.message_limit
         if limit is not None and self.message_count > limit:
             raise LimitExceeded(f"more than {limit} messages", hint="ask for less: add a LIMIT")
+
+    def _each(self, solutions: Solutions) -> Iterator[Message]:
+        """The messages of solutions that were counted, one each."""
+        if self.left == 0:
+            return
+        for quads in self._template.instantiate_all(solutions.text, self.solutions - len(solutions)):
+            self._deliver(1)
+            yield of_distinct(quads)
+            if self.left == 0:
+                return
 
     def _messages(self, groups: Iterator[Group]) -> Iterator[Message]:
         if self.left == 0:
