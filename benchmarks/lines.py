@@ -3,7 +3,8 @@
 A message is a sensor's observation of five quads: IRIs, a date, a decimal, a string with a language; every tenth has a
 blank node. Each run is a fresh process, ours and n3's in turn; its time is that from bytes in memory to messages whose
 quads are counted, or back. As our messages make their quads when asked, reading is also measured with a look at the
-four terms of each quad; n3 has made its by then. n3 has to be installed in the folder that CONSTRUCT_MESSAGES_NODE names (`npm install n3@2.13.12`).
+four terms of each quad; n3 has made its by then.
+n3 has to be installed in the folder that CONSTRUCT_MESSAGES_NODE names (`npm install n3@2.13.12`).
 """
 
 from __future__ import annotations
