@@ -108,7 +108,9 @@ def find_document_format(text: str) -> DocumentFormat | None:
     ('N3', 'Turtle')
     """
     name = text.partition(";")[0].strip().lower()
+    for format in DOCUMENTS:
+        if name == format.media_type:
+            return format
+    # N3 is also a name for Turtle, in answers
     by_name = (format for format in DOCUMENTS if name in format.names)
-    return next((format for format in DOCUMENTS if name in (format.media_type, *format.extensions)), None) or next(
-        by_name, None
-    )
+    return format_of_document(name) or next(by_name, None)

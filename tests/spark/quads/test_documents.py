@@ -45,7 +45,8 @@ def read(*files: tuple[str, bytes], format: str | None = None) -> list[tuple[str
     ],
 )
 def test_names_say_formats(file: str, format: str | None, expected: tuple[ox.RdfFormat, str, str]) -> None:
-    assert kind_of(file, format) == expected
+    kind = kind_of(file, format)
+    assert (kind.format.parsed_as, kind.packing, kind.suffix) == expected
 
 
 @pytest.mark.parametrize(
