@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import NoReturn, TypeAlias
+from typing import Final, NoReturn, TypeAlias
 
 from construct_messages.errors import UsageError
-from construct_messages.formats import FORMATS
+from construct_messages.formats import FORMATS, SYNTAXES
 from construct_messages.logs import FormatOptions, options_class
 
 
@@ -42,6 +42,13 @@ def add_label_prefix(group: argparse._ActionsContainer) -> None:
         metavar="PREFIX",
         help="what labels of blank nodes begin with; default: at random, so that no two logs share a node",
     )
+
+
+LOG_FORMATS: Final = "|".join([*(format.extension for format in FORMATS), "MEDIA-TYPE"])
+"""What options that name the format of a log take."""
+
+LABELS: Final = [syntax.label for syntax in SYNTAXES]
+"""What options that name the syntax of a log take."""
 
 
 def add_format_options(group: argparse._ActionsContainer) -> None:

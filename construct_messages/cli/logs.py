@@ -9,17 +9,14 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final
 
-from construct_messages.cli.arguments import add_format_options, add_label_prefix
+from construct_messages.cli.arguments import LABELS, LOG_FORMATS, add_format_options, add_label_prefix
 from construct_messages.cli.progress import progress
 from construct_messages.cli.standard import STANDARD, standard_input
 from construct_messages.errors import UsageError
-from construct_messages.formats import FORMATS, SYNTAXES
 from construct_messages.logs import MESSAGE_BYTES
 from construct_messages.reading import LogReader, read_log
 
-_FORMATS: Final = "|".join([*(format.extension for format in FORMATS), "MEDIA-TYPE"])
 NO_PREFIXES: Final = "write all IRIs in full, in formats that have prefixes too"
-_LABELS: Final = [syntax.label for syntax in SYNTAXES]
 
 
 def add_input(command: argparse.ArgumentParser) -> None:
@@ -27,11 +24,11 @@ def add_input(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("the log that is read")
     group.add_argument(
         "--input-format",
-        metavar=_FORMATS,
+        metavar=LOG_FORMATS,
         help="default: what the extension of its name says, else what its first bytes look like",
     )
     group.add_argument(
-        "--input-messages", choices=_LABELS, help="how messages are delimited; default: what the log announces"
+        "--input-messages", choices=LABELS, help="how messages are delimited; default: what the log announces"
     )
     group.add_argument(
         "--lenient", action="store_true", help="pass malformed IRIs and language tags as they are, and count them"
@@ -55,9 +52,9 @@ def add_input(command: argparse.ArgumentParser) -> None:
 def add_output(command: argparse.ArgumentParser, default: str) -> None:
     """Adds the options of a command that writes a log."""
     group = command.add_argument_group("the log that is written")
-    group.add_argument("--format", metavar=_FORMATS, help=f"default: {default}")
+    group.add_argument("--format", metavar=LOG_FORMATS, help=f"default: {default}")
     group.add_argument(
-        "--messages", choices=_LABELS, help="how messages are delimited, where the format does not; default: rdfm"
+        "--messages", choices=LABELS, help="how messages are delimited, where the format does not; default: rdfm"
     )
     group.add_argument("--no-prefixes", action="store_true", help=NO_PREFIXES)
     add_label_prefix(group)

@@ -8,13 +8,12 @@ import sys
 import pyoxigraph as ox
 
 from construct_messages.assembly import DISTINCT_LIMIT, GROUP_LIMIT
-from construct_messages.cli.arguments import Commands, add_format_options, format_options, pairs
+from construct_messages.cli.arguments import LABELS, LOG_FORMATS, Commands, add_format_options, format_options, pairs
 from construct_messages.cli.logs import NO_PREFIXES
 from construct_messages.cli.progress import progress
 from construct_messages.cli.queries import add_dataset, add_messages, add_query, arguments, query_text
 from construct_messages.cli.standard import STANDARD, target
 from construct_messages.construct import QueryMessages, construct_messages
-from construct_messages.formats import FORMATS, SYNTAXES
 from construct_messages.formats.results import READ
 from construct_messages.sources.http.timeouts import RETRIES
 from construct_messages.sources.open import VARIABLE
@@ -62,15 +61,14 @@ def add(commands: Commands) -> None:
     )
 
     log = run.add_argument_group("log")
-    extensions = [format.extension for format in FORMATS]
     log.add_argument(
         "--format",
-        metavar="|".join([*extensions, "MEDIA-TYPE"]),
+        metavar=LOG_FORMATS,
         help="default: what the extension of --output says, else nq",
     )
     log.add_argument(
         "--messages",
-        choices=[syntax.label for syntax in SYNTAXES],
+        choices=LABELS,
         help="how messages are delimited, where the format does not; default: rdfm",
     )
     add_format_options(log)

@@ -10,11 +10,11 @@ import argparse
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from construct_messages.cli.arguments import Commands, add_format_options, format_options
+from construct_messages.cli.arguments import LABELS, LOG_FORMATS, Commands, add_format_options, format_options
 from construct_messages.cli.jobs import Job, add_session, open_job
 from construct_messages.cli.queries import add_dataset, add_messages, add_query, arguments, query_text
 from construct_messages.errors import UsageError
-from construct_messages.formats import FORMATS, SYNTAXES, find_log
+from construct_messages.formats import find_log
 from construct_messages.formats.file_names import default_format, format_of_file
 from construct_messages.logs import check_options
 from construct_messages.spark.session import require
@@ -28,11 +28,9 @@ _STATUSES: Final = (
     "Exit status: 0 complete, 1 not written, 2 bad usage or query, or no Spark, 3 malformed data, or Spark failed, "
     "4 past a limit."
 )
-_FORMATS: Final = "|".join([*(format.extension for format in FORMATS), "MEDIA-TYPE"])
 _ABOUT_THE_QUERY: Final = {
     *("group_by", "group_order", "bindings", "default_graph", "named_graphs", "prefixes", "base"),
 }
-_LABELS: Final = [syntax.label for syntax in SYNTAXES]
 
 
 def add(commands: Commands) -> None:
@@ -120,9 +118,9 @@ def _add_convert(steps: Commands) -> None:
     convert.set_defaults(command=_convert)
     convert.add_argument("logs", metavar="LOG", nargs="+", help="files, folders or patterns")
     group = convert.add_argument_group("the logs that are read")
-    group.add_argument("--input-format", metavar=_FORMATS, help="default: what the extensions of their names say")
+    group.add_argument("--input-format", metavar=LOG_FORMATS, help="default: what the extensions of their names say")
     group.add_argument(
-        "--input-messages", choices=_LABELS, help="how messages are delimited; default: what each log announces"
+        "--input-messages", choices=LABELS, help="how messages are delimited; default: what each log announces"
     )
     group.add_argument("--lenient", action="store_true", help="pass malformed IRIs and language tags as they are")
     _add_writing(convert)
@@ -148,8 +146,8 @@ def _add_writing(command: argparse.ArgumentParser) -> None:
         metavar="DIR|FILE",
         help="a folder of logs, one for each part of the work; or, with an extension such as .nq.gz, one ordered log",
     )
-    group.add_argument("--format", metavar=_FORMATS, help="default: what the extension of FILE says, else nq")
-    group.add_argument("--messages", choices=_LABELS, help="how messages are delimited, where the format does not")
+    group.add_argument("--format", metavar=LOG_FORMATS, help="default: what the extension of FILE says, else nq")
+    group.add_argument("--messages", choices=LABELS, help="how messages are delimited, where the format does not")
     add_format_options(group)
     group.add_argument("--compression", metavar="gzip|bzip2|zstd", help="how the logs of a folder are packed")
     group.add_argument(

@@ -57,6 +57,7 @@ class Format:
         extensions: of files, without the dot; the first is also the name on a command line.
         names: further ones, in lower case.
         document: the media type of a document that is one message, where it is another than that of a log.
+        subprotocol: of WebSockets whose frames are such documents; it begins with `rdfm.`.
         graphs: whether it can name graphs.
         own: where the format delimits messages by itself, what such messages may hold; None: any of `SYNTAXES` does.
         encoder: an `Encoder`, made of format, syntax and `EncoderOptions`.
@@ -65,6 +66,7 @@ class Format:
         beginning: a regular expression that a log in this format alone begins with, behind blanks and comments.
         sniffer: where no regular expression tells it, a function that takes the first bytes, and gives whether they
             are those of a log in this format; None: it takes more of them.
+        binary: whether documents are no text, which is UTF-8.
         line_based: whether each statement is a line, so that a log can be cut at line ends.
         log_prefixes: whether a log declares the prefixes of the query that it is the answer to; not where its readers
             take each message by itself.
@@ -75,6 +77,7 @@ class Format:
     extensions: tuple[str, ...]
     names: tuple[str, ...] = ()
     document: str | None = None
+    subprotocol: str
     graphs: bool
     own: Syntax | None = None
     encoder: str
@@ -82,6 +85,7 @@ class Format:
     options: str | None = None
     beginning: bytes | None = None
     sniffer: str | None = None
+    binary: bool = False
     line_based: bool = False
     log_prefixes: bool = True
 
@@ -139,6 +143,7 @@ N_QUADS: Final = Format(
     media_types=("application/n-quads",),
     extensions=("nq",),
     names=("nquads",),
+    subprotocol="rdfm.n-quads",
     graphs=True,
     encoder="lines.encoder:LinesEncoder",
     decoder="lines.decoder:LinesDecoder",
@@ -148,6 +153,7 @@ TRIG: Final = Format(
     name="TriG",
     media_types=("application/trig",),
     extensions=("trig",),
+    subprotocol="rdfm.trig",
     graphs=True,
     encoder="turtle.encoder:TurtleEncoder",
     decoder="turtle.decoder:TurtleDecoder",
@@ -158,6 +164,7 @@ N_TRIPLES: Final = Format(
     media_types=("application/n-triples",),
     extensions=("nt",),
     names=("ntriples",),
+    subprotocol="rdfm.n-triples",
     graphs=False,
     encoder="lines.encoder:LinesEncoder",
     decoder="lines.decoder:LinesDecoder",
@@ -167,6 +174,7 @@ TURTLE: Final = Format(
     name="Turtle",
     media_types=("text/turtle",),
     extensions=("ttl",),
+    subprotocol="rdfm.turtle",
     graphs=False,
     encoder="turtle.encoder:TurtleEncoder",
     decoder="turtle.decoder:TurtleDecoder",
@@ -175,6 +183,7 @@ NDJSON_LD: Final = Format(
     name="NDJSON-LD",
     media_types=("application/x-ld+ndjson", "application/x-ndjson"),
     extensions=("ndjsonld", "ndjson", "jsonl"),
+    subprotocol="rdfm.ld-json",
     document="application/ld+json",
     graphs=True,
     own=_own(triple_terms=False, directions=True),
@@ -187,17 +196,20 @@ JELLY: Final = Format(
     name="Jelly",
     media_types=("application/x-jelly-rdf",),
     extensions=("jelly",),
+    subprotocol="rdfm.jelly",
     graphs=True,
     own=_own(triple_terms=True),
     encoder="jelly.encoder:JellyEncoder",
     decoder="jelly.decoder:JellyDecoder",
     options="jelly.options:JellyOptions",
     sniffer="jelly.sniffer:begins_stream",
+    binary=True,
 )
 YAML_LD: Final = Format(
     name="YAML-LD",
     media_types=("application/rdfm+yaml",),
     extensions=("yamlld", "yaml", "yml"),
+    subprotocol="rdfm.ld-yaml",
     document="application/ld+yaml",
     graphs=True,
     own=_own(triple_terms=False, directions=True),
@@ -209,6 +221,7 @@ RDF_XML: Final = Format(
     name="RDF/XML",
     media_types=("application/rdfm+xml",),
     extensions=("rdfxml",),  # .rdf and .xml are files of one document over many lines, which is no log
+    subprotocol="rdfm.rdf-xml",
     document="application/rdf+xml",
     names=("rdf-xml", "rdf", "xml"),
     graphs=False,

@@ -68,9 +68,8 @@ def test_an_empty_log(format: Format) -> None:
 
 
 def test_no_name_means_two_formats() -> None:
-    names = [
-        name for f in FORMATS for name in {f.name.lower(), *f.media_types, *f.extensions, *f.names}
-    ]  # of one format, an extension may be its name, too
+    # of one format, an extension may be its name, too
+    names = [name for f in FORMATS for name in {f.name.lower(), f.subprotocol, *f.media_types, *f.extensions, *f.names}]
     assert len(names) == len(set(names))
 
 

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable
 from typing import Final
 
-from construct_messages.formats import JELLY, N_QUADS, NDJSON_LD, RDFM, Format, Syntax
+from construct_messages.formats import N_QUADS, NDJSON_LD, RDFM, Format, Syntax
 from construct_messages.logs import Encoder, EncoderOptions, encoder_for
 from construct_messages.server.streams.vocabulary import PROV, XSD
 from construct_messages.streams.element import Element
@@ -30,7 +30,7 @@ class Documents:
         self._encoder = encoder_for(format, format.own or RDFM, EncoderOptions(prefixes=prefixes))
         # a row of the store is such a document already
         self._as_stored = format == N_QUADS
-        self.is_text = format != JELLY
+        self.is_text = not format.binary
         self._recent: OrderedDict[tuple[str, int, int], bytes] = OrderedDict()
         self._bytes = 0
 

@@ -26,15 +26,10 @@ from construct_messages.errors import (
     UnsupportedByFormat,
 )
 from construct_messages.formats import (
-    JELLY,
+    FORMATS,
     N_QUADS,
-    N_TRIPLES,
     NDJSON_LD,
-    RDF_XML,
     RDFM,
-    TRIG,
-    TURTLE,
-    YAML_LD,
     Format,
     LogType,
     content_type,
@@ -82,9 +77,7 @@ from construct_messages.streams.store import StreamStore
 T = TypeVar("T")
 P = ParamSpec("P")
 
-_DOCUMENTS: Final = {
-    format.document_type: format for format in (NDJSON_LD, N_QUADS, TRIG, TURTLE, N_TRIPLES, RDF_XML, YAML_LD, JELLY)
-}
+_DOCUMENTS: Final = {format.document_type: format for format in (NDJSON_LD, *FORMATS)}
 """What an element, or a sequence without messages, can be had as; best first."""
 
 _FOR_GOOD: Final = "public, max-age=31536000, immutable"

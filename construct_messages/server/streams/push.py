@@ -14,20 +14,11 @@ from typing import Final
 from aiohttp import WSCloseCode, WSMsgType, web
 
 from construct_messages.errors import ConstructMessagesError, NotAcceptable
-from construct_messages.formats import JELLY, N_QUADS, N_TRIPLES, NDJSON_LD, RDF_XML, TRIG, TURTLE, YAML_LD, Format
+from construct_messages.formats import FORMATS, Format
 from construct_messages.server.streams.documents import Documents
 from construct_messages.streams.element import Element
 
-SUBPROTOCOLS: Final[dict[str, Format]] = {
-    "rdfm.n-quads": N_QUADS,
-    "rdfm.n-triples": N_TRIPLES,
-    "rdfm.trig": TRIG,
-    "rdfm.turtle": TURTLE,
-    "rdfm.ld-json": NDJSON_LD,
-    "rdfm.rdf-xml": RDF_XML,
-    "rdfm.ld-yaml": YAML_LD,
-    "rdfm.jelly": JELLY,
-}
+SUBPROTOCOLS: Final = {format.subprotocol: format for format in FORMATS}
 """The subprotocols of WebSocket, and the formats of their frames."""
 
 EVENT: Final = b"rdf-message"
@@ -41,7 +32,7 @@ def check_text(format: Format) -> None:
     Raises:
         NotAcceptable: it is one.
     """
-    if format == JELLY:
+    if format.binary:
         raise NotAcceptable(
             f"server-sent events cannot carry {format.name}, which is binary",
             hint="take a text format, or WebSocket",

@@ -7,21 +7,16 @@ from typing import Final
 
 import pyoxigraph as ox
 
-from construct_messages.formats import N_QUADS, N_TRIPLES, NDJSON_LD, RDF_XML, TRIG, TURTLE
+from construct_messages.formats import NDJSON_LD
+from construct_messages.formats.documents import JSON_LD, TRIPLES
 from construct_messages.formats.media_types import JSON
 from construct_messages.formats.negotiation import prefer
 from construct_messages.logs import decoder_for
 from construct_messages.server.streams.resources import Document
 from construct_messages.server.streams.vocabulary import PREFIXES
 
-_SERIALIZED: Final = {
-    TURTLE.document_type: ox.RdfFormat.TURTLE,
-    N_TRIPLES.document_type: ox.RdfFormat.N_TRIPLES,
-    RDF_XML.document_type: ox.RdfFormat.RDF_XML,
-    TRIG.document_type: ox.RdfFormat.TRIG,
-    N_QUADS.document_type: ox.RdfFormat.N_QUADS,
-}
-OFFERED: Final = (NDJSON_LD.document_type, *_SERIALIZED, JSON)
+_SERIALIZED: Final = {format.media_type: format.parsed_as for format in TRIPLES if format != JSON_LD}
+OFFERED: Final = (JSON_LD.media_type, *_SERIALIZED, JSON)
 """The media types of descriptions, best first."""
 
 
