@@ -1,4 +1,4 @@
-"""The columns of a batch as Jelly wants them, and rows of literals made of them a whole column at a time."""
+"""Checks whole columns of a batch, and makes rows of literals a column at a time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Literals(NamedTuple):
 
     Attributes:
         lexical: their lexical forms.
-        kind: what an RdfLiteral has for their language or datatype.
+        kind: the bytes of their language or datatype in an RdfLiteral.
     """
 
     lexical: list[bytes]
@@ -32,7 +32,7 @@ class Literals(NamedTuple):
 
 
 class Batch:
-    """The columns of one batch, each looked at as a whole."""
+    """The columns of one batch, and checks of a whole column at once."""
 
     def __init__(self, solutions: Solutions) -> None:
         self._columns = solutions.utf8
@@ -43,12 +43,12 @@ class Batch:
         return len(self._columns[0])
 
     def has_all(self, index: int, forbidden: Sequence[str]) -> bool:
-        """Whether a variable is bound in all solutions, to terms that do not begin as is forbidden."""
+        """Whether a variable is bound in all solutions, to terms with none of the forbidden beginnings."""
         joined = self._joined[index]
         return b"\n\n" not in joined and not any(b"\n" + start.encode() in joined for start in forbidden)
 
     def literals(self, index: int, suffixes: Mapping[str, bytes]) -> Literals | None:
-        """What a column's literals are, if it has only such, of one known kind and without escapes; else None."""
+        """The literals of a column; None: it has other terms, literals of several or unknown kinds, or escapes."""
         column, joined = self._columns[index], self._joined[index]
         suffix = column[0][column[0].rfind(b'"') :]
         kind = suffixes.get(suffix[1:].decode()) if suffix.startswith(b'"') else None
@@ -58,7 +58,7 @@ class Batch:
         return Literals(lexical, kind) if len(lexical) == len(column) else None
 
     def has(self, index: int, term: Term) -> bool:
-        """Whether a variable has some value in any solution."""
+        """Whether a variable has this value in any solution."""
         return term.encode() in self._columns[index]
 
     def have_same(self, one: int, other: int) -> bool:
@@ -67,7 +67,7 @@ class Batch:
 
 
 class LiteralHeads(dict[int, bytes]):
-    """What stands before the lexical form in a row that ends with a literal, by the form's length.
+    """The bytes before the lexical form, in rows that end with a literal, by the length of the form.
 
     Args:
         kind: of the row.
@@ -97,7 +97,7 @@ Part: TypeAlias = "bytes | tuple[LiteralHeads, Literals]"
 
 
 def spliced(parts: Iterable[Part], start: int, count: int) -> list[bytes]:
-    """Rows behind each other, for each of the `count` solutions from `start`: constant ones, and ones of literals."""
+    """Joins rows, constant ones and those of literals, for each of `count` solutions from `start`."""
     pieces: list[Iterable[bytes]] = []
     for part in parts:
         if isinstance(part, bytes):

@@ -1,9 +1,9 @@
-"""Writes the frames of a Jelly stream: statements as rows, terms by lookup tables.
+"""Writes the frames of a Jelly stream: statements as rows, and terms by lookup tables.
 
-Terms are canonical N-Triples strings, so a row is spliced of their bytes: an IRI is two table ids, most of which the
-one before makes unnecessary, and what a literal has behind its closing quote is looked up. Every stream starts by
-naming its ids and terms in full, so that logs with the same options can be joined end to end. Which row a term
-stands in is decided here alone; `template.py` only spares what a template makes known beforehand.
+Terms are canonical N-Triples strings. An IRI becomes two table ids, most of which the previous IRI makes unnecessary;
+the language or datatype of a literal is looked up by what follows the closing quote. A stream begins with explicit ids
+and whole statements, so that logs with the same options can be joined end to end. `template.py` writes the same rows
+faster where a template determines them.
 
 Jelly 1.1, serialization (rdf.proto); RDF Messages section 3.
 """
@@ -60,12 +60,12 @@ class FrameWriter:
         message_count: how many messages came before the stream, for errors.
 
     Attributes:
-        kind: of the rows of statements.
+        kind: the tag of rows of statements.
         is_open: whether the stream's options are written.
-        message_count: how many messages came so far, those that were refused included.
+        message_count: how many messages were to be written so far, refused ones included.
         names, prefixes, datatypes: the lookup tables.
-        iris: IRIs whose prefix and name are in the tables, those met lately.
-        suffixes: what an RdfLiteral has for a language or a datatype, by what stands behind the closing quote.
+        iris: recent IRIs whose prefix and name are in the tables.
+        suffixes: the bytes of a language or datatype in an RdfLiteral, by what follows the closing quote.
         prefix, name: the ids of the last IRI.
         last: the last statement.
     """
@@ -78,7 +78,7 @@ class FrameWriter:
         self._restart()
 
     def _restart(self) -> None:
-        """Forgets what stands in the log: whatever comes next names its ids and terms in full."""
+        """Forgets tables and terms: what is written next has explicit ids and whole statements."""
         options = self.options
         self.names = Table("names", 0x4A, options.max_name_table_size)
         self.prefixes = Table("prefixes", 0x52, options.max_prefix_table_size)
@@ -93,7 +93,7 @@ class FrameWriter:
         self.last: Statement = (_NO_TERM, _NO_TERM, _NO_TERM, _NO_TERM)
 
     def write(self, message: Message) -> bytes:
-        """The frame of one message.
+        """Encodes one message as a frame.
 
         Raises:
             UnsupportedByFormat: a base direction, a named graph in a stream of triples, a term where the options allow
@@ -112,7 +112,7 @@ class FrameWriter:
         return b"".join(rows)
 
     def refused(self, error: UnsupportedByFormat) -> UnsupportedByFormat:
-        """The error as one of the last message, after which the next one depends on nothing that was not written."""
+        """Adds the number of the message to an error, and makes the next message independent of this one."""
         self._restart()
         return UnsupportedByFormat(f"message {self.message_count}: {error.message}", hint=error.hint)
 
@@ -124,7 +124,7 @@ class FrameWriter:
         return rows
 
     def statements(self, quads: Iterable[Statement], rows: list[bytes]) -> None:
-        """Adds the rows of statements, triples or quads."""
+        """Appends the rows of statements, triples or quads."""
         known, kind, heads = self.iris, self.kind, HEADS[self.kind]
         last_subject, last_predicate, last_object, last_graph = self.last
         for quad in quads:
@@ -163,7 +163,7 @@ class FrameWriter:
         self.last = last
 
     def term(self, position: Position, term: Term, quad: Statement | tuple[()], rows: list[bytes]) -> bytes:
-        """The field of a term in a position of a statement; what it needs in the tables is entered by `rows`.
+        """Encodes a term as a field, and appends the table entries that it needs to `rows`.
 
         Args:
             quad: the whole statement, whose entries must not make room for each other.
@@ -182,7 +182,7 @@ class FrameWriter:
         return self.field(position.iri, self.iris.get(term) or self._entered(term, quad, rows))
 
     def graph(self, name: Term | None, quad: Statement | tuple[()], rows: list[bytes]) -> bytes:
-        """The field of a quad's graph, which is another than the last quad's."""
+        """Encodes the graph of a quad as a field; it differs from that of the last quad."""
         if self.kind is TRIPLE:
             if name is None:
                 return b""
@@ -192,7 +192,7 @@ class FrameWriter:
         return DEFAULT_GRAPH if name is None else self.term(GRAPH, name, quad, rows)
 
     def field(self, tag: bytes, found: Iri) -> bytes:
-        """The field of an IRI, without the ids that the one before it makes unnecessary."""
+        """Encodes an IRI as a field, without the ids that the previous IRI makes unnecessary."""
         prefix, name, forms = found
         form = forms[(prefix == self.prefix) + 2 * (name == self.name + 1)]
         self.prefix, self.name = prefix, name
@@ -214,13 +214,13 @@ class FrameWriter:
         return position.triple + delimited(body)
 
     def found(self, term: Term) -> Iri | None:
-        """An IRI, if its prefix and its name are in the tables."""
+        """Finds an IRI whose prefix and name are in the tables."""
         start, rest = self._split(term)
         prefix, name = self.prefixes.ids.get(start), self.names.ids.get(rest)
         return None if prefix is None or name is None else iri_of(prefix, name)
 
     def _entered(self, term: Term, quad: Statement | tuple[()], rows: list[bytes]) -> Iri:
-        """An IRI, once its prefix and its name are in the tables."""
+        """Enters the prefix and the name of an IRI into the tables."""
         start, rest = self._split(term)
         prefix = self.prefixes.ids.get(start)
         if prefix is None:
@@ -250,7 +250,7 @@ class FrameWriter:
         self._named.clear()
 
     def _split(self, term: Term) -> tuple[str, str]:
-        """Prefix and name of an IRI: what most IRIs of one vocabulary share, and the rest."""
+        """Splits an IRI into what most IRIs of one vocabulary share, and the rest."""
         at = term.rfind("#")
         if at < 0:
             at = term.rfind("/")
@@ -265,7 +265,7 @@ class FrameWriter:
         return _holds(quad, f"{name}>") and any(self._split(leaf)[1] == name for leaf in _iris(quad))
 
     def literal(self, term: Term, quad: Statement | tuple[()], rows: list[bytes]) -> bytes:
-        """A literal as a field's value, behind its length."""
+        """Encodes a literal behind its length, without the tag."""
         end = term.rindex('"')
         kind = self.suffixes.get(term[end + 1 :])
         if kind is None:
@@ -278,7 +278,7 @@ class FrameWriter:
         return delimited(b"\x0a" + delimited(data) + kind)
 
     def _kind(self, suffix: str, quad: Statement | tuple[()], rows: list[bytes]) -> bytes:
-        """What stands in an RdfLiteral for the language or the datatype behind the closing quote."""
+        """Encodes what follows the closing quote: the fields of language or datatype in an RdfLiteral."""
         if suffix.startswith("@"):
             if "--" in suffix:
                 raise UnsupportedByFormat(f"Jelly has no base directions: {_shown(quad)}", hint="write N-Quads or TriG")
@@ -309,7 +309,7 @@ class FrameWriter:
 
 
 def _leaves(quad: Statement | tuple[()]) -> Iterator[Term]:
-    """The terms of a statement, and those in its triple terms instead of these."""
+    """The terms of a statement that are no triple terms, those within triple terms included."""
     pending = [(term, 0) for term in quad if term is not None]
     while pending:
         term, depth = pending.pop()
@@ -324,7 +324,7 @@ def _iris(quad: Statement | tuple[()]) -> Iterator[Term]:
 
 
 def _holds(quad: Statement | tuple[()], text: str) -> bool:
-    """Whether a term holds a text, in whatever sense: a quick no is what matters, at each entry that makes room."""
+    """Whether a term contains a text anywhere: a cheap test that is asked before the exact one."""
     for term in quad:  # noqa: SIM110 - any() of a generator takes twice the time, for each name that is new
         if term is not None and text in term:
             return True

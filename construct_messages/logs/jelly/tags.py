@@ -1,6 +1,6 @@
-"""The rows of rdf.proto and their fields, as bytes to write: what stands before a term, an IRI's ids, a statement.
+"""Encodes rows of Jelly frames and their fields: tags, lengths, and IRIs as table ids.
 
-Nothing here knows which entries are in the lookup tables, nor what a statement repeats of the one before.
+Lookup tables and statements that repeat terms are in `frames.py`.
 
 Jelly 1.1, serialization (rdf.proto).
 """
@@ -17,7 +17,7 @@ _MOST_IRIS: Final = 1 << 14
 
 
 class Position(NamedTuple):
-    """The tags of the fields that a term may go to in one position of a statement, by the kind of the term."""
+    """The tags of the fields for one position of a statement, by the kind of the term."""
 
     iri: bytes
     blank: bytes
@@ -38,17 +38,17 @@ STARTED_DEFAULT_GRAPH: Final = b"\x1a\x00"
 TRIPLE, QUAD, GRAPH_START, GRAPH_END, NAMESPACE = b"\x12", b"\x1a", b"\x22", b"\x2a", b"\x32"
 
 LEXICAL_HEADS: Final = tuple(bytes((0x0A, size)) for size in range(128))
-"""What stands before the lexical form of a literal, by its length."""
+"""The bytes before the lexical form of a literal, by its length."""
 HEADS: Final = {
     kind: tuple(bytes((0x0A, size + 2, kind[0], size)) for size in range(126))
     for kind in (TRIPLE, QUAD, GRAPH_START, GRAPH_END, NAMESPACE)
 }
-"""What stands before the body of a row, by its kind and its length."""
+"""The bytes before the body of a row, by its kind and length."""
 _NEITHER: Final = b"\x00"  # the RdfIri without ids
 
 
 def row(kind: bytes, body: bytes) -> bytes:
-    """A row of a frame.
+    """Encodes a row of a frame.
 
     >>> row(GRAPH_END, b"").hex()
     '0a022a00'
@@ -60,15 +60,15 @@ def row(kind: bytes, body: bytes) -> bytes:
 
 
 def options_row(options: JellyOptions) -> bytes:
-    """The row that opens a stream."""
+    """Encodes the row that opens a stream."""
     return b"\x0a" + delimited(b"\x0a" + delimited(options.encode()))
 
 
 class Iri(NamedTuple):
-    """An IRI whose prefix and name are in the tables.
+    """An IRI as the ids of its prefix and its name.
 
-    `forms` are its RdfIri where the prefix is not that of the IRI before and its name does not follow, where only the
-    prefix is the same, where only the name follows, and where both is so.
+    `forms` are its encodings as an RdfIri. An id is left out where the previous IRI implies it: neither id, the prefix
+    (it is the same), the name (it is the next one), or both.
     """
 
     prefix: int
@@ -78,7 +78,7 @@ class Iri(NamedTuple):
 
 @lru_cache(_MOST_IRIS)  # names come and go, and their ids come again
 def iri_of(prefix: int, name: int) -> Iri:
-    """The IRI of two ids."""
+    """Encodes an IRI in all forms."""
     next_name, same_prefix = _form(0x08, prefix), _form(0x10, name)
     full = delimited(next_name[1:] + same_prefix[1:])
     return Iri(prefix, name, (full, same_prefix, next_name, _NEITHER))
@@ -86,5 +86,5 @@ def iri_of(prefix: int, name: int) -> Iri:
 
 @cache
 def _form(tag: int, number: int) -> bytes:
-    """An RdfIri of one id."""
+    """Encodes an RdfIri of one id."""
     return delimited(bytes((tag,)) + varint(number))

@@ -1,10 +1,10 @@
 """Writes batches of a template's solutions as Jelly frames, without making messages.
 
-Most rows of a frame repeat their subject and add a constant predicate, often a constant object too. Such rows are
-prepared: their bytes depend on nothing but which table ids the IRI before them makes unnecessary. They hold as long
-as the tables keep what they refer to; the tables tell how long that is, and frames beyond it go the plain way, by
-`Template.instantiate` and `FrameWriter.write`, as do solutions that drop a triple or give one twice. So frames are
-byte for byte what the plain encoder writes (tests/logs/jelly/test_template.py).
+Most rows of a frame repeat the subject and add a constant predicate, often a constant object too. The bytes of such a
+row depend only on the table ids that the previous IRI makes unnecessary, so they are prepared. Prepared rows are valid
+as long as the tables keep the entries that they refer to; the tables say how long that is. Frames beyond that, and
+solutions that drop a triple or give one twice, are written by `Template.instantiate` and `FrameWriter.write`. Both
+ways give the same bytes (tests/logs/jelly/test_template.py).
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from construct_messages.terms import Term, is_literal, is_triple
 
 
 class TemplateFrames:
-    """Encodes batches of solutions as delimited frames. Byte for byte what `encode(Message(instantiate(…)))` gives.
+    """Encodes batches of solutions as delimited frames; gives the same bytes as `encode(Message(instantiate(…)))`.
 
     Args:
-        writer: of the stream.
-        template: what instantiates the solutions; see `layout.is_laid_out`.
+        writer: writes the frames of the stream.
+        template: one that `layout.is_laid_out` accepts.
     """
 
     def __init__(self, writer: FrameWriter, template: Template) -> None:
@@ -89,7 +89,7 @@ class TemplateFrames:
         return delimited(self._writer.write(Message(self._template.instantiate(solution, number))))
 
     def _is_whole(self, solution: tuple[Term, ...]) -> bool:
-        """Whether every triple of the template is one of the message."""
+        """Whether the message has every triple of the template."""
         return not any(
             not solution[index] or (forbidden and solution[index].startswith(forbidden))
             for index, forbidden in self._checks
@@ -121,14 +121,14 @@ class _Layout:
         raise TypeError(slot)
 
     def terms(self, solution: tuple[Term, ...], number: int) -> list[Term]:
-        """The list for one solution."""
+        """The list of terms for one solution."""
         terms = [*solution, *self._constants]
         if self._blanks:
             terms += [self._labels.of_template(number, index) for index in self._blanks]
         return terms
 
     def steps(self, rows: Sequence[_IndexedRow], batch: Batch, literals: Sequence[Literals | None]) -> list[_Step]:
-        """The rows of a batch's messages, those together whose bytes depend on nothing between them."""
+        """Groups the rows of a batch's messages into steps; neighbouring rows of literals and constants are a run."""
         steps: list[_Step] = []
         for number, (indexes, prepared) in enumerate(rows):
             place = indexes[2]
@@ -180,7 +180,7 @@ class _Row(NamedTuple):
     heads: dict[tuple[int, int], LiteralHeads]
 
     def heads_for(self, kind: bytes, variant: int, literals: Literals) -> LiteralHeads:
-        """What stands before literals in a row that adds them."""
+        """The bytes before literals, in rows that add them."""
         rest = len(literals.kind)
         if (variant, rest) not in self.heads:
             self.heads[variant, rest] = LiteralHeads(kind, self.variants[variant], rest)
@@ -191,9 +191,9 @@ _IndexedRow: TypeAlias = tuple[_Indexes, _Row | None]
 
 
 class _Step:
-    """Rows of a batch's messages that follow each other; in a run they can be made for all messages at once.
+    """Rows of a batch's messages that follow each other; those of a run are made for all messages at once.
 
-    How a run begins depends on the IRI before it, which seldom varies: it is made for what the first message has.
+    The first bytes of a run depend on the previous IRI, which seldom varies: they are made for the first message.
     """
 
     __slots__ = ("_count", "_first", "_made", "_variant", "end", "is_run", "last", "rows")
@@ -206,7 +206,7 @@ class _Step:
         self.last, self.end = _NO_INDEXES, (0, 0)
 
     def made(self, kind: bytes, prefix: int, name: int, number: int) -> bytes | None:
-        """The rows of a run in a message, where prefix and name were the last; None: they begin otherwise."""
+        """The rows of a run in a message, after an IRI of these ids; None: those made begin differently."""
         row = self.rows[0][1]
         assert row is not None
         variant = (row.prefix == prefix) + 2 * (row.name == name + 1)
@@ -233,7 +233,7 @@ class _Step:
 
 
 class _Prepared:
-    """The rows of a template that can be prepared, as long as the writer's tables hold what they refer to."""
+    """The prepared rows of a template, and how long they are valid."""
 
     def __init__(self, writer: FrameWriter, patterns: Sequence[Pattern], layout: _Layout) -> None:
         self._writer, self._patterns, self._indexes = writer, patterns, layout.indexes
@@ -248,7 +248,7 @@ class _Prepared:
         self._limits: list[tuple[Table, int]] = []  # how many entries the tables may have had
 
     def holds(self) -> bool:
-        """Whether the next message can be written, by what is prepared or by what can be now."""
+        """Whether the next message can be written by prepared rows; prepares them if they are out of date."""
         limits, writer = self._limits, self._writer
         # a writer that refused a message has begun with new tables
         if limits and limits[0][0] is writer.names:
@@ -365,7 +365,7 @@ class _Prepared:
         return delimited(b"".join(rows))
 
     def _start(self, statement: Statement, rows: list[bytes]) -> bytes | None:
-        """What stands before the predicate of a prepared row that is no mere addition; None: other bytes differ too."""
+        """The bytes before the predicate, in a row that does not only add one; None: the row cannot be prepared."""
         writer = self._writer
         subject, predicate, _, graph = statement
         last_subject, last_predicate, _, last_graph = writer.last
@@ -377,14 +377,14 @@ class _Prepared:
 
 
 def _can_be_prepared(pattern: Pattern) -> bool:
-    """Whether the predicate is constant, and the object no constant that the writer might refuse."""
+    """Whether the predicate is constant, and the object is not a constant that the writer may refuse."""
     return isinstance(pattern.predicate, Constant) and not (
         isinstance(pattern.object, Constant) and is_triple(pattern.object.term)
     )
 
 
 def _adds_predicate(before: Pattern, pattern: Pattern) -> bool:
-    """Whether a row repeats the subject and the graph of the one before, and does not repeat its predicate."""
+    """Whether a row repeats the subject and the graph of the previous one, but not its predicate."""
     return (
         pattern.subject == before.subject
         and pattern.graph == before.graph
