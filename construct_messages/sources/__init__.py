@@ -1,6 +1,6 @@
-"""Where solutions come from: anything that answers a SELECT with batches of solutions.
+"""Sources of solutions: anything that answers a SELECT with batches of solutions.
 
-The only room that does I/O. Sources never import `logs`, and know nothing of templates or messages.
+Does I/O. Never imports `logs`, and knows neither templates nor messages.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from construct_messages.solutions import Solutions
 from construct_messages.terms import Lenience
 
 UNION = "union"
-"""As `Request.default_graphs`: the merge of all graphs of the source is its default graph."""
+"""In `Request.default_graphs`: the default graph is the merge of all graphs of the source."""
 
 REWRITTEN = "lines are those of your query; on the line of CONSTRUCT, columns are those of the rewritten SELECT"
-"""The hint for an engine's own position in a query it refuses."""
+"""The hint about an engine's own position in a query that it refuses."""
 
 
 @dataclass(frozen=True)
@@ -83,5 +83,5 @@ class Source(Protocol):
         ...
 
     def close(self) -> None:
-        """Lets go of what the source itself opened (not of what the caller handed in)."""
+        """Closes what the source itself opened (not what the caller passed)."""
         ...

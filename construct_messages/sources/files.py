@@ -1,7 +1,7 @@
-"""RDF files and Oxigraph directories as a store.
+"""Opens RDF files and Oxigraph directories as a store.
 
-Files in every format pyoxigraph reads, also compressed, several at once, go into one store in memory; a directory is
-opened read-only. Nothing is evaluated here.
+Files, in every format that pyoxigraph reads, also compressed, are loaded into one store in memory; a directory is
+opened read-only. Evaluates nothing.
 """
 
 from __future__ import annotations
@@ -58,9 +58,7 @@ def load_into(
             with path.open("rb") as raw:
                 read: Any = raw if progress is None else _Counted(raw, progress)
                 file: Any = UnmarkedFile(UnpackedFile(read, packing) if packing else read)
-                _off_this_thread(
-                    partial(store.bulk_load, file, format, base_iri=path.absolute().as_uri(), lenient=lenient)
-                )
+                _in_thread(partial(store.bulk_load, file, format, base_iri=path.absolute().as_uri(), lenient=lenient))
         except (*UNPACK_ERRORS, SyntaxError, ValueError) as error:
             raise SourceError(
                 f"{path}: {error}",
@@ -84,7 +82,7 @@ def _kind(path: Path) -> tuple[str | None, ox.RdfFormat]:
 
 
 class _Counted:
-    """A binary file that tells how much is read from it."""
+    """A binary file that reports how much is read from it."""
 
     def __init__(self, file: IO[bytes], progress: Callable[[int], None]) -> None:
         self._file = file
@@ -144,8 +142,8 @@ def _has_writer(path: Path) -> bool:
     return done.returncode == 3
 
 
-def _off_this_thread(work: Callable[[], None]) -> None:
-    """Runs `work` in a thread, so that Ctrl-C is heard while the engine, which hears no signals, loads."""
+def _in_thread(work: Callable[[], None]) -> None:
+    """Runs `work` in a thread, so that Ctrl-C works while the engine loads."""
     errors: list[BaseException] = []
 
     def run() -> None:

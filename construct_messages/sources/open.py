@@ -1,4 +1,4 @@
-"""From what a user names as a source to a `Source`: a URL, files, a store directory, or an object of a library."""
+"""Opens a source by what a user names: a URL, files, a store directory, or an object of a library."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def open_source(
     allow_stale: bool = False,
     lenient: bool = False,
 ) -> Source:
-    """The source that a value stands for.
+    """Opens the source that a value names.
 
     Args:
         source: an endpoint's URL; a file or several; the directory of an Oxigraph store; a `pyoxigraph.Store`, an
@@ -51,7 +51,7 @@ def open_source(
         headers: more request headers, for URLs.
         results: the results format to ask an endpoint for: `"auto"`, `"json"`, `"xml"` or `"tsv"`.
         profile: the kind of endpoint, see `profiles.py`.
-        retries: how often an endpoint is asked again after a failure that may pass by itself.
+        retries: how often a request to an endpoint is sent again after a transient failure.
         allow_stale: open a store directory although a writer is live.
         lenient: load files whose IRIs and language tags are malformed.
 

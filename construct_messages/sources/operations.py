@@ -1,6 +1,6 @@
-"""Operations of the SPARQL Protocol that are answered as they are: the text goes in, the bytes of the answer come out.
+"""Operations of the SPARQL Protocol that a source answers by itself: from the text to the bytes of the answer.
 
-What a server needs of a source beyond solutions (SPARQL 1.1 Protocol, section 2). Nothing here reads a query.
+A server needs this of a source beside solutions (SPARQL 1.1 Protocol, section 2). Reads no query.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Answer:
 
 
 class Backend(Source, Protocol):
-    """A source that a server can stand in front of: it also answers operations as they are."""
+    """A source for a server: it also answers operations by itself."""
 
     async def answer(self, operation: Operation) -> Answer:
         """The answer to an operation, once its status is known.
@@ -67,7 +67,7 @@ class Backend(Source, Protocol):
         ...
 
     async def start(self) -> None:
-        """Makes ready what the first answer would otherwise wait for.
+        """Prepares what the first answer would otherwise wait for.
 
         Raises:
             SourceError: that failed.
@@ -75,7 +75,7 @@ class Backend(Source, Protocol):
         ...
 
     async def check(self) -> None:
-        """Whether the source answers at all.
+        """Checks that the source answers.
 
         Raises:
             SourceError: it does not.
@@ -83,5 +83,5 @@ class Backend(Source, Protocol):
         ...
 
     async def aclose(self) -> None:
-        """Cancels what is under way and lets go of connections and processes."""
+        """Cancels what is running, and closes connections and processes."""
         ...

@@ -1,6 +1,6 @@
-"""rdflib graphs as a source, evaluated by rdflib itself, so that any store behind the graph answers.
+"""rdflib graphs as a source, evaluated by rdflib, so that any of its stores can answer.
 
-rdflib's SPARQL is slow and knows no SPARQL 1.2; where that matters, hand the data to pyoxigraph instead.
+rdflib's SPARQL is slow and knows no SPARQL 1.2; where that matters, load the data into pyoxigraph instead.
 """
 
 from __future__ import annotations

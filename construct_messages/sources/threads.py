@@ -1,7 +1,7 @@
-"""A blocking source's items from a thread of their own, for readers that cannot wait without end: asyncio, deadlines.
+"""Runs a blocking generator in a thread, for readers that cannot block without limit: asyncio, deadlines.
 
-The thread is a daemon, and is at most a few items ahead. Whoever stops reading lets go of it: it ends behind its next
-item or, where none comes, with the program, and holds up neither. Nothing here knows what the items are.
+The thread is a daemon, and runs at most a few items ahead. It ends after its next item when its reader stops, and never
+delays the end of the program.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def in_thread(blocking: Generator[T], deadline: float) -> Generator[T]:
     with closing(_Thread(blocking, lambda: None)) as thread:
         while not isinstance(found := thread.get(_remaining(deadline)), _End):
             yield found
-        found.tell()
+        found.raise_error()
 
 
 async def ain_thread(blocking: Generator[T], deadline: float | None) -> AsyncGenerator[T]:
@@ -65,21 +65,21 @@ async def ain_thread(blocking: Generator[T], deadline: float | None) -> AsyncGen
     with closing(_Thread(blocking, notify)) as thread:
         while not isinstance(found := await get(), _End):
             yield found
-        found.tell()
+        found.raise_error()
 
 
 class _End(NamedTuple):
-    """Behind the last item: what ended the generator, if it was no clean end."""
+    """Follows the last item; holds the error that ended the generator, if there was one."""
 
     error: BaseException | None
 
-    def tell(self) -> None:
+    def raise_error(self) -> None:
         if self.error is not None:
             raise self.error
 
 
 class _Thread(Generic[T]):
-    """The thread, and what it has found; `notify` is called in it for each item and at the end."""
+    """The thread and its items; it calls `notify` for each item and at the end."""
 
     def __init__(self, blocking: Generator[T], notify: Callable[[], None]) -> None:
         self._queue: SimpleQueue[T | _End] = SimpleQueue()
@@ -89,7 +89,7 @@ class _Thread(Generic[T]):
         threading.Thread(target=self._run, name="construct-messages evaluation", daemon=True).start()
 
     def get(self, seconds: float | None) -> T | _End:
-        """The next item, which makes room for another."""
+        """Takes the next item, which makes room for another."""
         try:
             found = self._queue.get(timeout=seconds)
         except Empty:
@@ -98,7 +98,7 @@ class _Thread(Generic[T]):
         return found
 
     def close(self) -> None:
-        """Lets the thread go; does not wait for it."""
+        """Lets the thread end; does not wait for it."""
         self._closed = True
         self._room.release()
 

@@ -88,7 +88,7 @@ class EvaluatorPool:
 
         async def start_one() -> None:
             async with self._turns:
-                await self._top_up()
+                await self._fill()
 
         started = await asyncio.gather(*(start_one() for _ in range(self._warm)), return_exceptions=True)
         for error in filter(None, started):
@@ -221,9 +221,9 @@ class EvaluatorPool:
         if evaluation.over:
             self._give_back(evaluation.process)
         else:
-            self._in_background(self._settle(evaluation.process))
+            self._in_background(self._wait_for_idle(evaluation.process))
 
-    async def _settle(self, process: EvaluatorProcess) -> None:
+    async def _wait_for_idle(self, process: EvaluatorProcess) -> None:
         """Gets a process that nobody listens to any more back, or another one in its place."""
         try:
             while not isinstance(await process.receive(time.monotonic() + _GRACE), Ended):
@@ -286,16 +286,16 @@ class EvaluatorPool:
             await self._replace(process)
 
     async def _replace(self, process: EvaluatorProcess) -> None:
-        await asyncio.get_running_loop().run_in_executor(self._executor, process.let_go)
+        await asyncio.get_running_loop().run_in_executor(self._executor, process.kill_and_wait)
         self._processes.discard(process)
         with suppress(SourceError):  # whoever needs a process next starts one, and meets the error
-            await self._top_up()
+            await self._fill()
 
     def _dismiss(self, process: EvaluatorProcess) -> None:
-        process.let_go()
+        process.kill_and_wait()
         self._processes.discard(process)
 
-    async def _top_up(self) -> None:
+    async def _fill(self) -> None:
         if len(self._processes) < self._warm and not self._closed:
             self._rest(await self._spawn())
 
@@ -309,7 +309,7 @@ class EvaluatorPool:
                 raise report.failure.error()
         except BaseException:
             self._processes.discard(process)
-            await asyncio.get_running_loop().run_in_executor(self._executor, process.let_go)
+            await asyncio.get_running_loop().run_in_executor(self._executor, process.kill_and_wait)
             raise
         return process
 

@@ -1,4 +1,4 @@
-"""One evaluating process and one evaluation in it, as the process that started it sees them.
+"""An evaluating process, and an evaluation in it, as seen by the process that started it.
 
 `child.py` runs at the other end; `pool.py` chooses the process for an evaluation.
 """
@@ -107,7 +107,7 @@ class Evaluation:
             await self.report()
 
     def close(self) -> None:
-        """Stops reading: a process that still writes notices."""
+        """Stops reading, which a process that still writes notices."""
         for document in self.documents:
             os.close(document.read_end)
 
@@ -157,7 +157,7 @@ class EvaluatorProcess:
             raise timed_out() from error
 
     async def receive(self, deadline: float | None) -> Report:
-        """The next report; whoever is cancelled while waiting has taken nothing.
+        """The next report; nothing is lost where the wait is cancelled.
 
         Raises:
             SourceTimeout: none came before the deadline.
@@ -192,8 +192,8 @@ class EvaluatorProcess:
         """Ends the process, whatever it does."""
         self._process.kill()
 
-    def let_go(self) -> None:
-        """Ends the process, waits until it is gone, and closes the socket."""
+    def kill_and_wait(self) -> None:
+        """Kills the process, waits for its end, and closes the socket."""
         self.kill()
         self._process.wait()
         self._socket.close()

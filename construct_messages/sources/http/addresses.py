@@ -1,8 +1,8 @@
-"""Which addresses a server may connect to: the public ones, and what its operator named as such.
+"""Restricts the addresses that a server may connect to: public ones, and those that its operator named.
 
-A name that an attacker controls, or a redirect, could otherwise make the server ask services of its own machine or
-network. Checked where the connection is made, so that a name cannot be one thing when it is checked and another when
-it is used. The IANA special-purpose registries (RFC 6890) say what is public.
+Otherwise a name that an attacker controls, or a redirect, could make the server send requests to its own machine or
+network. The check is made where the connection is made, so that a name cannot resolve to one address for the check and
+to another for the connection. The IANA special-purpose registries (RFC 6890) define public addresses.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NAT64: Final = IPv6Network("64:ff9b::/96")
 
 
 def is_public(address: Address) -> bool:
-    """Whether an address is one of the internet, as is any that it holds.
+    """Whether an address, and any IPv4 address embedded in it, is public.
 
     >>> [is_public(ipaddress.ip_address(text)) for text in ("8.8.8.8", "10.0.0.1", "::ffff:127.0.0.1", "2002:a00:1::")]
     [True, False, False, False]
@@ -42,7 +42,7 @@ def is_public(address: Address) -> bool:
 
 
 class Addresses:
-    """What may be connected to for one URL.
+    """The addresses that may be connected to for one URL.
 
     A URL whose host is an address, or `localhost`, allows just that: whoever wrote it meant it. Any other name must
     lead to public addresses only.
@@ -68,7 +68,7 @@ class Addresses:
             self._all = allow_private or self._host == "localhost"
 
     def check(self, address: Address) -> None:
-        """Nothing, where it may be connected to.
+        """Checks that an address may be connected to.
 
         Raises:
             SourceError: it may not.

@@ -25,7 +25,7 @@ from construct_messages.sources.http.timeouts import CONNECT_SECONDS, Timeouts
 
 _CHUNK: Final = 1 << 16
 _AT_ONCE: Final = 1 << 14
-"""How much is decoded before others of the event loop have their turn: see `ResponseReader.pieces`."""
+"""Bytes that are decoded between two turns of the event loop: see `ResponseReader.pieces`."""
 _LONG: Final = 1 << 14  # bytes of a solution; where each is to be percent-encoded, they take some 20 ms
 _HEAD_LINE: Final = 1 << 16  # bytes, as in http.client
 
@@ -61,7 +61,7 @@ def new_session(
 
 
 class _ClientResponse(aiohttp.ClientResponse):
-    """aiohttp's, but that no connection is used again whose framing is faulty (RFC 9112, section 6.1)."""
+    """A response that closes a connection whose framing is faulty, instead of reusing it (RFC 9112, section 6.1)."""
 
     async def start(self, connection: Connection) -> aiohttp.ClientResponse:
         protocol = connection.protocol
@@ -99,7 +99,7 @@ async def aread(
 
 
 async def areceive(response: aiohttp.ClientResponse, timeouts: Timeouts, cut: Callable[[object], SourceError]) -> bytes:
-    """What came of a body, empty at its end.
+    """The next bytes of a body, empty at its end.
 
     Args:
         response: the response.
@@ -202,5 +202,5 @@ def _watch(response: aiohttp.ClientResponse) -> None:
 
 
 def _notice(closed: asyncio.Future[None]) -> None:
-    """Takes an exception that is nobody's: a connection that is lost while it waits for a request."""
+    """Retrieves the exception of a connection that is lost while it waits for a request."""
     closed.exception()

@@ -294,7 +294,7 @@ _NOT_IN_HEADER: Final = re.compile(r"[^\t\x20-\x7e]")
 
 
 def check_header(name: str, value: str) -> None:
-    """Nothing, where HTTP can send the header (RFC 9110, section 5).
+    """Checks that HTTP can send a header (RFC 9110, section 5).
 
     Raises:
         UsageError: it cannot.

@@ -1,7 +1,7 @@
-"""Row caps and pages: which SELECTs to send so that the whole result comes, and when it cannot have come.
+"""Pages: the SELECTs to send for a whole result, and the detection of results that row caps cut short.
 
-A page is a window of LIMIT and OFFSET over the query (`query/pages.py` writes it); each is a response of its own.
-Sources send what `pages` gives and feed what comes back into the page's reader. Nothing here opens a socket.
+A page is a window of LIMIT and OFFSET over the query (`query/pages.py` writes it), and has a response of its own.
+Sources send what `pages` gives, and feed the response into the page's reader. Opens no socket.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NewReader: TypeAlias = Callable[[int, Header, Select], ResponseReader]
 
 @dataclass
 class Page:
-    """One part of a result: the SELECT that asks for what of it is still to come, and the reader of the answer.
+    """One part of a result: the SELECT for what is missing of it, and the reader of the response.
 
     A context manager around all attempts at it, which says what their failure means.
 
@@ -123,7 +123,7 @@ class _Counting(ResponseReader):
 
 @dataclass
 class _Offsets:
-    """Whether an endpoint heeds OFFSET: one that does not sends the same page again and again.
+    """Detects endpoints that ignore OFFSET, which send the same page again and again.
 
     Pages are in an order, so each begins behind the last; but solutions may be equal, blank nodes cannot be compared
     across responses, and the query's own order may be by what solutions do not hold.

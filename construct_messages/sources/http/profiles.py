@@ -1,6 +1,6 @@
-"""What is known of SPARQL engines, as data: code asks a profile, never an engine's name.
+"""Profiles: what is known of SPARQL engines, as data. Code asks a profile, never an engine's name.
 
-A profile tells how to ask (SPARQL 1.1 Protocol, section 2.1) and what an answer may be relied on for.
+A profile says how to query an engine (SPARQL 1.1 Protocol, section 2.1), and which guarantees its answers have.
 """
 
 from __future__ import annotations

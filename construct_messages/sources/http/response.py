@@ -1,8 +1,7 @@
-"""One HTTP response to a SELECT, without the HTTP client: both clients feed it what they receive.
+"""Reads the response to a SELECT, for both HTTP clients, which feed it the bytes.
 
-Decides from status and headers whether this can be a whole result (SPARQL 1.1 Protocol, sections 2.1.5 to 2.1.7; RFC
-9110), decodes the body, and counts what the framing promised. Anything less than the whole result is an error here.
-Nothing in this module opens a socket.
+Decides by status and headers whether this can be a whole result (SPARQL 1.1 Protocol, sections 2.1.5 to 2.1.7; RFC
+9110), decodes the body, and counts what the framing promised. Anything but a whole result is an error. Opens no socket.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""When a request that failed is sent again, and after how long: the same rules for both HTTP clients.
+"""Decides when a failed request is sent again, and after how long; the same for both HTTP clients.
 
-Only what passes by itself is tried again (`SourceError.transient`), and only while no solution or byte would be handed
-on twice; the caller says so. An endpoint's `Retry-After` (RFC 9110, section 10.2.3) goes before growing, jittered
-pauses. Each is told to `logging`, at INFO, without the words of the failure, which may hold the query. Nothing here
-sends anything.
+Only transient failures are retried (`SourceError.transient`), and only while no solution or byte would be delivered
+twice; the caller decides that. `Retry-After` (RFC 9110, section 10.2.3) goes before growing, jittered pauses. Each
+retry is logged at INFO, without the text of the failure, which may hold the query. Sends nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from construct_messages.sources.http.timeouts import Timeouts
 _INITIAL: Final = 0.5  # seconds
 _LONGEST: Final = 8.0
 _JITTER: Final = 0.5
-_BIDDEN: Final = 60.0  # how long to wait because the endpoint asks for it; a longer wait is the caller's to decide
+_LONGEST_RETRY_AFTER: Final = 60.0  # a longer wait is for the caller to decide
 
 _LOGGER: Final = logging.getLogger(__name__)
 _GROWING: Final = wait_exponential(multiplier=_INITIAL, max=_LONGEST) + wait_random(0, _JITTER)
@@ -31,7 +30,7 @@ _GROWING: Final = wait_exponential(multiplier=_INITIAL, max=_LONGEST) + wait_ran
 
 @dataclass(frozen=True)
 class Attempts:
-    """To iterate, blocking or not, with each attempt as a context manager.
+    """The attempts at a request, to iterate with `for` or `async for`; each is a context manager.
 
     Args:
         rules: what `tenacity.Retrying` and `tenacity.AsyncRetrying` take.
@@ -51,7 +50,7 @@ def attempts(retries: int, timeouts: Timeouts, may_retry: Callable[[SourceError]
 
     Args:
         retries: how many may follow the first.
-        timeouts: no wait goes beyond it: the error is raised at once instead.
+        timeouts: a pause that would exceed them is not made: the error is raised at once.
         may_retry: whether an error leaves the request in a state to be sent again.
 
     >>> for attempt in attempts(0, Timeouts(None), lambda error: True):
@@ -68,7 +67,7 @@ def attempts(retries: int, timeouts: Timeouts, may_retry: Callable[[SourceError]
         longest = error.retry_after
         if longest is None:
             longest = min(_LONGEST, _INITIAL * 2 ** (state.attempt_number - 1)) + _JITTER
-        elif longest > _BIDDEN:
+        elif longest > _LONGEST_RETRY_AFTER:
             return False
         return timeouts.allows(longest)
 
@@ -77,7 +76,7 @@ def attempts(retries: int, timeouts: Timeouts, may_retry: Callable[[SourceError]
             "retry": again,
             "stop": stop_after_attempt(retries + 1),
             "wait": pause,
-            "before_sleep": _tell,
+            "before_sleep": _log,
             "reraise": True,
         }
     )
@@ -86,11 +85,11 @@ def attempts(retries: int, timeouts: Timeouts, may_retry: Callable[[SourceError]
 def pause(state: RetryCallState) -> float:
     """Seconds until the next attempt."""
     error = _error(state)
-    bidden = error.retry_after if isinstance(error, SourceError) else None
-    return _GROWING(state) if bidden is None else bidden
+    retry_after = error.retry_after if isinstance(error, SourceError) else None
+    return _GROWING(state) if retry_after is None else retry_after
 
 
-def _tell(state: RetryCallState) -> None:
+def _log(state: RetryCallState) -> None:
     cause = type(_error(state)).__name__
     _LOGGER.info("%s: asked again in %.1f seconds, attempt %d", cause, state.upcoming_sleep, state.attempt_number + 1)
 

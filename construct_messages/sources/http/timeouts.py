@@ -1,6 +1,6 @@
-"""How long to wait for an endpoint, and how often to try: one deadline for an answer and all its requests.
+"""Time limits of requests: one deadline for an answer and all its requests.
 
-Only data and a clock: what comes before the HTTP clients are imported may name it.
+Imports no HTTP client, so that modules can use it before one is imported.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import Final
 from construct_messages.errors import SourceTimeout
 
 RETRIES: Final = 3
-"""How often a request is sent again where nobody says otherwise."""
+"""How often a request is sent again, by default."""
 
 CONNECT_SECONDS: Final = 30.0
-"""How long a connection may take where nobody says otherwise."""
+"""How many seconds a connection may take, by default."""
 
 
 class Timeouts:
-    """How long to wait for one answer.
+    """The time limits of one answer.
 
     Args:
         total: seconds for the whole of it, None for any.

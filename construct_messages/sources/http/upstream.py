@@ -1,7 +1,7 @@
-"""An endpoint behind a server: solutions and answers over one pool of connections (SPARQL 1.1 Protocol, section 2).
+"""An endpoint behind a server: gives solutions, and relays answers, over one pool of connections.
 
-A SELECT goes the way of every endpoint (`endpoint.py`); other operations are relayed: the text as a form, the answer
-as it comes, byte for byte. Which failures are the server's to explain is said here and in `response.py`.
+SPARQL 1.1 Protocol, section 2. SELECTs are sent as by any endpoint source (`endpoint.py`). Other operations are
+relayed: the text as a form, the answer byte for byte. Decides, with `response.py`, which failures the server reports.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _RELAYED: Final = (
 
 
 class Upstream:
-    """An endpoint that a server stands in front of, for asyncio.
+    """An endpoint behind a server, for asyncio.
 
     Args:
         url: an http or https URL.
@@ -135,7 +135,7 @@ class Upstream:
         return self._source.stable_blank_nodes
 
     def solutions(self, request: Request) -> Generator[Solutions]:  # noqa: ARG002 the protocol's
-        """Not to be had: the pool of connections is asyncio's.
+        """There is no blocking form: the connections belong to an event loop.
 
         Raises:
             UsageError: always.

@@ -50,7 +50,7 @@ def read(
 
 
 def _receive(response: http.client.HTTPResponse, reader: ResponseReader, timeouts: Timeouts) -> bytes:
-    """What came, at once if anything came: small chunks that are here already are taken together."""
+    """The next bytes, as soon as there are any: small chunks that have arrived are joined."""
     try:
         came = bytearray(response.read1(_CHUNK))
         if isinstance(response, _Response):  # and no refusal
@@ -110,7 +110,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 class _Incoming(io.RawIOBase):
-    """What a socket receives: each wait is bounded by what is left of the caller's timeouts, head and body alike."""
+    """What a socket receives; each wait, for head and body, is bounded by the caller's timeouts."""
 
     def __init__(self, source: socket.socket, timeouts: Timeouts) -> None:
         self._socket, self._timeouts = source, timeouts
@@ -136,7 +136,7 @@ class _Incoming(io.RawIOBase):
 
 
 class _Response(http.client.HTTPResponse):
-    """http.client's, but for what it takes for a whole answer and for which answers it takes (RFC 9112)."""
+    """A response that rejects ambiguous and truncated framing (RFC 9112), where http.client does not."""
 
     def __init__(self, timeouts: Timeouts, source: socket.socket, *args: Any, **options: Any) -> None:
         super().__init__(source, *args, **options)
@@ -145,7 +145,7 @@ class _Response(http.client.HTTPResponse):
         self.fp = io.BufferedReader(self._incoming)
 
     def begin(self) -> None:
-        """Reads the head of the answer, past those of interim answers (RFC 9110, section 15.2)."""
+        """Reads the head of the response, after those of interim responses (RFC 9110, section 15.2)."""
         super().begin()
         while 100 <= self.status < 200 and self.status != http.HTTPStatus.SWITCHING_PROTOCOLS:
             self.headers = self.msg = None  # type: ignore[assignment] # as before the first
@@ -169,7 +169,7 @@ class _Response(http.client.HTTPResponse):
         return bool(_CHUNK_BEGINS.match(ahead) if self.chunked else ahead)
 
     def check_end(self) -> None:
-        """Nothing, where the framing says that the body is at its end.
+        """Checks that the framing says that the body has ended.
 
         Raises:
             HTTPException: the connection was closed within the last chunk, which http.client takes for its end.
@@ -212,7 +212,7 @@ class _Https(urllib.request.HTTPSHandler):
 
 
 class Digest(urllib.request.HTTPDigestAuthHandler):
-    """Digest authentication that closes the answers it asks again for, where urllib's leaves them open."""
+    """Digest authentication that closes the responses with challenges, which urllib leaves open."""
 
     def __init__(self, url: str, user: str, password: str) -> None:
         passwords = urllib.request.HTTPPasswordMgrWithDefaultRealm()

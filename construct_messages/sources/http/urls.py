@@ -1,6 +1,6 @@
-"""URLs of endpoints: which names are URLs, and the one check of a URL for everybody who is given one.
+"""URLs of endpoints: recognises them among names of sources, and checks them, for sources and the server's settings.
 
-RFC 3986, and RFC 9110, section 4.2. Imports no HTTP client: the server's settings and `sources/open.py` ask first.
+RFC 3986, and RFC 9110, section 4.2. Imports no HTTP client.
 """
 
 from __future__ import annotations
