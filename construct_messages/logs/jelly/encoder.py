@@ -81,6 +81,8 @@ class JellyEncoder:
     def encode_document(self, message: Message) -> bytes:
         """One message as a frame with its own options and tables, without its length; see `Encoder.encode_document`.
 
+        It has all namespace declarations of the stream.
+
         Raises:
             UnsupportedByFormat: as `encode`.
         """
