@@ -10,10 +10,11 @@ here, and no bytes.
 from __future__ import annotations
 
 import copy
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice, repeat
+from itertools import combinations_with_replacement, islice, repeat
 from typing import Final, NamedTuple, TypeAlias
 
 from construct_messages.labels import Labels
@@ -56,6 +57,9 @@ class Nested:
 
 
 Slot: TypeAlias = Constant | Variable | Blank | Nested
+
+_OPEN: Final = {Constant, Variable, Nested}
+"""Kinds of slots that can hold the same term; a blank node of the template is no other term."""
 
 
 class Pattern(NamedTuple):
@@ -107,6 +111,32 @@ def _may_equal(a: Slot, b: Slot) -> bool:
         case (Constant(), Nested()) | (Nested(), Constant()):
             return True
     return a == b
+
+
+def coinciding(patterns: Sequence[Pattern]) -> Iterator[tuple[int, int]]:
+    """The pairs of patterns that can give the same quad in one solution, by their indexes.
+
+    Only patterns are compared whose constants and blank nodes are equal wherever both have one, so the time grows with
+    the number of patterns, and not with that of their pairs.
+
+    >>> s, p, q = Variable(0), Constant(Term("<urn:p>")), Constant(Term("<urn:q>"))
+    >>> list(coinciding([Pattern(s, p, s), Pattern(s, q, s), Pattern(s, p, Variable(1))]))
+    [(0, 2)]
+    """
+    shapes = defaultdict[tuple[type, ...], list[int]](list)
+    for index, pattern in enumerate(patterns):
+        shapes[tuple(map(type, pattern))].append(index)
+    for shape, other in combinations_with_replacement(shapes, 2):
+        if not all(a is b or {a, b} <= _OPEN for a, b in zip(shape, other, strict=True)):
+            continue
+        fixed = [place for place in range(4) if shape[place] is other[place] and shape[place] in (Constant, Blank)]
+        known = defaultdict[tuple[Slot | None, ...], list[int]](list)
+        for index in shapes[shape]:
+            known[tuple(patterns[index][place] for place in fixed)].append(index)
+        for index in shapes[other]:
+            for before in known.get(tuple(patterns[index][place] for place in fixed), ()):
+                if (before < index or shape is not other) and may_coincide(patterns[before], patterns[index]):
+                    yield min(before, index), max(before, index)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,6 +19,7 @@ from construct_messages.template import (
     Slot,
     Template,
     Variable,
+    coinciding,
     may_coincide,
 )
 from construct_messages.terms import Term, has_blank, triple_parts
@@ -139,6 +142,31 @@ def test_what_may_not_coincide_does_not(template: Template, solutions: list[tupl
                 if quads[0] and quads[0] == quads[1]:
                     assert may_coincide(a, b)
                     assert may_coincide(b, a)
+
+
+@given(templates())
+def test_coinciding_patterns_are_those_that_may(template: Template) -> None:
+    patterns = (*template.patterns, *template.patterns[:1])
+    pairs = combinations(range(len(patterns)), 2)
+    assert sorted(coinciding(patterns)) == [(i, j) for i, j in pairs if may_coincide(patterns[i], patterns[j])]
+
+
+@pytest.mark.parametrize("slots", ["subjects", "predicates", "objects", "blanks and variables"])
+def test_patterns_that_differ_are_not_compared(slots: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Issue 14: of a thousand patterns Spark compared half a million pairs."""
+    compared = []
+    monkeypatch.setattr("construct_messages.template.may_coincide", lambda *pair: compared.append(pair))
+    s, p, o = Variable(0), Constant(Term("<urn:p>")), Variable(1)
+    others = [Constant(Term(f"<urn:{number}>")) for number in range(500)]
+    patterns = {
+        "subjects": [Pattern(other, p, o) for other in others],
+        "predicates": [Pattern(s, other, o) for other in others],
+        "objects": [Pattern(s, p, other) for other in others],
+        "blanks and variables": [Pattern(one, p, Variable(n)) for n in range(500) for one in (Blank(n),)]
+        + [Pattern(Variable(n), p, Blank(n)) for n in range(500)],
+    }[slots]
+    assert not any(coinciding(patterns))
+    assert not compared
 
 
 @given(templates(), SOLUTIONS)

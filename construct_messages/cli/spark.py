@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
 from construct_messages.cli.arguments import LABELS, LOG_FORMATS, Commands, add_format_options, format_options
 from construct_messages.cli.jobs import Job, add_session, open_job
+from construct_messages.cli.logs import NO_PREFIXES
 from construct_messages.cli.queries import add_dataset, add_messages, add_query, arguments, query_text
 from construct_messages.errors import UsageError
 from construct_messages.formats import find_log
-from construct_messages.formats.file_names import default_format, format_of_file
+from construct_messages.formats.file_names import default_format
 from construct_messages.logs import check_options
 from construct_messages.spark.session import require
 
@@ -102,7 +104,7 @@ def _add_run(steps: Commands) -> None:
         "--allow-full-closure", action="store_true", help="let * and + be computed between all nodes of the data"
     )
     add_messages(run.add_argument_group("messages"))
-    _add_writing(run)
+    _add_writing(run).add_argument("--no-prefixes", action="store_true", help=NO_PREFIXES)
     _add_reading(run)
     add_session(run)
 
@@ -139,12 +141,13 @@ def _add_reading(command: argparse.ArgumentParser) -> None:
     group.add_argument("--quarantine", metavar="DIR", help="where malformed lines go, with their files and reasons")
 
 
-def _add_writing(command: argparse.ArgumentParser) -> None:
+def _add_writing(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     group = command.add_argument_group("log")
     group.add_argument(
         "--output",
         metavar="DIR|FILE",
-        help="a folder of logs, one for each part of the work; or, with an extension such as .nq.gz, one ordered log",
+        help="a folder of logs, one for each part of the work; or, with an extension such as .nq.gz, one ordered log "
+        "(a folder with an extension ends in /)",
     )
     group.add_argument("--format", metavar=LOG_FORMATS, help="default: what the extension of FILE says, else nq")
     group.add_argument("--messages", choices=LABELS, help="how messages are delimited, where the format does not")
@@ -153,6 +156,7 @@ def _add_writing(command: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--mode", choices=["error", "overwrite", "append"], default="error", help="what happens to a DIR that is there"
     )
+    return group
 
 
 # --- the commands -----------------------------------------------------------------------------------------------------
@@ -173,6 +177,8 @@ def _load(options: argparse.Namespace) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     query = query_text(options, "--quads")
+    if options.explain and options.output is not None:
+        raise UsageError("--explain writes no log", hint="leave out --output, or --explain")
     log = None if options.explain else _log(options)
     own = format_options(options)
     given = arguments(options)
@@ -196,11 +202,12 @@ def _run(options: argparse.Namespace) -> int:
         if log is None:
             print(found.explain(), flush=True)
             return 0
+        prefixes: dict[str, str] | None = {} if options.no_prefixes else None
         with job.stage("log"):
             written = (
-                found.write_file(*log, options=own)
+                found.write_file(*log, prefixes=prefixes, options=own)
                 if _is_file(options)
-                else found.write(*log, options=own, **_folder(options))
+                else found.write(*log, prefixes=prefixes, options=own, **_folder(options))
             )
         job.report("messages", written.message_count)
         job.report("quads", written.quads)
@@ -244,14 +251,15 @@ def _convert(options: argparse.Namespace) -> int:
 
 
 def _is_file(options: argparse.Namespace) -> bool:
-    return format_of_file(options.output) is not None
+    """Whether the output is one log: its name has an extension, and does not end in a slash."""
+    return not options.output.endswith("/") and PurePath(options.output).suffix != ""
 
 
 def _log(options: argparse.Namespace) -> tuple[str, str, str | None]:
     """Where and as what the log is to be written; what makes no sense is refused before Spark is started.
 
     Raises:
-        UsageError: no place, an unknown format or syntax, or an option for folders beside a file.
+        UsageError: no place, an unknown extension, format or syntax, or an option for folders beside a file.
     """
     if options.output is None:
         raise UsageError("the log has no place", hint="give --output DIR, or a FILE with an extension such as .nq.gz")
@@ -260,7 +268,12 @@ def _log(options: argparse.Namespace) -> tuple[str, str, str | None]:
             f"--compression and --mode are for folders, and {options.output} is one log",
             hint="give the name an extension such as .nq.gz to pack it; what is there is replaced",
         )
-    format = options.format or default_format(options.output if _is_file(options) else None)
+    format = options.format
+    if format is None:
+        try:
+            format = default_format(options.output if _is_file(options) else None)
+        except UsageError as error:
+            raise UsageError(error.message, hint=f"{error.hint}; a folder with such a name ends in /") from None
     check_options(find_log(format, options.messages)[0], format_options(options))
     return options.output, format, options.messages
 

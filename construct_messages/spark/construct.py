@@ -170,6 +170,7 @@ class Messages:
         format: str = "nq",
         messages: str | None = None,
         *,
+        prefixes: Mapping[str, str] | None = None,
         options: FormatOptions | None = None,
         mode: str = "error",
         compression: str | None = None,
@@ -180,6 +181,7 @@ class Messages:
             path: the folder, on any filesystem that Spark writes to.
             format: a name, extension or media type, see `QueryMessages.serialize`; N-Quads and N-Triples are quickest.
             messages: `"rdfm"` (the default), `"1.2-messages"`, `"1.2-basic-messages"` or `"1.1-messages"`.
+            prefixes: for the formats that have them; None: the query's.
             options: those that only the format has, such as `JellyOptions`.
             mode: where the folder is there: `"error"`, `"overwrite"` or `"append"`.
             compression: `"gzip"`, `"bzip2"`, `"zstd"` or another codec that Spark knows.
@@ -198,7 +200,7 @@ class Messages:
             found,
             syntax,
             graphs=self.query.template.names_graphs,
-            prefixes=self.query.prefixes if found.log_prefixes else {},
+            prefixes=self._prefixes(found) if prefixes is None else prefixes,
             options=self._format_options(found, options),
             mode=mode,
             compression=compression,
@@ -210,6 +212,7 @@ class Messages:
         format: str | None = None,
         messages: str | None = None,
         *,
+        prefixes: Mapping[str, str] | None = None,
         options: FormatOptions | None = None,
     ) -> Written:
         """Writes one log, in the order of the messages; it has its name when it is whole.
@@ -218,7 +221,7 @@ class Messages:
             path: a file on a filesystem that the driver and all executors share; `.gz`, `.bz2`, `.xz` and `.zst` are
                 packed.
             format: see `write`; None: what the path's extension says, else N-Quads.
-            messages, options: see `write`.
+            messages, prefixes, options: see `write`.
 
         Raises:
             UsageError, UnsupportedByFormat: see `write`.
@@ -231,9 +234,12 @@ class Messages:
             found,
             syntax,
             graphs=self.query.template.names_graphs,
-            prefixes=self.query.prefixes if found.log_prefixes else {},
+            prefixes=self._prefixes(found) if prefixes is None else prefixes,
             options=self._format_options(found, options),
         )
+
+    def _prefixes(self, format: Format) -> Mapping[str, str]:
+        return self.query.prefixes if format.log_prefixes else {}
 
     def _format_options(self, format: Format, options: FormatOptions | None) -> FormatOptions | None:
         template = self.query.template

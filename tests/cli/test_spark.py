@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -98,8 +99,34 @@ def test_a_query_of_dumps_into_a_folder(spark_here: Here) -> None:
     assert [len(message) for part in sorted(Path("logs").glob("part-*")) for message in read_log(part)] == [2] * 4
 
 
+def test_a_folder_may_have_an_extension(spark_here: Here) -> None:
+    done = spark_here("run", "--query", PLAIN, "--quads", "@dump.nt", "--output", "@out.rdf/", "--quiet")
+    assert done == Done(0, "", "")
+    assert sum(len(list(read_log(part))) for part in Path("out.rdf").glob("part-*")) == 2
+
+
+def test_a_format_makes_one_log_of_any_extension(spark_here: Here) -> None:
+    arguments = ("run", "--query", PLAIN, "--quads", "@dump.nt", "--output", "@out.rdf", "--format", "rdfxml")
+    assert spark_here(*arguments, "--quiet") == Done(0, "", "")
+    assert len(list(read_log("out.rdf", "rdfxml"))) == 2
+
+
+@pytest.mark.parametrize("output", ["@log.trig", "@logs"])
+def test_no_prefixes(output: str, spark_here: Here) -> None:
+    query = f"PREFIX ex: <urn:> {PLAIN}"
+    arguments = ("run", "--query", query, "--quads", "@dump.nt", "--format", "trig", "--output", output, "--quiet")
+    logs = []
+    for options in ((), ("--no-prefixes",)):
+        assert spark_here(*arguments, *options) == Done(0, "", "")
+        place = Path(output[1:])
+        parts = [place] if place.is_file() else sorted(place.glob("part-*"))
+        logs.append("".join(part.read_text(encoding="utf-8") for part in parts))
+        place.unlink() if place.is_file() else shutil.rmtree(place)
+    assert ["PREFIX ex:" in log for log in logs] == [True, False]
+
+
 def test_explain(spark_here: Here) -> None:
-    arguments = ("run", "--query", QUERY, "--quads", "@dump.nt", "--output", "@log.nq", "--explain")
+    arguments = ("run", "--query", QUERY, "--quads", "@dump.nt", "--explain")
     done = spark_here(*arguments, "--order", "as-written", "--join", "joins")
     assert (done.status, done.errors) == (0, "")
     assert done.log.startswith("estimates: ")
@@ -151,6 +178,17 @@ REFUSED = {
         4,
         "",
     ),
+    "a plan and a log": (
+        ("run", "--query", QUERY, "--quads", "@dump.nt", "--explain", "--output", "@log.nq"),
+        2,
+        "--explain writes no log",
+    ),
+    "an extension of no log, of a query": (
+        ("run", "--query", QUERY, "--quads", "@dump.nt", "--output", "@out.rdf"),
+        2,
+        ".rdf is the extension of no log(.|\n)*a folder with such a name ends in /",
+    ),
+    "an extension of no log": (("convert", "@log.nq", "--output", "@out.rdf"), 2, ".rdf is the extension of no log"),
     "no such log": (("convert", "@none.nq", "--output", "@log.nt"), 2, "there are no files"),
     "what N-Triples cannot carry": (("convert", "@graphs.nq", "--output", "@log.nt"), 2, "no named graphs"),
 }

@@ -205,10 +205,13 @@ class Actions:
 
     def __init__(self, session: SparkSession) -> None:
         self._store: Any = session._jsparkSession.sharedState().statusStore()
+        self._events: Any = session.sparkContext._jsc.sc().listenerBus()  # the store learns of executions by events
+        self._events.waitUntilEmpty()
         self._seen = self._store.executionsCount()
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         """The methods of Spark's that were called, and the plans that they executed."""
+        self._events.waitUntilEmpty()
         found = self._store.executionsList(self._seen, 1000)
         for index in range(found.size()):
             execution = found.apply(index)

@@ -10,7 +10,6 @@ ways give the same bytes (tests/logs/jelly/test_template.py).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
 from typing import Final, NamedTuple, TypeAlias
 
 from construct_messages.errors import UnsupportedByFormat
@@ -31,7 +30,7 @@ from construct_messages.template import (
     Slot,
     Template,
     Variable,
-    may_coincide,
+    coinciding,
 )
 from construct_messages.terms import Term, is_literal, is_triple
 
@@ -49,7 +48,7 @@ class TemplateFrames:
         patterns = template.live
         self._layout = _Layout(patterns, len(template.variables), template.labels)
         self._prepared = _Prepared(writer, patterns, self._layout)
-        self._twins = any(may_coincide(one, other) for one, other in combinations(patterns, 2))
+        self._twins = any(coinciding(patterns))
         self._checks = {
             (slot.index, FORBIDDEN[position])
             for pattern in patterns

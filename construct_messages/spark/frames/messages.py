@@ -2,7 +2,7 @@
 
 SPARQL 1.2 Query, section 16.2 (CONSTRUCT). A message is one string: its statements as canonical N-Quads lines with
 line breaks between them, and so empty where it has none. What is left out of a message is said in `template.py`
-alone: `FORBIDDEN`, `live` and `may_coincide` are read here, and the result must equal `Template.instantiate`. Nothing
+alone: `FORBIDDEN`, `live` and `coinciding` are used here, and the result must equal `Template.instantiate`. Nothing
 here knows a query, or how a message is written to a log.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations, groupby
+from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -29,7 +29,7 @@ from construct_messages.template import (
     Slot,
     Template,
     Variable,
-    may_coincide,
+    coinciding,
 )
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def message_sql(template: Template, number: str, *, skolemize: str | None = None
     concat_ws(CAST(X'0A' AS STRING), concat('_:x_t', n, 'b0 <urn:p> ', v_x, ' .'))
     """
     lines = _lines(template, template.live, number, skolemize)
-    if any(may_coincide(a, b) for a, b in combinations(template.live, 2)):
+    if any(coinciding(template.live)):
         return f"concat_ws({_BREAK}, array_distinct({_array(lines)}))"
     return f"concat_ws({', '.join((_BREAK, *lines))})"
 
