@@ -1,8 +1,7 @@
 """Messages beyond one machine: CONSTRUCT over RDF dumps on Spark, by native plans.
 
-A small house of its own. Its lower rooms (`algebra`, `statistics`, `plan`, `optimize`, `values`, `regex`,
-`functions`, `aggregates`, `expressions`) know no pyspark and need no Java; the rooms from `session` on import pyspark,
-so this module loads them only when a name of theirs is asked for.
+Queries are planned (`planning`) and expressions become SQL (`sql`, `regex`) without pyspark or Java. The other modules
+import pyspark, so this package imports them when one of their names is first used.
 
 >>> from construct_messages import spark
 >>> spark.Hints.__module__

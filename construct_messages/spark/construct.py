@@ -1,8 +1,8 @@
-"""The one join on Spark: a query and a table of quads give messages, as a DataFrame.
+"""CONSTRUCT on Spark: a query and a table of quads give messages, as a DataFrame.
 
-The query becomes the SELECT of `query/rewrite.py`, that a plan (`plan`, `optimize`), the plan solutions (`relations`),
-and the solutions messages (`messages`), which `writing` makes logs of. Everything that can be refused is refused before
-a job runs.
+The query is translated (`planning`), optimized (`query/optimizer`) and evaluated (`frames/evaluation`); the template
+makes messages of the solutions (`frames/messages`), and `logs/writer` writes them. What can be refused is refused
+before a job runs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from construct_messages.query.optimizer.optimize import Hints, optimize
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.spark.frames.checks import check
 from construct_messages.spark.frames.evaluation import Options, evaluate
-from construct_messages.spark.frames.messages import Shape, messages, scoped
+from construct_messages.spark.frames.messages import Shape, messages, relabelled
 from construct_messages.spark.logs.writer import Written, write_file, write_folder
 from construct_messages.spark.planning import keys, plan_query
 from construct_messages.spark.quads.table import QuadTable
@@ -65,8 +65,8 @@ def construct_messages(
 ) -> Messages:
     """One RDF Message for each solution of a CONSTRUCT query over a table of quads.
 
-    No job runs before something is made of the result; an illegal query, or one with a part that is not supported
-    here, raises here and now.
+    No job runs before an action on the result. An illegal query, or one with a part that is not supported, raises at
+    once.
 
     Args:
         query: the text of a CONSTRUCT query: SPARQL 1.1, with the templates of 1.2 and `GRAPH` in them.
@@ -91,11 +91,11 @@ def construct_messages(
         allow_full_closure: whether a path of any length may have two unbound ends.
         out_of_range: what a number or date does that Spark cannot hold: `"fail"`: it ends the job with
             `ValueOutOfRange`; `"unbound"`: it is an error of the query, as a division by zero is.
-        hints: see `optimize.Hints`.
+        hints: see `Hints`.
 
     Raises:
         QueryError: the query is not a legal CONSTRUCT query.
-        UnsupportedQuery: a part of it that this package does not evaluate on Spark.
+        UnsupportedQuery: a part of it that is not supported on Spark.
         UsageError: an option that makes no sense.
         QuadsError: a table without the columns.
     """
@@ -153,7 +153,7 @@ class Messages:
         A query's ORDER BY is the order of the frame.
         """
         labels = self.options.labels
-        solutions, template = scoped(self._solutions, labels), self.query.template.labelled(labels)
+        solutions, template = relabelled(self._solutions, labels), self.query.template.labelled(labels)
         return messages(solutions, template, self.shape, ordered=self.plan.ordered)
 
     def solutions(self) -> DataFrame:
@@ -161,7 +161,7 @@ class Messages:
         return self._solutions.toDF(*self.plan.variables)
 
     def explain(self) -> str:
-        """In which order patterns are joined and why, with the estimates; `frame.explain()` tells Spark's own plan."""
+        """The plan as text: join orders and estimates. `frame.explain()` prints Spark's own plan."""
         return explanation(self.plan, self.table.statistics)
 
     def write(
@@ -250,6 +250,6 @@ class Messages:
 
     @cached_property
     def _solutions(self) -> DataFrame:
-        with translated():  # a path runs jobs of its own, to know when it is at its end
+        with translated():  # a path runs jobs of its own, to find out when it is complete
             frame = evaluate(self.plan, self.table, self.options)
         return frame.select(*(column(Var(name)) for name in self.plan.variables))

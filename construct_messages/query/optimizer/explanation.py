@@ -82,8 +82,7 @@ def _lines(node: Node, estimates: Estimates, known: Links = ()) -> Iterator[str]
     Args:
         known: what the condition on a join links.
     """
-    head, parts = _head(node, known)
-    yield head
+    yield _head(node, known)
     match node:
         case Bgp(patterns):
             yield from _indented(_steps(patterns, estimates))
@@ -98,7 +97,7 @@ def _lines(node: Node, estimates: Estimates, known: Links = ()) -> Iterator[str]
             for part in (left, right):
                 yield from _indented(_lines(part, estimates, known))
         case _:
-            for part in parts:
+            for part in node.children:
                 yield from _indented(_lines(part, estimates))
 
 
@@ -106,56 +105,52 @@ def _indented(lines: Iterable[str]) -> Iterator[str]:
     return (f"  {line}" for line in lines)
 
 
-def _head(node: Node, known: Links) -> tuple[str, tuple[Node, ...]]:
-    """What a node does in a few words, and its parts; `known` as in `_lines`."""
+def _head(node: Node, known: Links) -> str:
+    """What a node does in a few words; `known` as in `_lines`."""
     match node:
         case Unit():
-            return "one empty solution", ()
+            return "one empty solution"
         case Bgp():
-            return "patterns, joined in this order", ()
+            return "patterns, joined in this order"
         case Star(subject, patterns, _):
             where = _within(patterns[0].graph)
-            return (
-                f"star of {_position(subject)}{where}: objects collected subject by subject",
-                (),
-            )
+            return f"star of {_position(subject)}{where}: objects collected subject by subject"
         case Path(subject, _, object, graph):
-            return f"path from {_position(subject)} to {_position(object)}{_within(graph)}", ()
+            return f"path from {_position(subject)} to {_position(object)}{_within(graph)}"
         case Graphs(graph):
-            return f"named graphs {_position(graph)}", ()
+            return f"named graphs {_position(graph)}"
         case Values(names, solutions):
-            return f"inline data of {_positions(names)}: {len(solutions)} solutions", ()
+            return f"inline data of {_positions(names)}: {len(solutions)} solutions"
         case Join(left, right):
             shared = left.possible & right.possible
             for link in known:
                 if linked(left.possible, right.possible, [link]):
                     shared |= link[0] | link[1]
-            on = f"join on {_positions(sorted(shared))}" if shared else "cross product (no shared variable)"
-            return on, (left, right)
+            return f"join on {_positions(sorted(shared))}" if shared else "cross product (no shared variable)"
         case LeftJoin(left, right, condition):
             read = f", with a condition on {_positions(sorted(mentions(condition)))}" if condition else ""
-            return f"optional on {_positions(sorted(left.possible & right.possible))}{read}", (left, right)
-        case Union(left, right):
-            return "union", (left, right)
+            return f"optional on {_positions(sorted(left.possible & right.possible))}{read}"
+        case Union():
+            return "union"
         case Minus(left, right):
-            return f"minus on {_positions(sorted(left.possible & right.possible))}", (left, right)
-        case Filter(pattern, condition):
-            return f"filter on {_positions(sorted(mentions(condition)))}", (pattern,)
-        case Extend(pattern, variable, expression):
-            return f"bind {_position(variable)} from {_positions(sorted(mentions(expression)))}", (pattern,)
-        case Number(pattern):
-            return "number the solutions", (pattern,)
-        case Group(pattern, keys, aggregates):
+            return f"minus on {_positions(sorted(left.possible & right.possible))}"
+        case Filter(_, condition):
+            return f"filter on {_positions(sorted(mentions(condition)))}"
+        case Extend(_, variable, expression):
+            return f"bind {_position(variable)} from {_positions(sorted(mentions(expression)))}"
+        case Number():
+            return "number the solutions"
+        case Group(_, keys, aggregates):
             made = _positions(variable for variable, _ in aggregates)
-            return f"group by {_positions(keys)} for {made}", (pattern,)
-        case Project(pattern, names):
-            return f"project {_positions(names)}", (pattern,)
-        case Distinct(pattern):
-            return "distinct", (pattern,)
-        case OrderBy(pattern):
-            return "order", (pattern,)
-        case Slice(pattern, offset, limit):
-            return f"slice: offset {offset}, limit {'none' if limit is None else limit}", (pattern,)
+            return f"group by {_positions(keys)} for {made}"
+        case Project(_, names):
+            return f"project {_positions(names)}"
+        case Distinct():
+            return "distinct"
+        case OrderBy():
+            return "order"
+        case Slice(_, offset, limit):
+            return f"slice: offset {offset}, limit {'none' if limit is None else limit}"
         case _:
             assert_never(node)
 

@@ -1,1 +1,1 @@
-"""Plans as DataFrames: each node of the algebra as an operation on solutions, and solutions as messages."""
+"""Evaluation of plans on DataFrames, and messages from solutions."""

@@ -383,7 +383,7 @@ class _Evaluation:
         for expression, descending in conditions:
             marked, value = self._conditions.with_marks(marked, expression)
             keys += ((key, descending) for key in expressions.order(value))
-        ordered = marked.by(keys, next(self.numbers)).without(marked.possible - solutions.possible)
+        ordered = marked.order_by(keys, next(self.numbers)).without(marked.possible - solutions.possible)
         deterministic = solutions.deterministic and not any(is_volatile(expression) for expression, _ in conditions)
         return replace(ordered, deterministic=deterministic)
 

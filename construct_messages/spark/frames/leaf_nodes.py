@@ -1,4 +1,4 @@
-"""The leaves of a plan as relations of solutions, but for stars and paths, which have rooms of their own.
+"""Evaluation of the leaves of a plan, but for stars (`stars`) and paths (`paths`).
 
 SPARQL 1.1 Query, sections 10.2.2 (VALUES), 13.3 (GRAPH) and 18.3.1 (triple patterns). Nothing is joined here.
 """
@@ -13,7 +13,7 @@ from construct_messages.spark.frames.scans import named_graphs, scan
 from construct_messages.spark.frames.solutions import Solutions, null
 from construct_messages.spark.quads.table import QuadTable
 from construct_messages.spark.sql.columns import column
-from construct_messages.spark.sql.values import literal
+from construct_messages.spark.sql.values import ERROR, literal
 from construct_messages.terms import Term
 
 
@@ -38,7 +38,7 @@ def graphs(graph: Position, table: QuadTable, dataset: Dataset) -> Solutions:
 
 
 def values(node: Values, table: QuadTable) -> Solutions:
-    """Inline data, as an inline table: the optimizer knows its size."""
+    """Inline data, as an inline table, whose size Spark's optimizer knows."""
     session = table.frame.sparkSession
     if not node.solutions:
         frame = session.range(0).select(*map(null, node.variables))
@@ -52,4 +52,4 @@ def values(node: Values, table: QuadTable) -> Solutions:
 
 
 def _literal_or_null(term: Term | None) -> str:
-    return "CAST(NULL AS STRING)" if term is None else literal(term)
+    return ERROR.sql if term is None else literal(term)

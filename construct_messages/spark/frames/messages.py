@@ -1,7 +1,7 @@
-"""Solutions to messages, by native plans: the template's slots as SQL, and what grouping and `distinct` make of them.
+"""Messages from solutions: the template as SQL, with grouping, distinct messages and skolemization.
 
-SPARQL 1.2 Query, section 16.2 (CONSTRUCT). A message is one string: its statements as canonical N-Quads lines with
-line breaks between them, and so empty where it has none. What is left out of a message is said in `template.py`
+SPARQL 1.2 Query, section 16.2 (CONSTRUCT). A message is one string: its quads as canonical N-Quads lines with line
+breaks between them, and so empty where it has none. What is left out of a message is defined in `template.py`
 alone: `FORBIDDEN`, `live` and `coinciding` are used here, and the result must equal `Template.instantiate`. Nothing
 here knows a query, or how a message is written to a log.
 """
@@ -52,7 +52,7 @@ _BLANKS: Final = literal(r'\G([^"]*? )_:([^ ]+)')
 
 @dataclass(frozen=True)
 class Shape:
-    """Which solutions make a message, and which messages stay; see `construct_messages`.
+    """Which solutions make a message, and which messages are kept; see `construct_messages`.
 
     Args:
         keys: variables whose equal values make one message of solutions; empty: each solution is one.
@@ -72,22 +72,19 @@ class Shape:
 # --- solutions to messages --------------------------------------------------------------------------------------------
 
 
-def scoped(solutions: DataFrame, labels: Labels) -> DataFrame:
-    """The same solutions with labels of blank nodes that belong to this stream, as they come from every other source.
-
-    A template makes no such label, while a table may hold any, those of a log, too.
-    """
+def relabelled(solutions: DataFrame, labels: Labels) -> DataFrame:
+    """Relabels the blank nodes of the data, as every source does: a table may hold labels that the template makes."""
     before = f"_:{labels.of_data}"
     return solutions.selectExpr(*(f"{_relabelled(name, before, '')} AS {name}" for name in solutions.columns))
 
 
 def messages(solutions: DataFrame, template: Template, shape: Shape, *, ordered: bool) -> DataFrame:
-    """The messages of some solutions, as a frame of the one column `message`.
+    """Instantiates the template: a frame of one column, `message`.
 
     Args:
-        solutions: a column for each of the template's variables, named by `algebra.column`; NULL is unbound.
-        template: what turns them into messages.
-        shape: grouping and the like.
+        solutions: a column for each of the template's variables, named by `columns.column`; NULL is unbound.
+        template: the template of the query.
+        shape: which solutions make a message, and which messages are kept.
         ordered: whether the order of the solutions is that of the messages (of groups: of their first solutions).
     """
     # a projection of its own: inside another expression the number might not be counted for every solution
@@ -120,7 +117,7 @@ def _of_groups(numbered: DataFrame, template: Template, shape: Shape) -> DataFra
     wanted = [f"concat_ws({_BREAK}, array_distinct({statements})) AS {MESSAGE}", _FIRST]
     columns = [*keys, _NUMBER, f"{lines} AS lines"]
     if shape.distinct:
-        # as for one solution, but that blank nodes of the template are others in each solution of the group
+        # as for one solution, but the blank nodes of the template differ between the solutions of the group
         own = [pattern for pattern in template.live if any(map(_is_fresh, pattern))]
         ground = [pattern for pattern in template.live if pattern not in own]
         columns.append(f"{_array(_lines(template, ground, _NONE, None))} AS ground")
@@ -131,7 +128,7 @@ def _of_groups(numbered: DataFrame, template: Template, shape: Shape) -> DataFra
 
 
 def _identity(template: Template) -> str:
-    """What is the same for messages that are equal up to the template's blank nodes."""
+    """SQL of a hash that is equal for messages that differ only in the template's blank nodes."""
     return f"sha2({_set(_array(_lines(template, template.live, _NONE, None)))}, 256)"
 
 
@@ -154,7 +151,7 @@ def message_sql(template: Template, number: str, *, skolemize: str | None = None
     """The message of a solution as an SQL expression of type STRING, never NULL.
 
     Args:
-        template: its variables are columns, named by `algebra.column`.
+        template: its variables are columns, named by `columns.column`.
         number: SQL of a string of digits that no other solution has; it makes blank nodes of the template fresh.
         skolemize: see `Shape`.
 
@@ -225,7 +222,7 @@ class _Slots:
 
 
 def _relabelled(name: str, before: str, after: str) -> str:
-    """SQL of a column of terms, with what stands before the labels of blank nodes instead of `_:`, and behind them."""
+    """SQL of a column of terms with other text before the labels of blank nodes than `_:`, and text behind them."""
     replacement = f"$1{before.replace('$', chr(92) + '$')}$2{after}"
     return case(
         (f"startswith({name}, '_:')", f"concat({literal(before)}, substring({name}, 3), {literal(after)})"),

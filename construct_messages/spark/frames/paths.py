@@ -1,10 +1,9 @@
-"""Property paths: pairs of nodes, as a DataFrame.
+"""Evaluation of property paths: pairs of nodes, as a DataFrame.
 
-SPARQL 1.1 Query, sections 9 and 18.4. Links, sequences and alternatives are bags of pairs; a path of any length is
-a set, found by a frontier that moves outwards from the bound end until it meets nothing new. Each round is
-checkpointed (a plan that holds all rounds before it grows beyond what Spark can plan), and how many pairs a round
-found is all that reaches the driver. Matching a single pattern is `scans`, joining a path with the rest of a query
-is `relations`.
+SPARQL 1.1 Query, sections 9 and 18.4. Links, sequences and alternatives are bags of pairs; a path of any length is a
+set, found by semi-naive iteration: the frontier moves from the bound end until it finds no new nodes. Each round is
+checkpointed, as Spark cannot plan the growing query of all rounds, and only the number of pairs that a round found
+reaches the driver. Single patterns are matched by `scans`; paths are joined with the rest of a query by `evaluation`.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from construct_messages.terms import Term
 # A frontier of at most so many pairs goes to all executors rather than all steps to the frontier's partitions.
 _SMALL_FRONTIER: Final = 50_000
 # After so many rounds the path is long, and the steps are doubled while they stay few.
-_PATIENCE: Final = 4
+_ROUNDS_BEFORE_DOUBLING: Final = 4
 _FEW_STEPS: Final = 1_000_000
 
 
@@ -50,7 +49,7 @@ def path(
     max_rounds: int = 100,
     allow_full_closure: bool = False,
 ) -> DataFrame:
-    """The solutions of a path: a column for each of its variables, none of them NULL.
+    """Evaluates a path: a column for each of its variables, none of them NULL.
 
     Closures are evaluated here and now, round by round; the rest when the DataFrame is.
 
@@ -92,7 +91,7 @@ def path(
 
 
 def require_ends(node: Path, bound: Vars) -> None:
-    """Makes sure that no closure in a path would start at every node, if these variables are bound.
+    """Makes sure that no closure in a path would start at every node, where these variables are bound.
 
     Raises:
         UnsupportedQuery: one would.
@@ -114,7 +113,7 @@ def require_ends(node: Path, bound: Vars) -> None:
 
 
 def _named(pairs: DataFrame, node: Path) -> DataFrame:
-    """The pairs with the names of variables, where the same variable stands for the same node."""
+    """The pairs as solutions; ends that are the same variable must be the same node."""
     places: dict[Var, Column] = {}
     for name, position in (("start", node.subject), ("end", node.object), ("graph", node.graph)):
         if isinstance(position, Var):
@@ -213,9 +212,11 @@ def _first(paths: tuple[PathExpression, ...], start: bool, end: bool) -> int:
 
 @dataclass(frozen=True)
 class _Seeds:
-    """What an end of a path is bound to: distinct values in a column `node`, and in `graph` where that is known too.
+    """The values of a bound end of a path.
 
-    `known`: each of them is a node of the graph.
+    Args:
+        frame: distinct values in a column `node`, with their graphs in `graph` where these are bound, too.
+        known: whether each of them is a node of the graph.
     """
 
     frame: DataFrame
@@ -245,11 +246,11 @@ class _Matching:
         """
         match path:
             case Link(predicate):
-                return _meeting(self.quads(predicate).select(*self.keys, "start", "end"), start, end)
+                return _with_ends(self.quads(predicate).select(*self.keys, "start", "end"), start, end)
             case Inverse(inner):
                 return _swapped(self.pairs(inner, end, start))
             case Negated(forward, backward):
-                return _meeting(self.negated(forward, backward), start, end)
+                return _with_ends(self.negated(forward, backward), start, end)
             case Alternative(paths):
                 relation, *others = (self.pairs(part, start, end) for part in paths)
                 for other in others:
@@ -260,8 +261,8 @@ class _Matching:
             case Closure(inner, kind):
                 forwards = isinstance(start, str) or (isinstance(start, _Seeds) and not isinstance(end, str))
                 if forwards or end is None:
-                    return _meeting(self.closure(path, start), start, end)
-                return _meeting(_swapped(self.closure(Closure(_outward(inner, inverse=True), kind), end)), start, end)
+                    return _with_ends(self.closure(path, start), start, end)
+                return _with_ends(_swapped(self.closure(Closure(_outward(inner, inverse=True), kind), end)), start, end)
             case _:
                 assert_never(path)
 
@@ -320,7 +321,7 @@ class _Matching:
         """The pairs of a closure from its start, each once."""
         if path.kind == "?":
             return self.itself(start).unionByName(self.pairs(path.path, start, None)).distinct()
-        begin = self.itself(start) if path.kind == "*" else _among(self.pairs(path.path, start, None), start)
+        begin = self.itself(start) if path.kind == "*" else _from_seeds(self.pairs(path.path, start, None), start)
         steps = self.pairs(_step(path.path), None, None).distinct().localCheckpoint()
         return self.reached(begin, steps, _written(path))
 
@@ -348,11 +349,11 @@ class _Matching:
                     f"the path {fragment} still finds new nodes after {self.max_rounds} rounds",
                     hint="raise max_path_rounds=, if the data may hold paths as long as that",
                 )
-            if number == _PATIENCE:
+            if number == _ROUNDS_BEFORE_DOUBLING:
                 few = max(few, 2 * steps.count())
-            if doubling and number >= _PATIENCE:
+            if doubling and number >= _ROUNDS_BEFORE_DOUBLING:
                 doubling = self.product(steps) <= few
-            if doubling and number >= _PATIENCE:
+            if doubling and number >= _ROUNDS_BEFORE_DOUBLING:
                 steps = self.joined(steps, steps).distinct().localCheckpoint()
                 frontier = (frontier or 0) + news
             else:
@@ -407,7 +408,7 @@ def _swapped(pairs: DataFrame) -> DataFrame:
     return pairs.select(*(F.col(turned.get(name, name)).alias(name) for name in pairs.columns))
 
 
-def _meeting(pairs: DataFrame, start: _Bound, end: _Bound) -> DataFrame:
+def _with_ends(pairs: DataFrame, start: _Bound, end: _Bound) -> DataFrame:
     """The pairs with the ends that are terms."""
     for name, bound in (("start", start), ("end", end)):
         if isinstance(bound, str):
@@ -415,7 +416,7 @@ def _meeting(pairs: DataFrame, start: _Bound, end: _Bound) -> DataFrame:
     return pairs
 
 
-def _among(pairs: DataFrame, start: _Bound) -> DataFrame:
+def _from_seeds(pairs: DataFrame, start: _Bound) -> DataFrame:
     """The pairs that begin at a seed, where there are seeds."""
     if not isinstance(start, _Seeds):
         return pairs

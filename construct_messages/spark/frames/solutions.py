@@ -1,6 +1,6 @@
-"""A bag or sequence of solutions as a DataFrame, and what is done to one alone.
+"""Solutions as a DataFrame, and the operations on one bag or sequence of them.
 
-SPARQL 1.1 Query, section 15 (solution sequences and modifiers). Two of them are joined in `joins`; no algebra nodes
+SPARQL 1.1 Query, section 15 (solution sequences and modifiers). Joins are the business of `joins`. No algebra nodes
 here, and no expressions but as SQL.
 """
 
@@ -21,15 +21,15 @@ _RANK: Final = "rank"
 
 @dataclass(frozen=True)
 class Solutions:
-    """Solutions, and what is known of them.
+    """A bag or sequence of solutions.
 
     Args:
-        frame: a string column for each possible variable, named by `algebra.column`, NULL where it is unbound; beside
+        frame: a string column for each possible variable, named by `columns.column`, NULL where it is unbound; beside
             them only the columns of `order`.
         possible: the variables that have a column.
-        certain: those that no solution leaves unbound.
-        deterministic: whether evaluating the frame twice gives the same solutions; see `materialize`.
-        order: the columns that tell the order of the solutions, each with whether it is descending.
+        certain: the variables that every solution binds.
+        deterministic: whether two evaluations of the frame give the same solutions; see `materialize`.
+        order: the columns that the solutions are ordered by, each with whether it is descending.
     """
 
     frame: DataFrame
@@ -41,7 +41,7 @@ class Solutions:
     # --- which variables ------------------------------------------------------------------------------------------
 
     def only(self, variables: Vars) -> Solutions:
-        """The bindings of some variables, with the multiplicity of the solutions, in no order."""
+        """Projects to some variables; keeps duplicates, and drops the order."""
         kept = self.possible & variables
         if kept == self.possible and not self.order:
             return self
@@ -52,7 +52,7 @@ class Solutions:
         return self.only(self.possible)
 
     def without(self, variables: Vars) -> Solutions:
-        """All but some variables, in the same order."""
+        """Drops some variables; keeps the order."""
         gone = self.possible & variables
         if not gone:
             return self
@@ -60,7 +60,7 @@ class Solutions:
         return replace(self, frame=frame, possible=self.possible - gone, certain=self.certain - gone)
 
     def with_columns_of(self, variables: Vars) -> Solutions:
-        """With columns for these variables too, which are unbound where there were none."""
+        """Adds columns for variables that have none, unbound in every solution."""
         new = variables - self.possible
         if not new:
             return self
@@ -68,11 +68,12 @@ class Solutions:
         return replace(self, frame=frame, possible=self.possible | new)
 
     def bind(self, variable: Var, value: Column, certain: bool = False) -> Solutions:
-        """One more variable; of solutions that bind it already, those that are compatible with the value.
+        """Binds a variable; drops solutions that bind it to another value already.
 
         Args:
+            variable: the variable.
             value: NULL leaves it unbound.
-            certain: whether it never is NULL.
+            certain: whether the value is never NULL.
         """
         name = column(variable)
         if variable in self.possible:
@@ -86,22 +87,22 @@ class Solutions:
         sure = self.certain | bound if certain else self.certain
         return replace(self, frame=frame, possible=self.possible | bound, certain=sure)
 
-    def with_key(self, by: Vars, tag: Var) -> Solutions:
-        """With one more variable that tells apart solutions of different bindings of `by`: a key without NULL."""
+    def with_key(self, by: Vars, key: Var) -> Solutions:
+        """Binds `key` to a value that solutions share if they have the same bindings of `by`; it is never unbound."""
         bindings = [F.coalesce(F.col(name), F.lit("")) for name in names(self.possible & by)]
-        return self.bind(tag, F.concat_ws("\n", *bindings), certain=True)  # no term holds a line feed
+        return self.bind(key, F.concat_ws("\n", *bindings), certain=True)  # no term holds a line feed
 
     # --- which solutions ------------------------------------------------------------------------------------------
 
     def materialize(self) -> Solutions:
-        """The same solutions whenever they are read: a relation that is not deterministic is computed now, once.
+        """Computes solutions that are not deterministic, here and now, so that two uses of them read the same.
 
-        Random numbers, and what LIMIT leaves, would otherwise differ between two branches of one query.
+        Random numbers, and what LIMIT keeps, would otherwise differ between two branches of one query.
         """
         return self if self.deterministic else replace(self, frame=self.frame.localCheckpoint(), deterministic=True)
 
     def distinct(self) -> Solutions:
-        """Each solution once; in an order, at its first place."""
+        """Drops duplicates; in an order, all but the first."""
         if not self.possible:
             return replace(self, frame=self.frame.limit(1))  # Spark's distinct makes a row of none here
         if not self.order:
@@ -110,7 +111,7 @@ class Solutions:
         return replace(self, frame=self._ranked(first).filter(f"{_RANK} = 1").drop(_RANK))
 
     def slice(self, offset: int, limit: int | None, within: Vars = frozenset()) -> Solutions:
-        """Those from `offset` on, at most `limit`; of each value of the variables `within` by itself."""
+        """Keeps at most `limit` solutions from `offset` on, for each value of the variables `within`."""
         ordering = self.ordering()
         if within:
             window = Window.partitionBy(*names(within)).orderBy(*(ordering or [F.lit(0)]))
@@ -124,12 +125,12 @@ class Solutions:
 
     # --- in which order -------------------------------------------------------------------------------------------
 
-    def by(self, keys: Sequence[tuple[str, bool]], number: int) -> Solutions:
-        """The same solutions in an order.
+    def order_by(self, keys: Sequence[tuple[str, bool]], number: int) -> Solutions:
+        """Orders the solutions.
 
         Args:
-            keys: SQL of what to sort by, and whether it is descending.
-            number: for the names of columns, another one wherever there is an order.
+            keys: SQL of what to order by, and whether it is descending.
+            number: for the names of columns; unique in the query.
         """
         order = tuple((f"o{number}_{index}", descending) for index, (_, descending) in enumerate(keys))
         columns = [F.expr(sql).alias(name) for (sql, _), (name, _) in zip(keys, order, strict=True)]
@@ -142,7 +143,7 @@ class Solutions:
         ]
 
     def in_order(self) -> DataFrame:
-        """The frame, sorted if there is an order."""
+        """The frame, sorted if the solutions have an order."""
         return self.frame.orderBy(*self.ordering()) if self.order else self.frame
 
     def _ranked(self, window: WindowSpec) -> DataFrame:
@@ -150,7 +151,7 @@ class Solutions:
 
 
 def names(variables: Iterable[Var]) -> list[str]:
-    """Their columns, in a fixed order."""
+    """The columns of some variables, sorted."""
     return sorted(map(column, variables))
 
 

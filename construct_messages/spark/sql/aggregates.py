@@ -1,17 +1,15 @@
 """Aggregates as SQL: SPARQL 1.1 Query, section 18.5.1.
 
-The argument comes compiled. COUNT and SAMPLE pass over errors (NULL); to the others an error among the values is an
-error, as it is in the embedded store. SUM and AVG are sums that Spark makes in part before it shuffles, so that no
-group is held in memory; only their DISTINCT, and GROUP_CONCAT, hold the values of a group.
+The argument is SQL. COUNT and SAMPLE ignore errors (NULL); the result of the others is an error if one of the values
+is, as in the embedded store. SUM and AVG are partial sums before the shuffle, so that no group is held in memory; only
+their DISTINCT, and GROUP_CONCAT, hold the values of a group.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from construct_messages.spark.sql import comparisons
 from construct_messages.spark.sql.arithmetic import arithmetic
-from construct_messages.spark.sql.numbers import as_type, in_range, is_decimal, is_integer, rank
+from construct_messages.spark.sql.numbers import as_type, in_range, is_of, rank
 from construct_messages.spark.sql.values import (
     Scalar,
     Type,
@@ -79,12 +77,12 @@ def _unless_error(term: str, result: str) -> str:
 def _sum(term: str, *, mean: bool = False) -> str:
     """Sums of each exact type and, besides, of all values as DOUBLE: which of them counts shows when all are seen."""
 
-    def of_type(test: Callable[[str], str], type: Type) -> str:
-        values = let(term, lambda t: case((test(t), as_type(Scalar(t), type))))
+    def of_type(type: Type) -> str:
+        values = let(term, lambda t: case((is_of(t, type), as_type(Scalar(t), type))))
         # try_sum is NULL of no values and of too many alike
         return case((f"count({values}) > 0", in_range(f"try_sum({values})", "'a sum'", type)), otherwise="0")
 
-    integers, decimals = of_type(is_integer, Type.INTEGER), of_type(is_decimal, Type.DECIMAL)
+    integers, decimals = of_type(Type.INTEGER), of_type(Type.DECIMAL)
     doubles = f"sum({let(term, lambda t: as_type(Scalar(t), Type.DOUBLE))})"
     ranks = let(term, lambda t: rank(Scalar(t)))
     exact = " + ".join(f"try_cast({part} AS {Type.DECIMAL.value})" for part in (integers, decimals))

@@ -12,11 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from construct_messages.spark.sql.numbers import NUMERIC, as_type, in_range, rank
-from construct_messages.spark.sql.values import Scalar, Type, as_term, case, let, literal
+from construct_messages.spark.sql.values import ERROR, Scalar, Type, as_term, case, let, literal
 
 _TRY = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}
 _LAST_DIGIT = "0.000000000000000001BD"
-_NO_NUMBER = Scalar("CAST(NULL AS STRING)")
 
 
 def arithmetic(operator: str, left: Scalar, right: Scalar) -> Scalar:
@@ -28,7 +27,7 @@ def arithmetic(operator: str, left: Scalar, right: Scalar) -> Scalar:
         ValueOutOfRange: an operand or a result that INTEGER or DECIMAL cannot hold.
     """
     if any(side.type not in (*NUMERIC, Type.TERM) for side in (left, right)):
-        return _NO_NUMBER
+        return ERROR
     known = [side.type for side in (left, right) if side.type in NUMERIC]
     lowest = max(known, key=NUMERIC.index, default=Type.INTEGER)
     if len(known) == 2:
@@ -71,7 +70,7 @@ def map_number(value: Scalar, function: Callable[[str, Type], str]) -> Scalar:
     if value.type in NUMERIC:
         return Scalar(function(value.sql, value.type), value.type)
     if value.type is not Type.TERM:
-        return _NO_NUMBER
+        return ERROR
 
     def on_term(t: str, rank: str) -> str:
         term = Scalar(t)

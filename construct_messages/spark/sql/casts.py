@@ -1,8 +1,8 @@
-"""SQL of casts, the functions that are named by a datatype.
+"""Casts as SQL: the functions that are named by a datatype.
 
 SPARQL 1.1 Query, section 17.5; XPath and XQuery Functions 3.1, section 19. What the table of section 17.5 does not
 allow, and text outside the lexical space of the type, is an error (NULL). A cast to decimal is cut at 18 digits behind
-the point. Reading numbers and dates is for their own rooms.
+the point. The lexical forms of numbers and dates are in `numbers` and `datetimes`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from construct_messages.spark.sql.values import (
     case,
     digits,
     fail,
+    iri_text,
     is_iri,
     is_literal,
     is_simple,
@@ -55,7 +56,7 @@ def _string(value: Scalar) -> Scalar:
             (f"{number} IS NOT NULL", lexical_form(number)),
             (f"{truth} IS NOT NULL", f"CAST({truth} AS STRING)"),
             (is_literal(t), lexical_form(t)),
-            (is_iri(t), f"substring({t}, 2, length({t}) - 2)"),
+            (is_iri(t), iri_text(t)),
         )
 
     def of_term(t: str) -> str:

@@ -1,8 +1,8 @@
-"""SQL of comparison: the operators that compare values of any type, the truth of a value, and the order of terms.
+"""SQL of comparisons: the operators on values of any type, the effective boolean value, and the order of terms.
 
 SPARQL 1.1 Query, sections 17.2.2 (effective boolean value), 17.3 (operators), 17.4.1.7 (RDFterm-equal) and 15.1
-(ORDER BY). Beyond the table of section 17.3 there are, as in the embedded store, dates and times of the other XSD types
-and literals of one language. What numbers and dates are, their own rooms know.
+(ORDER BY). As in the embedded store, dates and times of the other XSD types and literals of the same language can be
+compared, too. Numbers and dates themselves are in `numbers` and `datetimes`.
 """
 
 from __future__ import annotations
@@ -45,11 +45,10 @@ NATIVE = (Type.STRING, Type.BOOLEAN, Type.INTEGER, Type.DECIMAL)
 
 
 def equal(left: Scalar, right: Scalar) -> Scalar:
-    """`=`: whether the values are the same; NULL for two literals of which that is not known.
+    """`=`: whether the values are equal; NULL for two literals for which that is unknown.
 
-    Terms that are no literals are the same or not. Two literals that are not the same term are told apart by their
-    values; where the value of one is not known (an unknown datatype, a lexical form that its datatype has not), it may
-    be that of the other.
+    Terms that are no literals are equal if they are the same. Two literals that are different terms are compared by
+    value; the value of one with an unknown datatype or an ill-typed lexical form may be that of the other.
     """
     for side, other in ((left, right), (right, left)):
         if side.term is not None and not side.term.startswith('"'):
@@ -68,7 +67,7 @@ def same_term(left: Scalar, right: Scalar) -> Scalar:
 
 
 def _compare(operator: str, left: Scalar, right: Scalar) -> Scalar:
-    """By what is known of the types: the less is known, the more there is to do for each solution."""
+    """The less is known of the types, the more is computed for each solution."""
     if left.type is right.type and left.type in NATIVE:
         return Scalar(f"({left.sql} {operator} {right.sql})", Type.BOOLEAN)
 
@@ -89,12 +88,12 @@ def _compare(operator: str, left: Scalar, right: Scalar) -> Scalar:
 
 
 def _compare_native(operator: str, left: Scalar, right: Scalar) -> str:
-    """A term and a value of a native type, with no more ado than that type needs."""
+    """A term and a value of a native type."""
     native, term = (left, right.sql) if right.type is Type.TERM else (right, left.sql)
     otherwise = _NULL
     if operator == "=":
         unknown = "false" if native.term is not None else f"{native.sql} IS NULL"
-        otherwise = case((unknown, _NULL), otherwise=_apart(term))
+        otherwise = case((unknown, _NULL), otherwise=_other_kind(term))
     if native.type in NUMERIC:
         return numbers.compare(operator, Operand.of(left), Operand.of(right), otherwise)
     if native.type is Type.STRING and operator == "=":
@@ -107,8 +106,8 @@ def _compare_native(operator: str, left: Scalar, right: Scalar) -> str:
     return case((is_a, f"{x} {operator} {y}"), otherwise=otherwise)
 
 
-def _apart(term: str) -> str:
-    """Of a term that is not of the kind of values it is compared with: false, or NULL if its value is not known."""
+def _other_kind(term: str) -> str:
+    """`=` of a term with a value of another kind: false, or NULL if the value of the term is unknown."""
     return case(
         (f"NOT {is_literal(term)} OR NOT endswith({term}, '>') OR {_has_value(term)}", "false"), otherwise=_NULL
     )
@@ -124,7 +123,7 @@ def _compare_point(operator: str, term: str, constant: Point, *, swapped: bool) 
     types = ("dateTime", "dateTimeStamp") if constant.type == "'dateTime'" else (constant.type.strip("'"),)
     fixed, point = _date(constant), datetimes.point(term)
     by_value = let(_date(point), lambda p: _compare_dates(operator, *((fixed, p) if swapped else (p, fixed))))
-    return case((datetimes.is_date(term, *types), by_value), otherwise=_apart(term) if operator == "=" else _NULL)
+    return case((datetimes.is_date(term, *types), by_value), otherwise=_other_kind(term) if operator == "=" else _NULL)
 
 
 def _date(point: Point) -> str:
@@ -173,14 +172,10 @@ def _compare_terms(operator: str, x: str, y: str) -> str:
 def _compare_values(operator: str, a: str, b: str) -> str:
     """Two values of one kind, as SQL of structs that `_decoded` gives."""
 
-    def floating(x: str, y: str) -> str:
-        # to Spark NaN equals itself and is the greatest number
-        return f"({x} {operator} {y} AND NOT isnan({y}))"
-
     highest = f"greatest({a}.rank, {b}.rank)"
     return case(
-        (f"{highest} = 3", floating(f"{a}.key.number", f"{b}.key.number")),
-        (f"{highest} = 2", floating(f"{a}.single", f"{b}.single")),
+        (f"{highest} = 3", numbers.compare_floating(operator, f"{a}.key.number", f"{b}.key.number")),
+        (f"{highest} = 2", numbers.compare_floating(operator, f"{a}.single", f"{b}.single")),
         (f"{a}.zoned IS NOT NULL", _compare_dates(operator, a, b)),
         otherwise=f"{a}.key {operator} {b}.key",
     )
@@ -205,7 +200,7 @@ def _decoded(term: str, text: Callable[[str], str]) -> str:
     point, is_number, is_text = datetimes.point(term), numbers.is_number(number), is_string(term)
     # what is no number has no kind, so for its key and value the type will do
     seems_number, seems_exact = (numbers.has_type(term, *types) for types in (NUMERIC, NUMERIC[:2]))
-    true, false = any_of(term, TRUE), any_of(term, FALSE)
+    true, false, is_float = any_of(term, TRUE), any_of(term, FALSE), numbers.is_of(term, Type.FLOAT)
     kind = case(
         (is_text, f"""concat('"', {suffix(term)})"""),
         (is_number, "'number'"),
@@ -213,7 +208,7 @@ def _decoded(term: str, text: Callable[[str], str]) -> str:
         (is_date, point.type),
     )
     key = _key(
-        case((seems_number, numbers.double(form, numbers.is_float(term))), (is_date, point.seconds), otherwise="0D"),
+        case((seems_number, numbers.double(form, is_float)), (is_date, point.seconds), otherwise="0D"),
         case(
             (is_text, text(term)),
             (seems_exact, numbers.order_key(form)),

@@ -1,8 +1,8 @@
-"""The functions that take dates and times apart as SQL: SPARQL 1.1 Query, section 17.4.5.
+"""The functions on parts of dates and times as SQL: SPARQL 1.1 Query, section 17.4.5.
 
-SPARQL has them for xsd:dateTime; as in the embedded store, a function takes any type of XML Schema's dates and times
-that has the part. The parts are those that the literal names, in its own time zone, but for 24:00:00, which is
-midnight of the next day. Which terms are dates and times, `datetimes` knows.
+SPARQL has them for xsd:dateTime; as in the embedded store, a function takes any type of dates and times that has the
+part. The parts are those of the lexical form, in its own time zone, but for 24:00:00, which is midnight of the next
+day. Which terms are dates and times is decided in `datetimes`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from construct_messages.spark.sql import datetimes
-from construct_messages.spark.sql.values import Scalar, Type, any_of, case, digits, let, typed, xsd_type
+from construct_messages.spark.sql.values import ERROR, Scalar, Type, any_of, case, digits, let, typed, xsd_type
 
 _CALENDAR: Final = ("dateTime", "dateTimeStamp", "date")
 _CLOCK: Final = ("dateTime", "dateTimeStamp", "time")
@@ -27,7 +27,7 @@ def _with_form(value: Scalar, types: tuple[str, ...], body: Callable[[str, str, 
         body: gives SQL for SQL of the term, of its lexical form without time zone and of the zone.
     """
     if value.type is not Type.TERM:
-        return "CAST(NULL AS STRING)"
+        return ERROR.sql
 
     def of_term(t: str) -> str:
         def of_zone(d: str, z: str) -> str:

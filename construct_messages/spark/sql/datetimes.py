@@ -1,10 +1,10 @@
-"""SQL over dates and times: which terms they are, and how they compare.
+"""SQL over dates and times: which terms are dates and times, and their place on the time line.
 
 SPARQL 1.1 Query, section 17.3; XML Schema 1.1 Part 2, sections 3.3.7 to 3.3.14 and appendix D. The types of dates all
 are points of one time line, compared by whole seconds and the digits behind them: nothing is cut to microseconds. A
 value without a time zone compares with one that has a zone only if they are more than 14 hours apart; nearer it is an
-error, never as if the session's time zone, or UTC, were meant. How values are compared is for `comparisons`; durations
-and arithmetic are not here.
+error, never as if the session's time zone, or UTC, were meant. Values are compared in `comparisons`; durations and
+arithmetic are not supported.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Expressions as SQL: the one compiler of the algebra's expressions, and all that `relations` asks of them.
+"""The compiler of expressions to SQL.
 
-SPARQL 1.1 Query, sections 17.2 and 17.4.1, with three-valued logic: NULL is an error. Here are the forms that do not
-simply take the values of their arguments; operators, casts, functions and aggregates have rooms of their own. EXISTS
-is for `relations`, which puts a variable in its place.
+SPARQL 1.1 Query, sections 17.2 and 17.4.1, with three-valued logic: NULL is an error. Functional forms are compiled
+here; operators, casts, functions and aggregates have modules of their own. EXISTS has been replaced by a variable.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from construct_messages.errors import UnsupportedQuery
 from construct_messages.query.algebra.nodes import Aggregation, Call, Constant, Exists, Expression, Var
 from construct_messages.spark.sql import aggregates, arithmetic, casts, comparisons, functions, numbers, value_keys
 from construct_messages.spark.sql.columns import column
-from construct_messages.spark.sql.values import Scalar, Type, as_term, case, compiled_if_short, let
+from construct_messages.spark.sql.values import ERROR, Scalar, Type, as_term, case, compiled_if_short, let
 from construct_messages.terms import XSD
 
 
@@ -58,7 +57,7 @@ def order(expression: Expression) -> tuple[str, ...]:
 def aggregate(aggregation: Aggregation) -> str:
     """SQL of an aggregate over a group of solutions (section 18.5.1): a term, NULL for an error.
 
-    `COUNT(DISTINCT *)` is not here: which columns make a solution, `relations` knows.
+    `COUNT(DISTINCT *)` is not: it depends on the columns of the solutions.
 
     Raises:
         UnsupportedQuery: as `term`.
@@ -161,7 +160,7 @@ def _if(test: Scalar, yes: Scalar, no: Scalar) -> Scalar:
 
 def _coalesce(*values: Scalar) -> Scalar:
     if not values:
-        return Scalar("CAST(NULL AS STRING)")
+        return ERROR
     type, choices = _alternatives(values)
     return Scalar(f"coalesce({', '.join(choices)})", type)
 

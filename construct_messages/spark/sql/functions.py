@@ -1,8 +1,8 @@
 """SPARQL's built-in functions as SQL, by their names: SPARQL 1.1 Query, section 17.4.
 
-`call` is what the compiler of expressions asks; what takes its arguments unevaluated (BOUND, IF, COALESCE, IN) is the
-compiler's own. An argument of the wrong kind gives NULL, SPARQL's error. UUID, STRUUID and RAND are drawn once a
-solution if their column is computed once: they may stand in a projection, and not be copied behind it.
+`call` is for the compiler of expressions, which itself compiles BOUND, IF, COALESCE and IN. An argument of the wrong
+kind gives NULL, SPARQL's error. UUID, STRUUID and RAND have one value for each solution only in a projection: their SQL
+must not be copied.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from construct_messages.errors import UnsupportedQuery, ValueOutOfRange
 from construct_messages.query.algebra.nodes import Call
 from construct_messages.spark.sql import arithmetic, comparisons, date_parts, iris, numbers, strings
 from construct_messages.spark.sql.values import (
+    ERROR,
     Scalar,
     Type,
     any_of,
@@ -22,6 +23,7 @@ from construct_messages.spark.sql.values import (
     case,
     datatype,
     fail,
+    iri_text,
     is_blank,
     is_iri,
     is_literal,
@@ -36,11 +38,11 @@ from construct_messages.terms import RDF, XSD, Term, literal_parts
 
 
 def call(node: Call, arguments: Sequence[Scalar]) -> Scalar:
-    """A call of one of `NAMES`, as SQL.
+    """Compiles a call of one of `NAMES`.
 
     Args:
         node: the call.
-        arguments: its compiled arguments; one that has to be constant tells which term it is.
+        arguments: its compiled arguments.
 
     Raises:
         UnsupportedQuery: a regular expression that is computed, or cannot be translated.
@@ -66,7 +68,7 @@ def _simple_term(value: Scalar) -> str:
     """SQL of a simple literal as a term; NULL for all else."""
     if value.type is Type.TERM:
         return let(value.sql, lambda term: case((is_simple(term), term)))
-    return as_term(value) if value.type is Type.STRING else "CAST(NULL AS STRING)"
+    return as_term(value) if value.type is Type.STRING else ERROR.sql
 
 
 def _if_bound(value: Scalar, result: str, type: Type = Type.TERM) -> Scalar:
@@ -78,7 +80,7 @@ def _str(value: Scalar) -> Scalar:
         return Scalar(as_text(value), Type.STRING)
 
     def of_term(term: str) -> str:
-        return case((is_iri(term), f"substring({term}, 2, length({term}) - 2)"), otherwise=lexical_form(term))
+        return case((is_iri(term), iri_text(term)), otherwise=lexical_form(term))
 
     return Scalar(let(value.sql, of_term), Type.STRING)
 
@@ -97,7 +99,7 @@ def _datatype(value: Scalar) -> Scalar:
 
 def _strdt(lexical: Scalar, type: Scalar) -> Scalar:
     if type.type is not Type.TERM:
-        return Scalar("CAST(NULL AS STRING)")
+        return ERROR
 
     def of_datatype(t: str) -> str:
         with_tag = any_of(t, (f"<{RDF}langString>", f"<{RDF}dirLangString>"))
@@ -192,7 +194,7 @@ def _integer(value: Scalar) -> str:
         return value.sql
     if value.type is not Type.TERM:
         return "CAST(NULL AS INT)"
-    return let(value.sql, lambda t: case((numbers.is_integer(t), numbers.as_type(Scalar(t), Type.INTEGER))))
+    return let(value.sql, lambda t: case((numbers.is_of(t, Type.INTEGER), numbers.as_type(Scalar(t), Type.INTEGER))))
 
 
 def _abs(value: Scalar) -> Scalar:

@@ -1,4 +1,4 @@
-"""The function IRI as SQL: text to an IRI, relative text against a base.
+"""The function IRI as SQL, with the resolution of relative IRIs.
 
 SPARQL 1.1 Query, section 17.4.2.8; RFC 3986, section 5.2, over the characters of RFC 3987. Text that gives no IRI is
 NULL, SPARQL's error.
@@ -10,7 +10,7 @@ import re
 from typing import Final
 
 from construct_messages.spark.sql.lines import IRI
-from construct_messages.spark.sql.values import Scalar, Type, case, is_iri, is_simple, let, literal, text_of
+from construct_messages.spark.sql.values import ERROR, Scalar, Type, case, is_iri, is_simple, let, literal, text_of
 
 _ABSOLUTE: Final = rf"^(?:{IRI})\z"
 _SCHEME: Final = r"^[A-Za-z][A-Za-z0-9+.\-]*+:"
@@ -27,7 +27,7 @@ def iri(argument: Scalar, base: str | None = None) -> Scalar:
     if argument.type is Type.STRING:
         return Scalar(let(argument.sql, lambda text: _from_text(text, base)))
     if argument.type is not Type.TERM:
-        return Scalar("CAST(NULL AS STRING)")
+        return ERROR
     return Scalar(
         let(
             argument.sql,

@@ -1,8 +1,8 @@
-"""SQL over numbers: which terms are numbers, what they are worth, and how they compare.
+"""SQL over numbers: which terms are numbers, their values, and comparisons of them.
 
 SPARQL 1.1 Query, section 17.1; XPath and XQuery Functions 3.1, section 4. A term is a number only if its lexical form
-is in the lexical space of its datatype, whatever Spark's casts would take. Comparison is exact at any length; a native
-value is `ValueOutOfRange` if its type cannot hold it. Arithmetic is the business of `arithmetic`.
+is in the lexical space of its datatype, whatever Spark's casts accept. Comparison is exact at any length; a value that
+its native type cannot hold is `ValueOutOfRange`. Arithmetic is in `arithmetic`.
 """
 
 from __future__ import annotations
@@ -114,7 +114,8 @@ _FORMS: Final = {
 }
 
 
-def _is(term: str, *types: Type) -> str:
+def is_of(term: str, *types: Type) -> str:
+    """SQL: whether it is a number of one of some types, or of a type that is derived from one of them."""
     return has_form(term, {name: form for type in types for name, form in _FORMS[type].items()})
 
 
@@ -124,38 +125,10 @@ def has_type(term: str, *types: Type) -> str:
     return f"({term} RLIKE '#({names})>$')"
 
 
-def is_integer(term: str) -> str:
-    """SQL: whether it is an integer of xsd:integer or a type derived from it, within that type's range."""
-    return _is(term, Type.INTEGER)
-
-
-def is_decimal(term: str) -> str:
-    """SQL: whether it is an xsd:decimal."""
-    return _is(term, Type.DECIMAL)
-
-
-def is_exact(term: str) -> str:
-    """SQL: whether it is an integer or a decimal."""
-    return _is(term, Type.INTEGER, Type.DECIMAL)
-
-
-def is_float(term: str) -> str:
-    """SQL: whether it is an xsd:float."""
-    return _is(term, Type.FLOAT)
-
-
-def is_double(term: str) -> str:
-    """SQL: whether it is an xsd:double."""
-    return _is(term, Type.DOUBLE)
-
-
-_TESTS: Final = {Type.INTEGER: is_integer, Type.DECIMAL: is_decimal, Type.FLOAT: is_float, Type.DOUBLE: is_double}
-
-
 def rank(value: Scalar) -> str:
     """SQL: the place of a number's type in `NUMERIC`; NULL unless it is a number."""
     if value.type is Type.TERM:
-        return let(value.sql, lambda t: case(*((_TESTS[type](t), str(rank)) for rank, type in enumerate(NUMERIC))))
+        return let(value.sql, lambda t: case(*((is_of(t, type), str(rank)) for rank, type in enumerate(NUMERIC))))
     if value.type in NUMERIC:
         return case((f"{value.sql} IS NOT NULL", str(NUMERIC.index(value.type))))
     return "CAST(NULL AS INT)"
@@ -164,7 +137,7 @@ def rank(value: Scalar) -> str:
 def is_number(value: Scalar) -> str:
     """SQL: whether it is a number; NULL or false if not."""
     if value.type is Type.TERM:
-        return _is(value.sql, *NUMERIC)
+        return is_of(value.sql, *NUMERIC)
     return f"({value.sql} IS NOT NULL)" if value.type in NUMERIC else "false"
 
 
@@ -205,7 +178,7 @@ def as_type(scalar: Scalar, type: Type) -> str:
     if scalar.type is type:
         return scalar.sql
     if scalar.type is Type.TERM and type is Type.DOUBLE:
-        return let(scalar.sql, lambda t: double(digits(t), is_float(t)))
+        return let(scalar.sql, lambda t: double(digits(t), is_of(t, Type.FLOAT)))
 
     def checked(number: str) -> str:
         attempt = f"try_cast({number} AS {type.value})"
@@ -219,6 +192,9 @@ def as_type(scalar: Scalar, type: Type) -> str:
 
 
 # --- comparison -----------------------------------------------------------------------------------------------------
+
+
+_OPERANDS: Final = ((Type.INTEGER, Type.DECIMAL), (Type.FLOAT,), (Type.DOUBLE,))
 
 
 @dataclass(frozen=True)
@@ -236,11 +212,9 @@ class Operand:
         """A value whose SQL is a column, or whose type is known: that SQL is used more than once."""
         if value.type is Type.TERM:
             t = value.sql
-            return cls(is_number(value), is_exact(t), is_float(t), is_double(t), digits(t))
-        exact, float, double = (
-            "true" if value.type in types else "false"
-            for types in ((Type.INTEGER, Type.DECIMAL), (Type.FLOAT,), (Type.DOUBLE,))
-        )
+            exact, single, double = (is_of(t, *types) for types in _OPERANDS)
+            return cls(is_number(value), exact, single, double, digits(t))
+        exact, float, double = ("true" if value.type in types else "false" for types in _OPERANDS)
         known = "true" if value.term is not None else is_number(value)
         return cls(known, exact, float, double, as_text(value))
 
@@ -259,8 +233,8 @@ def compare(operator: str, left: Operand, right: Operand, otherwise: str = "NULL
     is_float = one_of(all_of(left.is_float, right.is_number), all_of(right.is_float, left.is_number))
     return case(
         (all_of(left.is_exact, right.is_exact), _compare_exact(operator, left.form, right.form)),
-        (is_double, _compare_floating(operator, *doubles)),
-        (is_float, _compare_floating(operator, *floats)),
+        (is_double, compare_floating(operator, *doubles)),
+        (is_float, compare_floating(operator, *floats)),
         otherwise=otherwise,
     )
 
@@ -272,7 +246,8 @@ def _compare_exact(operator: str, left: str, right: str) -> str:
     return f"({left} = {right} OR {tie})" if operator == "=" else f"({x} < {y} OR {tie})"
 
 
-def _compare_floating(operator: str, x: str, y: str) -> str:
+def compare_floating(operator: str, x: str, y: str) -> str:
+    """SQL: whether `=`, `<` or `<=` holds between two floats or doubles."""
     # to Spark NaN equals itself and is the greatest number
     return f"({x} {operator} {y} AND NOT isnan({y}))"
 

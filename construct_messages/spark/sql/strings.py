@@ -1,8 +1,8 @@
 """SPARQL's functions on strings as SQL: SPARQL 1.1 Query, section 17.4.3.
 
-Arguments and results are `Scalar`s; a function of no string is NULL, SPARQL's error. A result keeps the language of its
-first argument where the specification says so. Characters are code points, as Spark counts them too. No numbers here
-but the ones that Spark gives, and no knowledge of how expressions are compiled.
+Arguments and results are `Scalar`s; an argument that is no string gives NULL, SPARQL's error. A result keeps the
+language of its first argument where the specification says so. Characters are code points, in SPARQL as in Spark.
+Expressions are compiled elsewhere.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from construct_messages.spark.regex.translation import (
     translate_replacement,
 )
 from construct_messages.spark.sql.values import (
+    ERROR,
     Scalar,
     Type,
     case,
@@ -32,7 +33,7 @@ from construct_messages.spark.sql.values import (
     text_of,
 )
 
-NO_STRING: Final = Scalar("CAST(NULL AS STRING)", Type.STRING)
+NO_STRING: Final = Scalar(ERROR.sql, Type.STRING)
 
 
 def text(argument: Scalar) -> str:

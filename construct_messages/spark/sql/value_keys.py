@@ -1,9 +1,8 @@
-"""SQL of value keys: text that two terms share wherever SPARQL's `=` holds between them.
+"""SQL of join keys for values: strings that are equal wherever SPARQL's `=` is true.
 
-SPARQL 1.1 Query, section 17.3. Comparing values decides an equality, but Spark can join by nothing but the equality of
-two columns; a key is such a column, and `=` then has only the pairs to decide that it brings together. Keys are coarser
-than `=`: numbers share one if they are the same xsd:float, whatever their types. A key never ends a job. How values
-compare is for `comparisons`; the choice is told in docs/decisions/033.
+SPARQL 1.1 Query, section 17.3. Spark joins by equal columns only; a key is such a column, and `=` is then evaluated for
+the pairs that it joins. Keys are coarser than `=`: numbers have the same key if they are the same xsd:float, whatever
+their types. A key never ends a job. Values are compared in `comparisons`; see docs/decisions/033.
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ _NAN: Final = tuple(f'"NaN"^^<{XSD}{name}>' for name in ("float", "double"))
 
 
 def same_key(left: Scalar, right: Scalar) -> Scalar:
-    """Whether two values have one key: true wherever `=` is.
+    """Whether two values have the same key: true wherever `=` is.
 
-    It is always true where computing a value may end the job: that must not happen for a solution that never meets
-    another. Values that Spark compares as SPARQL does are their own keys.
+    It is always true where computing a value may end the job: that must not happen for a solution that is in no pair.
+    Values that Spark compares as SPARQL does are their own keys.
 
     >>> same_key(Scalar("v_x", Type.STRING), Scalar("v_y", Type.STRING)).sql
     '(v_x = v_y)'
@@ -46,8 +45,8 @@ def same_key(left: Scalar, right: Scalar) -> Scalar:
 def key(value: Scalar) -> str:
     """SQL of a value's key; NULL for NULL, and for NaN, which equals nothing.
 
-    What is no number, boolean, date or time equals only the same term: a term is its own key. So is one whose lexical
-    form its datatype has not.
+    A term that is no number, boolean, date or time equals only itself, and is its own key; so is a literal whose
+    lexical form is not one of its datatype.
     """
 
     def of_term(t: str) -> str:

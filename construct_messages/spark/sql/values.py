@@ -1,9 +1,9 @@
-"""SQL over terms: what an expression's value is in SQL, and the way from a term to its text and back.
+"""SQL over terms: the values of expressions as SQL, the parts of terms, and terms from their parts.
 
-A value is a `Scalar`: SQL text and the type of what it gives. Most are of type TERM, a canonical N-Triples string; a
-value of a known type stays native until a term is asked for. NULL is SPARQL's error and the unbound variable alike
-(SPARQL 1.1 Query, section 17.2). All SQL here means the same under any setting of a session: ANSI mode, time zone,
-escaped string literals, the precision of decimal operations. Nothing about numbers or dates, and no pyspark.
+A value is a `Scalar`: SQL text and the type of its result. Most are of type TERM, a canonical N-Triples string; a value
+of a known type stays native until it is needed as a term. NULL is SPARQL's error and the unbound variable alike (SPARQL
+1.1 Query, section 17.2). All SQL means the same under any setting of a session: ANSI mode, time zone, escaped string
+literals, the precision of decimal operations. Nothing about numbers or dates, and no pyspark.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from construct_messages.terms import NEEDS_ESCAPE, RDF, XSD, Term, literal_parts
 
 
 class Type(Enum):
-    """What the SQL of a `Scalar` gives."""
+    """The type of the result of a `Scalar`."""
 
     TERM = "a canonical term"
     STRING = "the raw text of a simple literal"
@@ -34,17 +34,20 @@ class Type(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """SQL text, closed (it needs no parentheses around it), and the type of its value.
+    """SQL text and the type of its value.
 
     Args:
-        sql: the text.
+        sql: the text; it needs no parentheses around it.
         type: of the value.
-        term: which term it is, of a constant; `sql` gives its value, that other terms may have too.
+        term: of a constant, the term; `sql` is its value, which other terms may have, too.
     """
 
     sql: str
     type: Type = Type.TERM
     term: Term | None = None
+
+
+ERROR: Final = Scalar("CAST(NULL AS STRING)")
 
 
 # --- SQL ------------------------------------------------------------------------------------------------------------
@@ -141,10 +144,7 @@ def all_of(*conditions: str) -> str:
     >>> all_of("a", "true"), all_of("a", "false")
     ('a', 'false')
     """
-    if "false" in conditions:
-        return "false"
-    rest = [condition for condition in conditions if condition != "true"]
-    return f"({' AND '.join(rest)})" if len(rest) > 1 else rest[0] if rest else "true"
+    return _junction("AND", conditions, neutral="true", dominant="false")
 
 
 def one_of(*conditions: str) -> str:
@@ -153,15 +153,19 @@ def one_of(*conditions: str) -> str:
     >>> one_of("a", "true"), one_of("a", "false")
     ('true', 'a')
     """
-    if "true" in conditions:
-        return "true"
-    rest = [condition for condition in conditions if condition != "false"]
-    return f"({' OR '.join(rest)})" if len(rest) > 1 else rest[0] if rest else "false"
+    return _junction("OR", conditions, neutral="false", dominant="true")
+
+
+def _junction(operator: str, conditions: Iterable[str], neutral: str, dominant: str) -> str:
+    rest = [condition for condition in conditions if condition != neutral]
+    if dominant in rest:
+        return dominant
+    return f"({f' {operator} '.join(rest)})" if len(rest) > 1 else rest[0] if rest else neutral
 
 
 @contextmanager
 def out_of_range_unbound(unbound: bool) -> Iterator[None]:
-    """A block in which SQL is made that takes a value out of range for an error of the query, or ends the job.
+    """A block in which SQL is made that treats a value out of range as an error of the query, or ends the job.
 
     Args:
         unbound: whether it is an error of the query, which leaves a variable unbound and fails a FILTER.
@@ -174,7 +178,7 @@ def out_of_range_unbound(unbound: bool) -> Iterator[None]:
 
 
 def is_out_of_range_unbound() -> bool:
-    """Whether SQL is made inside `out_of_range_unbound(True)`: then NULL may be where there is a value otherwise."""
+    """Whether SQL is made inside `out_of_range_unbound(True)`, so that NULL may stand for a value out of range."""
     return _out_of_range_unbound.get()
 
 
@@ -197,7 +201,7 @@ def fail(error: type[ConstructMessagesError], message: str) -> str:
 
 
 def may_fail(sql: str) -> bool:
-    """Whether SQL made here can end a job: what would, must only be computed of solutions.
+    """Whether SQL can end a job: such SQL must be evaluated for solutions of the query only.
 
     >>> from construct_messages.errors import ValueOutOfRange
     >>> may_fail(case(("v_x > 9", fail(ValueOutOfRange, "v_x")), otherwise="v_x")), may_fail("'a'")
@@ -222,6 +226,11 @@ def any_of(value: str, texts: Iterable[str]) -> str:
 def is_iri(term: str) -> str:
     """Whether it is an IRI."""
     return f"(startswith({term}, '<') AND NOT startswith({term}, '<<('))"
+
+
+def iri_text(term: str) -> str:
+    """The characters of an IRI; of no use for other terms."""
+    return f"substring({term}, 2, length({term}) - 2)"
 
 
 def is_blank(term: str) -> str:
@@ -330,14 +339,11 @@ def has_form(term: str, forms: Mapping[str, str]) -> str:
 _BACKSLASH: Final = literal("\\")
 _TWO_BACKSLASHES: Final = literal(r"\\")
 _UNICODE: Final = literal(r"\u00")
-_SHORT: Final = {'"': '"', "n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
-# the others of which canonical N-Triples writes \uXXXX
-_NO_CHARACTERS: Final = {"uFFFE": "\ufffe", "uFFFF": "\uffff"}
-# what canonical N-Triples writes as \u00XX: the control characters without a short escape
-_LONG: Final = sorted({*range(0x20), 0x7F} - {ord(char) for char in _SHORT.values()})
+# what follows the backslash in canonical N-Triples, but for control characters as \u00XX
+_ESCAPES: Final = dict(zip('"nrtbf', '"\n\r\t\b\f', strict=True)) | {"uFFFE": "\ufffe", "uFFFF": "\uffff"}
+_CONTROLS: Final = sorted({*range(0x20), 0x7F} - {ord(char) for char in _ESCAPES.values()})
 _BACKSLASH_HERE: Final = literal("\x01")
 _UNICODE_HERE: Final = literal("\x02")
-# a pattern of a regular expression
 _TO_ESCAPE: Final = literal(NEEDS_ESCAPE.pattern)
 
 
@@ -348,7 +354,7 @@ def unescape(escaped: str) -> str:
     begin with the second half of the one, and nothing that the other stands before is taken for it.
     """
     text = f"replace(replace({escaped}, {_TWO_BACKSLASHES}, {_BACKSLASH_HERE}), {_UNICODE}, {_UNICODE_HERE})"
-    for letter, char in (_SHORT | _NO_CHARACTERS).items():
+    for letter, char in _ESCAPES.items():
         text = f"replace({text}, {literal(chr(92) + letter)}, {literal(char)})"
     text = f"replace({text}, {_BACKSLASH_HERE}, {_BACKSLASH})"
     char = "concat(chr(CAST(conv(substring(s, 1, 2), 16, 10) AS INT)), substring(s, 3))"
@@ -360,9 +366,9 @@ def escape(text: str) -> str:
 
     def encoded(t: str) -> str:
         t = f"replace({t}, {_BACKSLASH}, {_TWO_BACKSLASHES})"
-        for letter, char in (_SHORT | _NO_CHARACTERS).items():
+        for letter, char in _ESCAPES.items():
             t = f"replace({t}, {literal(char)}, {literal(chr(92) + letter)})"
-        codes = f"array({', '.join(map(str, _LONG))})"
+        codes = f"array({', '.join(map(str, _CONTROLS))})"
         return f"aggregate({codes}, {t}, (s, c) -> replace(s, chr(c), concat({_UNICODE}, lpad(hex(c), 2, '0'))))"
 
     return let(text, lambda t: case((f"{t} RLIKE {_TO_ESCAPE}", encoded(t)), otherwise=t))
