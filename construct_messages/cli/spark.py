@@ -307,9 +307,9 @@ def _dumps(spark: SparkSession, paths: list[str], options: argparse.Namespace) -
 
 def _report_quarantine(job: Job, options: argparse.Namespace) -> None:
     if options.quarantine is not None:
-        from construct_messages.spark.quads.loading import verbatim
+        from construct_messages.spark.quads.loading import escaped_path
 
-        job.report("lines in quarantine", job.spark.read.parquet(verbatim(options.quarantine)).count())
+        job.report("lines in quarantine", job.spark.read.parquet(escaped_path(options.quarantine)).count())
 
 
 def _report_malformed(job: Job, options: argparse.Namespace, table: Callable[[], QuadTable]) -> None:

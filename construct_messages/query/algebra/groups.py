@@ -93,7 +93,7 @@ class Groups:
         if part.name != "GroupGraphPatternSub":
             raise self._tree.unsupported(part, f"{part.name} is not supported", part.name)
         group = Collected(Unit(), {})
-        elements = [element for element in dict.get(part, "part", ()) if not self._tree.is_nothing(element)]
+        elements = [element for element in dict.get(part, "part", ()) if not self._tree.is_filler(element)]
         group.filters = tuple(dict.__getitem__(one, "expr") for one in elements if one.name == "Filter")
         patterns = [element for element in elements if element.name != "Filter"]
         for kind, same in groupby(patterns, key=lambda element: str(element.name)):

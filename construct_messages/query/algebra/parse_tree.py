@@ -29,22 +29,22 @@ from construct_messages.query.refusals import refusal
 from construct_messages.query.tokens import Token, decoded, error, tokenize
 from construct_messages.terms import RDF, Term, boolean, iri, literal, number, unescape
 
-_ONE_AT_A_TIME: Final = Lock()  # pyparsing finds out how to call its actions by failing, unsafe between threads
+_LOCK: Final = Lock()  # pyparsing finds out how to call its actions by failing, unsafe between threads
 _NEWER_MARKS: Final = ("<<", "<<(", ">>", ")>>", "{|", "|}", "~")
 _NEWER_FUNCTIONS: Final = (
     *("TRIPLE", "SUBJECT", "PREDICATE", "OBJECT", "ISTRIPLE", "ADJUST"),
     *("LANGDIR", "HASLANG", "HASLANGDIR", "STRLANGDIR"),
 )
-_FOREIGN: Final = {
+_UNSUPPORTED: Final = {
     "SERVICE": "SERVICE is not supported: the algebra has no remote endpoints",
     "LATERAL": "LATERAL is no part of SPARQL 1.1",
     "VERSION": "VERSION announces a newer SPARQL than 1.1",
     "DEFINE": "DEFINE is a pragma of Virtuoso",
 }
 _HINT_1_1: Final = "write the query in SPARQL 1.1"
-_DEEPEST: Final = 64  # brackets in each other; parsers recur, and one of them crashes on a hundred thousand
-_BREATH: Final = 16  # triples in a row: rdflib's grammar recurs once a triple, and does not beyond a group
-_NOTHING: Final = "GRAPH <0> {}"  # what is put between them: no token has the number 0
+_MOST_NESTED: Final = 64  # brackets in each other; parsers recur, and one of them crashes on a hundred thousand
+_TRIPLES_IN_A_ROW: Final = 16  # triples in a row: rdflib's grammar recurs once a triple, and does not beyond a group
+_FILLER: Final = "GRAPH <0> {}"  # what is put between them: no token has the number 0
 
 _INVERSE: Final = "inverse"  # of the IRI whose number follows
 _NEGATED: Final = re.compile(r"!(?:\^n|\((?:\^?n\|)*\^?n\))")  # in letters for tokens
@@ -117,7 +117,7 @@ class ParseTree:
         """The IRI of a member of a negated property set behind `^`, None for one without."""
         return self._iri(leaf) if leaf.startswith(_INVERSE) else None
 
-    def is_nothing(self, part: CompValue) -> bool:
+    def is_filler(self, part: CompValue) -> bool:
         """Whether the element of a group was put into the skeleton and means nothing."""
         return part.name == "GraphGraphPattern" and str(dict.__getitem__(part, "term")) == "0"
 
@@ -143,7 +143,7 @@ class ParseTree:
             raise error(self.text, token.start, f"{token.text} is no number of solutions", "write an integer")
         return int(token.text)
 
-    def where(self, part: Any) -> Position | None:
+    def start_of(self, part: Any) -> Position | None:
         """Where in the text a part of the tree begins, as far as names and literals tell."""
         starts = (self._token(leaf).start for leaf in _leaves(part) if _number(leaf))
         start = min(starts, default=None)
@@ -151,11 +151,11 @@ class ParseTree:
 
     def error(self, part: Any, message: str, hint: str | None = None) -> QueryError:
         """The error that the query is refused with for a part of it."""
-        return QueryError(message, position=self.where(part), hint=hint)
+        return QueryError(message, position=self.start_of(part), hint=hint)
 
     def unsupported(self, part: Any, message: str, fragment: str, hint: str | None = None) -> UnsupportedQuery:
         """The error for a part that is legal and not supported."""
-        return UnsupportedQuery(message, fragment=fragment, position=self.where(part), hint=hint)
+        return UnsupportedQuery(message, fragment=fragment, position=self.start_of(part), hint=hint)
 
     def _iri(self, leaf: rdflib.URIRef) -> Term:
         token = self._token(leaf)
@@ -211,7 +211,7 @@ def parse(text: str, *, base: str | None = None) -> ParseTree:
     prologue = Prologue.read(text, tokens[:head], base=base, prefixes={})
     skeleton, offsets = _skeleton(tokens, head)
     try:
-        with _ONE_AT_A_TIME:
+        with _LOCK:
             _, query = Query.parse_string(skeleton, parse_all=True)
     except ParseBaseException as problem:
         found = max((index for offset, index in offsets if offset <= problem.loc), default=len(tokens))
@@ -238,7 +238,7 @@ def _head(text: str, tokens: Sequence[Token]) -> int:
             case ("CONSTRUCT" | "DESCRIBE") as form, _:
                 raise error(text, tokens[index].start, f"{form} has no solutions", "give the SELECT that it rests on")
             case ("VERSION" | "DEFINE") as word, _:
-                raise _unsupported(text, tokens[index], _FOREIGN[word], word, _HINT_1_1)
+                raise _unsupported(text, tokens[index], _UNSUPPORTED[word], word, _HINT_1_1)
             case _:
                 raise error(text, tokens[index].start, f"unexpected {tokens[index].text} before the form of the query")
     raise error(text, len(text), "there is no SELECT and no ASK")
@@ -258,11 +258,11 @@ def _refuse(text: str, tokens: Sequence[Token]) -> None:
         ):
             message = f"{token.text} belongs to SPARQL 1.2, which is not supported in WHERE"
             raise _unsupported(text, token, message, token.keyword or token.text, _HINT_1_1)
-        if token.keyword in _FOREIGN:
-            raise _unsupported(text, token, _FOREIGN[token.keyword], token.keyword, _HINT_1_1)
+        if token.keyword in _UNSUPPORTED:
+            raise _unsupported(text, token, _UNSUPPORTED[token.keyword], token.keyword, _HINT_1_1)
         depth += token.is_mark("(", "{", "[") - token.is_mark(")", "}", "]")
-        if depth > _DEEPEST:
-            raise _unsupported(text, token, f"more than {_DEEPEST} brackets in each other", "nesting")
+        if depth > _MOST_NESTED:
+            raise _unsupported(text, token, f"more than {_MOST_NESTED} brackets in each other", "nesting")
 
 
 def _unsupported(text: str, token: Token, message: str, fragment: str, hint: str | None = None) -> UnsupportedQuery:
@@ -314,9 +314,9 @@ def _skeleton(tokens: Sequence[Token], head: int) -> tuple[str, list[tuple[int, 
                 piece, last = f"<{_INVERSE}{index + 2}>", index + 1
             case "mark" if piece == "." and not _ends_group(tokens, index):
                 stops += 1
-                if stops % _BREATH == 0:
-                    piece = f". {_NOTHING}"
-        if not _clings(tokens, index):
+                if stops % _TRIPLES_IN_A_ROW == 0:
+                    piece = f". {_FILLER}"
+        if not _touches_previous(tokens, index):
             piece = f" {piece}"
         pieces.append(piece)
         offsets.append((length, index))
@@ -325,7 +325,7 @@ def _skeleton(tokens: Sequence[Token], head: int) -> tuple[str, list[tuple[int, 
     return "".join(pieces), offsets
 
 
-def _clings(tokens: Sequence[Token], index: int) -> bool:
+def _touches_previous(tokens: Sequence[Token], index: int) -> bool:
     """Whether rdflib must see the token next to the one before it: a part of `||`, or a path's `*`."""
     before, token = tokens[index - 1], tokens[index]
     if token.text in ("*", "+", "?") and (before.kind in ("iri", "pname") or before.text in ("a", ")")):

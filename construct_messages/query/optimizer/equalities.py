@@ -64,17 +64,17 @@ def add_join_keys(node: Node, outside: Vars = NOTHING) -> Node:
     inside = outside & frozenset(node.variables) if isinstance(node, Project) else outside
     node = node.with_children(tuple(add_join_keys(part, inside) for part in node.children))
     sure = outside.union(*map(resources, node.children))
-    node = node.map_expressions(lambda one: _by_term(one, sure))
+    node = node.map_expressions(lambda one: _compared_by_term(one, sure))
     match node:
         case Filter(pattern, condition):
             condition = _with_keys(condition, node)
-            return Filter(_linked_below(pattern, conjuncts(condition), sure), condition)
+            return Filter(_with_keys_below(pattern, conjuncts(condition), sure), condition)
         case LeftJoin(left, right, condition) if condition is not None:
             return LeftJoin(left, right, _with_keys(condition, node))
     return node
 
 
-def _by_term(expression: Expression, sure: Vars) -> Expression:
+def _compared_by_term(expression: Expression, sure: Vars) -> Expression:
     """The expression with sameTerm for each `=` and `!=` of a variable that is never bound to a literal."""
     match expression:
         case Var() | Constant():
@@ -85,7 +85,7 @@ def _by_term(expression: Expression, sure: Vars) -> Expression:
             same = Call("SAMETERM", (left, right))
             return same if name == "=" else Call("!", (same,))
         case Call(name, arguments):
-            return Call(name, tuple(_by_term(argument, sure) for argument in arguments))
+            return Call(name, tuple(_compared_by_term(argument, sure) for argument in arguments))
         case _:
             assert_never(expression)
 
@@ -95,7 +95,7 @@ def _with_keys(condition: Expression, node: Node) -> Expression:
     conditions: list[Expression] = []
     for one in conjuncts(condition):
         match one:
-            case Call("=", (left, right)) if not (is_volatile(one) or exists_in(one)) and _link(
+            case Call("=", (left, right)) if not (is_volatile(one) or exists_in(one)) and _links_operands(
                 (left, right), node.children
             ):
                 conditions.append(Call("SAMEKEY", (left, right)))
@@ -103,7 +103,7 @@ def _with_keys(condition: Expression, node: Node) -> Expression:
     return conjunction(conditions) or condition
 
 
-def _linked_below(node: Node, conditions: tuple[Expression, ...], sure: Vars) -> Node:
+def _with_keys_below(node: Node, conditions: tuple[Expression, ...], sure: Vars) -> Node:
     """Moves the keys of equalities with the variable of a BIND below the BIND, where they can join.
 
     Args:
@@ -119,21 +119,21 @@ def _linked_below(node: Node, conditions: tuple[Expression, ...], sure: Vars) ->
                 # one NaN is the same term as another, and has no key
                 if one.name == "SAMEKEY" or (one.name == "SAMETERM" and sure.intersection(one.arguments))
                 for sides in [tuple(expression if side == variable else side for side in one.arguments)]
-                if _link(sides, (pattern,))
+                if _links_operands(sides, (pattern,))
             )
             if (condition := conjunction(keys)) is not None:
-                return Extend(Filter(_linked_below(pattern, keys, sure), condition), variable, expression)
+                return Extend(Filter(_with_keys_below(pattern, keys, sure), condition), variable, expression)
     return node
 
 
-def _link(expressions: tuple[Expression, ...], nodes: tuple[Node, ...]) -> bool:
+def _links_operands(expressions: tuple[Expression, ...], nodes: tuple[Node, ...]) -> bool:
     """Whether no single operand of some nodes binds all variables of two expressions."""
     left, right = map(mentions, expressions)
-    together = (group for node in nodes for group in _together(node))
+    together = (group for node in nodes for group in _bound_together(node))
     return bool(left and right) and not left & right and not any(left | right <= group for group in together)
 
 
-def _together(node: Node) -> Iterator[Vars]:
+def _bound_together(node: Node) -> Iterator[Vars]:
     """Sets of variables that are bound without a join, or joined by their subject."""
     if isinstance(node, Bgp):
         subjects = defaultdict[Position, Vars](frozenset)
@@ -142,7 +142,7 @@ def _together(node: Node) -> Iterator[Vars]:
         yield from subjects.values()
     elif below := node.children:
         for part in below:
-            yield from _together(part)
+            yield from _bound_together(part)
     else:
         yield node.possible
 

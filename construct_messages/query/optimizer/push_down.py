@@ -119,10 +119,10 @@ def _pushed_down(node: Node, condition: Expression, outside: Vars) -> Node | Non
             if read <= left.certain:
                 return LeftJoin(under(left), right, own)
             new = right.possible - left.possible - outside
-            if _must_be_bound(condition) & new:
+            if _required_for_truth(condition) & new:
                 conditions = (condition,) if own is None else (*conjuncts(own), condition)
                 return apply_filters(merge_bgps(Join(left, right)), conditions, outside)
-            if _must_be_unbound(condition) & new & right.certain and _is_anti_join(left, right, own):
+            if _required_unbound(condition) & new & right.certain and _is_anti_join(left, right, own):
                 body = right if own is None else Filter(right, own)
                 return Filter(left, Call("!", (Exists(body),)))
             return None
@@ -179,11 +179,11 @@ def _prune_optionals(node: Node, read: Vars) -> Node:
     return node
 
 
-def _must_be_bound(condition: Expression) -> Vars:
+def _required_for_truth(condition: Expression) -> Vars:
     """Variables that must be bound for a condition to be true.
 
     >>> x, y = Var("x"), Var("y")
-    >>> _must_be_bound(Call("=", (x, Call("STR", (y,))))) == {x, y}, _must_be_bound(Call("COALESCE", (x, y)))
+    >>> _required_for_truth(Call("=", (x, Call("STR", (y,))))) == {x, y}, _required_for_truth(Call("COALESCE", (x, y)))
     (True, frozenset())
     """
     match condition:
@@ -192,24 +192,24 @@ def _must_be_bound(condition: Expression) -> Vars:
         case Var():
             return frozenset({condition})
         case Call(name, arguments) if name not in _LENIENT:
-            return NOTHING.union(*(_raising(argument) for argument in arguments))
+            return NOTHING.union(*(_required_for_value(argument) for argument in arguments))
     return NOTHING
 
 
-def _raising(expression: Expression) -> Vars:
+def _required_for_value(expression: Expression) -> Vars:
     """Variables that must be bound for an expression to have a value."""
     match expression:
         case Var():
             return frozenset({expression})
         case Call(name, arguments) if name not in _LENIENT:
-            return NOTHING.union(*map(_raising, arguments))
+            return NOTHING.union(*map(_required_for_value, arguments))
         case Constant() | Exists() | Call():
             return NOTHING
         case _:
             assert_never(expression)
 
 
-def _must_be_unbound(condition: Expression) -> Vars:
+def _required_unbound(condition: Expression) -> Vars:
     """The variable that must be unbound for a condition to be true."""
     match condition:
         case Call("!", (Call("BOUND", (Var() as variable,)),)):

@@ -34,7 +34,7 @@ def scan(pattern: Triple, table: QuadTable, dataset: Dataset) -> DataFrame:
     found = matches(pattern, table, dataset)
     if not found.columns:
         return found.limit(1)  # a triple is in a graph or is not
-    return found if once_each(pattern.graph, table, dataset) else found.distinct()
+    return found if is_distinct(pattern.graph, table, dataset) else found.distinct()
 
 
 def matches(pattern: Triple, table: QuadTable, dataset: Dataset) -> DataFrame:
@@ -106,7 +106,7 @@ def in_graph(graph: Position | None, dataset: Dataset) -> str:
     return f"graph = {literal(graph)}" if dataset.named is None or graph in dataset.named else "FALSE"
 
 
-def once_each(graph: Position | None, table: QuadTable, dataset: Dataset) -> bool:
+def is_distinct(graph: Position | None, table: QuadTable, dataset: Dataset) -> bool:
     """Whether no two rows of those that `in_graph` tells are one triple of one graph.
 
     They may be where the table holds duplicates, and where FROM merges several graphs into one.

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 from construct_messages.query.algebra.nodes import Position, Star, Triple, Var
 from construct_messages.query.algebra.plan import Dataset, Scan
-from construct_messages.spark.frames.scans import matches, needed_quads, once_each
+from construct_messages.spark.frames.scans import is_distinct, matches, needed_quads
 from construct_messages.spark.quads.table import QuadTable
 from construct_messages.spark.sql.columns import column
 
@@ -45,7 +45,7 @@ def star(node: Star, table: QuadTable, dataset: Dataset) -> DataFrame:
     hubs = quads.groupBy(*keys).agg(F.sum(F.octet_length(column(_OBJECT))).alias("bytes"))
     hubs = F.broadcast(hubs.filter(F.col("bytes") > _HUB_BYTES).select(*keys))
     collected = _collected(node, quads.join(hubs, keys, "left_anti"), keys)
-    distinct = once_each(graph, table, dataset)
+    distinct = is_distinct(graph, table, dataset)
     merged = _merged(node, quads.join(hubs, keys, "left_semi"), keys, distinct=distinct)
     return collected.unionByName(merged)
 

@@ -1,9 +1,8 @@
-"""RDF documents in a worker: the content of whole files through pyoxigraph, as Arrow batches of terms.
+"""Parsing of whole RDF files in Python workers, by pyoxigraph, to Arrow batches of terms.
 
-For every format whose statements are no lines, and for packed files that Spark's text reader cannot unpack. What runs
-here runs in Python workers, a file at a time, and opens nothing: Spark's reader brings the bytes. Blank nodes are
-numbered in the order in which a file first names them: an evaluation gives the labels of the one before, although the
-parser makes them anew.
+For formats whose statements are not lines, and packed files that Spark's text reader cannot unpack. A worker parses a
+file at a time and opens nothing: Spark reads the bytes. Blank nodes are numbered in the order of their first occurrence
+in a file, so that a task that runs again gives the same labels.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ from construct_messages.labels import of_file
 from construct_messages.terms import Lenience, Term, from_pyoxigraph, map_blanks
 
 QUADS: Final = "subject string, predicate string, object string, graph string"
-"""The schema of what `quads` gives."""
+"""The schema of quads."""
 
 FAILURES: Final = "file string, text string, reason string"
-"""The schema of what `failures` and `reasons` give."""
+"""The schema of malformed files and lines."""
 
 _MOST_ROWS: Final = 10_000
 _MOST_CHARACTERS: Final = 1 << 24
@@ -37,12 +36,12 @@ Batches = Iterator[pa.RecordBatch]
 
 
 class Kind(NamedTuple):
-    """What a file's name says.
+    """Format and packing of a file, by its name.
 
     Args:
-        format: of its content.
-        packing: `.gz` and so on, as written; empty where it is not packed.
-        suffix: all of the name that says so, as written.
+        format: of the content.
+        packing: `.gz` and so on, as written; empty where the file is not packed.
+        suffix: the extensions of the name, as written.
     """
 
     format: DocumentFormat
@@ -84,14 +83,14 @@ def kind_of(file: str, format: str | None = None) -> Kind:
 
 
 def quads(format: str | None, lenient: bool = False) -> Callable[[Batches], Batches]:
-    """What makes quads of batches of the columns `file` (a URL) and `content` (bytes).
+    """A function for `mapInArrow` that parses files: from columns `file` (a URL) and `content` (bytes) to quads.
 
     Args:
         format: as for `kind_of`.
         lenient: whether IRIs and language tags that are malformed are passed.
 
     Raises:
-        QuadsError: (the function) a file that is not what it should be.
+        QuadsError: raised by the function, for a malformed file.
     """
 
     def parsed(batches: Batches) -> Batches:
@@ -102,7 +101,7 @@ def quads(format: str | None, lenient: bool = False) -> Callable[[Batches], Batc
 
 
 def failures(format: str | None, lenient: bool = False) -> Callable[[Batches], Batches]:
-    """What tells the files that `quads` would not read: the URL, no text, and the reason; a row each."""
+    """A function for `mapInArrow` that finds malformed files: a row each, of the URL, no text, and the reason."""
 
     def failed(batches: Batches) -> Batches:
         for file, content in _files(batches):
@@ -116,7 +115,7 @@ def failures(format: str | None, lenient: bool = False) -> Callable[[Batches], B
 
 
 def reasons(graphs: bool, lenient: bool = False) -> Callable[[Batches], Batches]:
-    """What tells why lines are malformed: of the columns `file` and `text` (bytes), the same and the reason.
+    """A function for `mapInArrow` that adds to columns `file` and `text` (bytes) why the line is malformed.
 
     Args:
         graphs: whether a line may name a graph.
@@ -124,7 +123,7 @@ def reasons(graphs: bool, lenient: bool = False) -> Callable[[Batches], Batches]
     """
 
     def reason(line: bytes) -> str:
-        # what the function takes along must be pickled, and formats cannot be
+        # the function is pickled with its variables, and formats cannot be pickled
         format = ox.RdfFormat.N_QUADS if graphs else ox.RdfFormat.N_TRIPLES
         try:
             list(ox.parse(line, format, lenient=lenient))
@@ -132,12 +131,12 @@ def reasons(graphs: bool, lenient: bool = False) -> Callable[[Batches], Batches]
             return str(error)
         return f"not a line of {format.name}"
 
-    def told(batches: Batches) -> Batches:
+    def explained(batches: Batches) -> Batches:
         for batch in batches:
             pairs = zip(batch.column("file").to_pylist(), batch.column("text").to_pylist(), strict=True)
             yield _failures([(file, text.decode("utf-8", "replace"), reason(text)) for file, text in pairs])
 
-    return told
+    return explained
 
 
 def _failures(rows: list[tuple[str, str | None, str]]) -> pa.RecordBatch:

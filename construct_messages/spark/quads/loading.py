@@ -1,9 +1,8 @@
-"""RDF files to quads on Spark, and tables of quads with what is known of them.
+"""Loading RDF files as quads, and writing and reading tables of quads with their statistics.
 
-`load_quads` reads dumps through Spark's own readers, so that any filesystem of Spark's will do: lines by native
-expressions (`lines`), every other format a file at a time in Python workers (`documents`). `write_quads` makes of quads
-the set that RDF says they are (RDF 1.2 Concepts, section 4), with statistics; `read_quads` takes both up again. Nothing
-here knows a query.
+`load_quads` reads dumps through Spark's own readers, from any filesystem of Spark's: lines by native expressions
+(`lines`), every other format a file at a time in Python workers (`documents`). `write_quads` removes duplicates, as an
+RDF dataset is a set (RDF 1.2 Concepts, section 4), and writes statistics; `read_quads` reads both. No queries here.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from construct_messages.spark.sql.values import fail, literal
 from construct_messages.terms import Term
 
 ON_ERROR: Final = ("fail", "quarantine")
-"""What may be done about what is malformed."""
+"""What happens to malformed files and lines."""
 
 _STATISTICS: Final = "_construct_messages.json"
 _FILE: Final = "input_file_name()"
@@ -87,25 +86,25 @@ def load_quads(
         return dump.quads()
     with translated():
         dump.failures().write.parquet(quarantine)
-    return dump.quads(spark.read.schema(documents.FAILURES).parquet(verbatim(quarantine)))
+    return dump.quads(spark.read.schema(documents.FAILURES).parquet(escaped_path(quarantine)))
 
 
-def verbatim(path: str) -> str:
-    """A path for Spark's readers: as it stands where it is that of a file or folder here, else perhaps a pattern.
+def escaped_path(path: str) -> str:
+    """A path for Spark's readers: with wildcards escaped if it is that of a file or folder here, else as it is.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile(suffix="[1].nt") as file:
-    ...     verbatim(file.name).endswith("[1].nt"), verbatim(file.name + "?") == file.name + "?"
+    ...     escaped_path(file.name).endswith("[1].nt"), escaped_path(file.name + "?") == file.name + "?"
     (False, True)
     """
     return _WILD.sub(r"\\\g<0>", path) if os.path.exists(path.removeprefix("file:")) else path
 
 
 class _Dump:
-    """Some files, in groups by how they are read."""
+    """The files of a dump, grouped by how they are read."""
 
     def __init__(self, spark: SparkSession, paths: list[str], format: str | None, lenient: bool) -> None:
-        self._spark, self._paths = spark, [verbatim(path) for path in paths]
+        self._spark, self._paths = spark, [escaped_path(path) for path in paths]
         self._format, self._lenient = format, lenient
         if not paths:
             raise UsageError("no paths are given")
@@ -150,7 +149,7 @@ class _Dump:
         return reader.format("binaryFile").load(self._paths).select(F.expr(_FILE).alias("file"), "content")
 
     def quads(self, failed: DataFrame | None = None) -> DataFrame:
-        """The quads, but for those of what is known as malformed; the first malformed ends the job otherwise."""
+        """The quads without malformed files and lines, if `failed` has these; otherwise the first one ends the job."""
         frames = [
             _statements(self._text(kinds), graphs, failed is None, self._lenient) for graphs, kinds in self._lines
         ]
@@ -162,13 +161,13 @@ class _Dump:
         return reduce(DataFrame.unionByName, frames)
 
     def failures(self) -> DataFrame:
-        """What is malformed: file, text and reason."""
+        """The malformed files and lines: file, text and reason."""
         frames = [
             self._text(kinds)
             .selectExpr(
                 f"{_FILE} AS file",
                 "CAST(value AS BINARY) AS text",
-                _canonical(graphs, lambda _: "''", self._lenient) + " AS line",
+                _canonical_line(graphs, lambda _: "''", self._lenient) + " AS line",
             )
             .filter("line = ''")
             .select("file", "text")
@@ -190,13 +189,13 @@ def _statements(text: DataFrame, graphs: bool, strict: bool, lenient: bool) -> D
         return fail(QuadsError, f"concat({_FILE}, ': malformed line: ', {shown}, {hint})") if strict else "NULL"
 
     # the name of the file is no function of the line, so that no rule of Spark's computes all this twice
-    frame = text.selectExpr(_canonical(graphs, malformed, lenient) + " AS line").filter("line IS NOT NULL")
+    frame = text.selectExpr(_canonical_line(graphs, malformed, lenient) + " AS line").filter("line IS NOT NULL")
     for columns in lines.terms("line", _SCOPE, graphs=graphs):
         frame = frame.selectExpr(*columns)
     return frame
 
 
-def _canonical(graphs: bool, malformed: Callable[[str], str], lenient: bool) -> str:
+def _canonical_line(graphs: bool, malformed: Callable[[str], str], lenient: bool) -> str:
     return lines.canonical("value", _SCOPE, malformed, graphs=graphs, lenient=lenient)
 
 
@@ -235,7 +234,7 @@ def write_quads(quads: DataFrame | QuadTable, path: str | os.PathLike[str], *, o
     clustered = frame.repartition("subject").dropDuplicates().sortWithinPartitions("predicate", "subject", "object")
     with translated():
         clustered.write.mode("overwrite" if overwrite else "errorifexists").parquet(path)
-        written = spark.read.schema(documents.QUADS).parquet(verbatim(path))
+        written = spark.read.schema(documents.QUADS).parquet(escaped_path(path))
         statistics = _statistics(written)
         record = {"version": 1, "files": _names(written), **asdict(statistics)}
         text = spark.createDataFrame([(json.dumps(record, ensure_ascii=False),)], "value string")
@@ -250,17 +249,19 @@ def is_table(spark: SparkSession, path: str | os.PathLike[str]) -> bool:
         UsageError: there is nothing.
     """
     with translated():
-        parquet = spark.read.format("binaryFile").option("pathGlobFilter", "*.parquet").load(verbatim(os.fspath(path)))
+        parquet = (
+            spark.read.format("binaryFile").option("pathGlobFilter", "*.parquet").load(escaped_path(os.fspath(path)))
+        )
         return bool(parquet.inputFiles())
 
 
 def _statistics(quads: DataFrame) -> Statistics:
-    def spread(position: str) -> dict[Term, tuple[int, int, int]]:
+    def figures_by(position: str) -> dict[Term, tuple[int, int, int]]:
         each = quads.groupBy("predicate", F.xxhash64(position)).count()
         figures = each.groupBy("predicate").agg(F.sum("count"), F.count("count"), F.max("count"))
         return {Term(predicate): (rows, distinct, most) for predicate, rows, distinct, most in figures.collect()}
 
-    subjects, objects = spread("subject"), spread("object")
+    subjects, objects = figures_by("subject"), figures_by("object")
     predicates = {
         predicate: PredicateStatistics(rows, distinct, objects[predicate][1], most, objects[predicate][2])
         for predicate, (rows, distinct, most) in sorted(subjects.items())
@@ -281,8 +282,8 @@ def read_quads(spark: SparkSession, path: str | os.PathLike[str]) -> QuadTable:
     path = os.fspath(path)
     try:
         with translated():
-            text = spark.read.text(f"{verbatim(path)}/{_STATISTICS}", wholetext=True).collect()
-            table = spark.read.schema(documents.QUADS).parquet(verbatim(path))
+            text = spark.read.text(f"{escaped_path(path)}/{_STATISTICS}", wholetext=True).collect()
+            table = spark.read.schema(documents.QUADS).parquet(escaped_path(path))
             names = _names(table)
     except UsageError as error:
         raise QuadsError(

@@ -1,7 +1,7 @@
-"""A table of quads: the DataFrame that queries are evaluated over, and what is known of it.
+"""A table of quads: the DataFrame that queries are evaluated over, with its statistics.
 
-The one place that looks at the columns of a caller's DataFrame; reading and writing files is `quads`, matching
-patterns is `scans`. RDF 1.2 Concepts, section 4: an RDF dataset, a row a quad.
+RDF 1.2 Concepts, section 4: an RDF dataset, a row a quad. The columns of a caller's DataFrame are checked here; files
+are read and written by `loading`, patterns matched by `scans`.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class QuadTable:
     """Quads as a DataFrame of the string columns `subject`, `predicate`, `object` and `graph`.
 
     A cell is a canonical N-Triples term (see `construct_messages.terms`); a graph of NULL is the default graph. The
-    terms themselves are not checked here: `quads.load_quads` is what makes such tables from RDF.
+    terms themselves are not checked; `load_quads` reads such tables from RDF.
 
     Args:
         frame: exactly these columns.
-        statistics: what is known; `distinct` says that no quad stands there twice.
+        statistics: of the table; `distinct` if it has no duplicates.
     """
 
     frame: DataFrame
@@ -43,8 +43,8 @@ class QuadTable:
             frame: any DataFrame, of any source.
             columns: where they are named otherwise, the names of the columns for `subject`, `predicate`, `object` and
                 `graph`; a frame without a graph column holds triples of the default graph.
-            assume_distinct: the caller's word that no quad stands there twice; otherwise each pattern of a query
-                removes duplicates itself.
+            assume_distinct: whether the caller guarantees that there are no duplicates; otherwise each pattern of a
+                query removes them.
 
         Raises:
             QuadsError: a column is missing, holds no strings, or `columns` names an unknown position.
