@@ -1,8 +1,8 @@
 """Logs as data: `spark.read.format("rdfm")` and `frame.write.format("rdfm")`, once `register` has been called.
 
-A log is read as rows (file, block, ordinal, message). `splitting.py` says which messages belong to which bytes,
-`blocks.py` what a task reads, `texts.py` what a message is in a DataFrame, `writing.py` how tasks make logs together;
-`source.py` is the one room of these that knows Spark's data sources. RDF Messages, section 3.
+A log is read as rows (file, block, ordinal, message). `blocks` cuts logs into what a task reads, `splitting` finds the
+messages of a range of bytes, `texts` converts messages to strings and back, `committer` writes logs from many tasks;
+only `source` knows Spark's data sources. RDF Messages, section 3.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def register(spark: SparkSession) -> None:
-    """Makes `rdfm` a format of a session, to read and to write; may be called again.
+    """Registers the data source `rdfm` in a session; may be called again.
 
     Reading gives the columns `file` (a URI), `block` (where in the file the part begins that one task has read, in
     bytes), `ordinal` (of the message in its block, from 0) and `message` (its statements as canonical N-Quads lines

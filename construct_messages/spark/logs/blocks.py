@@ -1,8 +1,8 @@
-"""Blocks: logs cut into what one task reads, and their messages as texts. No Spark here.
+"""Blocks: the parts of logs that one task reads, and their messages as strings. No Spark here.
 
-N-Triples and N-Quads logs that are not packed are cut into ranges of bytes (`splitting.py`). All others are a block
-each: what a line of them means depends on all before it (prefixes, contexts, tables, strings over many lines), and
-packed ones cannot be entered in the middle with the means of the standard library.
+N-Triples and N-Quads logs that are not packed are split into ranges of bytes (`splitting`). Any other log is one block:
+a line of it depends on all lines before it (prefixes, contexts, tables, strings over many lines), and packed logs
+cannot be read from the middle.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Writing logs from many tasks: each writes to a hidden folder, and the driver names what is there, or removes it.
+"""Committing logs that many tasks write: tasks write to a hidden folder, whose files the driver renames or removes.
 
-So a task that fails or runs twice leaves nothing, and a job that fails leaves what was there before. Spark ends a job
-while others of its tasks still run: those find the folder gone, and remove what they have written. No Spark here: a
-task is known by the numbers of its partition and its attempt, and messages come as Arrow batches.
+A task that fails or runs twice leaves nothing behind, and a job that fails changes nothing. Spark ends a job while some
+of its tasks still run: those find the folder gone, and remove what they have written. No Spark here: a task is
+identified by the numbers of its partition and its attempt, and messages come as Arrow batches.
 """
 
 from __future__ import annotations

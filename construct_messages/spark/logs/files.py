@@ -1,8 +1,8 @@
-"""Files by their URIs, wherever pyarrow reaches: found by globs and folders, opened, removed. Nothing about logs.
+"""Files by their URIs on any file system of pyarrow: listing by globs and folders, opening, removing. No logs here.
 
-Spark has readers for many places, yet none that a Python data source could call on an executor, so that files are
-reached by `pyarrow.fs` there: the local one, S3, Google Cloud Storage, Azure and HDFS. URIs are read as Hadoop does:
-what stands behind the authority is the path as it is, without percent-encoding.
+A Python data source cannot call Spark's readers on an executor, so files are opened by `pyarrow.fs` there: local ones,
+S3, Google Cloud Storage, Azure and HDFS. URIs are read as by Hadoop: what follows the authority is the path, without
+percent-encoding.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The data source `rdfm`: logs as rows of messages, and rows of messages as logs, by Spark's Python Data Source API.
 
-Only what Spark calls is here; `blocks.py` reads and `writing.py` writes, and neither knows Spark. A stream of logs has
-its place here, too: a `streamReader` whose offset is how many bytes of each file are read gives `Block`s as `reader`
-does, and a `streamWriter` is `LogWriter` with a batch's number in the names of its files.
+Only the classes that Spark calls are here; `blocks` reads and `committer` writes, and neither knows Spark. Streams of
+logs belong here, too: a `streamReader`, whose offset is the bytes read of each file, gives `Block`s as `reader` does,
+and a `streamWriter` is `LogWriter` with the number of a batch in the names of its files.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Which messages of an N-Triples or N-Quads log belong to a range of its bytes, and what they are. No I/O, no Spark.
+"""Splitting of N-Triples and N-Quads logs: the messages that belong to a range of bytes. No I/O, no Spark.
 
-A range owns the messages that follow the delimiters whose lines begin in it; the first one also owns what stands before
-the first delimiter. So each message has one owner wherever the log is cut: within a delimiter, a character or a CRLF.
-A message that goes on past the end of its range is read to its end. What a line means is said by `LinesDecoder` alone;
-only line ends are looked for here. RDF Messages, section 3, and the first draft, section 3.1.
+A range owns the messages after the delimiters whose lines begin in it; the first one also owns what comes before the
+first delimiter. So each message has one owner wherever the log is split: within a delimiter, a character or a CRLF. A
+message that continues past the end of its range is read to its end. Lines are decoded by `LinesDecoder`; only line ends
+are looked for here. RDF Messages, section 3, and the first draft, section 3.1.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Messages to logs: a folder with a file a partition, or one ordered file on a filesystem of the driver's.
+"""Writing messages as logs: a folder with a file for each partition, or one ordered file.
 
-N-Quads and N-Triples logs are written natively, without a Python worker: the delimiter stands in the value that Spark's
-text writer ends with a line break, and the bytes are those of `logs/lines/encoder.py`. Every other log goes through the
-encoders of `logs/`, by the data source `rdfm`. Either way nothing has its name before it is whole. RDF Messages,
-section 3. Nothing here knows a query.
+N-Quads and N-Triples logs are written by Spark's text writer, without Python workers: the delimiter is in the value,
+and the bytes are those of `logs/lines/encoder.py`. Any other log is written by the encoders of `logs/`, through the
+data source `rdfm`. A file has its name when it is whole. RDF Messages, section 3. No queries here.
 """
 
 from __future__ import annotations
