@@ -79,18 +79,16 @@ class Estimates:
 
     def ordered(self, patterns: Iterable[Triple]) -> list[Step]:
         """The patterns in the order to join them: the fewest solutions first, and no cross product that can wait."""
-        left, steps, bound, solutions = list(patterns), list[Step](), frozenset[Var](), 1.0
+        left, order, bound = list(patterns), list[Triple](), frozenset[Var]()
         while left:
 
             def rank(pattern: Triple, bound: Vars = bound) -> tuple[bool, float]:
                 return not _connected(pattern, bound), self.matches(pattern, bound)
 
-            pattern = min(left, key=rank)
-            left.remove(pattern)
-            solutions *= self.matches(pattern, bound)
-            steps.append(Step(pattern, solutions, not steps or _connected(pattern, bound)))
-            bound |= variables(pattern.positions)
-        return steps
+            order.append(min(left, key=rank))
+            left.remove(order[-1])
+            bound |= variables(order[-1].positions)
+        return self.as_written(order)
 
     def as_written(self, patterns: Iterable[Triple]) -> list[Step]:
         """The patterns in the order that they have, with the same figures."""
