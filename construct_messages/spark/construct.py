@@ -23,8 +23,8 @@ from construct_messages.query.optimizer.explanation import explanation
 from construct_messages.query.optimizer.optimize import Hints, optimize
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.spark.frames.checks import check
-from construct_messages.spark.frames.evaluation import Options, evaluate
-from construct_messages.spark.frames.messages import Shape, messages, relabelled
+from construct_messages.spark.frames.evaluation import EvaluationOptions, evaluate
+from construct_messages.spark.frames.messages import MessageOptions, messages, relabelled
 from construct_messages.spark.logs.writer import Written, write_file, write_folder
 from construct_messages.spark.planning import keys, plan_query
 from construct_messages.spark.quads.table import QuadTable
@@ -125,8 +125,8 @@ def construct_messages(
         parsed,
         plan,
         quads,
-        Shape(keys(group_by), distinct, skip_empty, skolemize, max_messages),
-        Options(max_path_rounds, allow_full_closure, Labels(label_prefix), out_of_range == "unbound"),
+        MessageOptions(keys(group_by), distinct, skip_empty, skolemize, max_messages),
+        EvaluationOptions(max_path_rounds, allow_full_closure, Labels(label_prefix), out_of_range == "unbound"),
     )
 
 
@@ -143,8 +143,8 @@ class Messages:
     query: ConstructQuery
     plan: Plan
     table: QuadTable
-    shape: Shape
-    options: Options
+    message_options: MessageOptions
+    evaluation_options: EvaluationOptions
 
     @cached_property
     def frame(self) -> DataFrame:
@@ -152,9 +152,9 @@ class Messages:
 
         A query's ORDER BY is the order of the frame.
         """
-        labels = self.options.labels
+        labels = self.evaluation_options.labels
         solutions, template = relabelled(self._solutions, labels), self.query.template.labelled(labels)
-        return messages(solutions, template, self.shape, ordered=self.plan.ordered)
+        return messages(solutions, template, self.message_options, ordered=self.plan.ordered)
 
     def solutions(self) -> DataFrame:
         """The solutions behind the messages: a column for each variable of the template, NULL where it is unbound."""
@@ -251,5 +251,5 @@ class Messages:
     @cached_property
     def _solutions(self) -> DataFrame:
         with translated():  # a path runs jobs of its own, to find out when it is complete
-            frame = evaluate(self.plan, self.table, self.options)
+            frame = evaluate(self.plan, self.table, self.evaluation_options)
         return frame.select(*(column(Var(name)) for name in self.plan.variables))

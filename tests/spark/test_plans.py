@@ -49,7 +49,7 @@ pytest.importorskip("pyspark")
 from pyspark.sql import functions as F
 
 from construct_messages.spark.construct import construct_messages
-from construct_messages.spark.frames.evaluation import Options, evaluate
+from construct_messages.spark.frames.evaluation import EvaluationOptions, evaluate
 from construct_messages.spark.quads.table import QuadTable
 
 if TYPE_CHECKING:
@@ -336,7 +336,7 @@ def test_plans_of_the_evaluation_tests(session: SparkSession, table: QuadTable, 
     construct = query_form(case.text) == "CONSTRUCT"
     select = ConstructQuery.parse(case.text, base=case.base).select if construct else case.text
     asked = optimize(translate_query(select, base=case.base, now=NOW), table.statistics)
-    check(session, asked, lambda: evaluate(asked, table, Options(allow_full_closure=True)))
+    check(session, asked, lambda: evaluate(asked, table, EvaluationOptions(allow_full_closure=True)))
 
 
 # --- the checks themselves ------------------------------------------------------------------------------------------

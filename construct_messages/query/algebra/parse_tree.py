@@ -88,7 +88,7 @@ class ParseTree:
 
         Raises:
             QueryError: an undeclared prefix, a relative IRI without base, an illegal character.
-            UnsupportedQuery: a leaf of a kind that is not known.
+            UnsupportedQuery: a leaf of a kind that is not supported.
         """
         match leaf:
             case CompValue(name="literal"):

@@ -78,7 +78,7 @@ _NONDETERMINISTIC: Final = {"SUM", "AVG", "SAMPLE", "GROUP_CONCAT"}
 
 
 @dataclass(frozen=True)
-class Options:
+class EvaluationOptions:
     """Limits of evaluation.
 
     Args:
@@ -95,7 +95,7 @@ class Options:
     out_of_range_unbound: bool = False
 
 
-def evaluate(plan: Plan, table: QuadTable, options: Options | None = None) -> DataFrame:
+def evaluate(plan: Plan, table: QuadTable, options: EvaluationOptions | None = None) -> DataFrame:
     """Evaluates a query.
 
     Args:
@@ -110,7 +110,7 @@ def evaluate(plan: Plan, table: QuadTable, options: Options | None = None) -> Da
     Raises:
         UnsupportedQuery: a part of the query that is not supported; before any job runs.
     """
-    options = options or Options()
+    options = options or EvaluationOptions()
     check(plan, allow_full_closure=options.allow_full_closure)
     with out_of_range_unbound(options.out_of_range_unbound):
         scanned = shared_scan(plan.shared_scan, table, plan.dataset) if plan.shared_scan else table
@@ -138,7 +138,7 @@ class _Evaluation:
     table: QuadTable
     shared_scan: Mapping[Triple, QuadTable]
     dataset: Dataset
-    options: Options
+    options: EvaluationOptions
     outer: OuterBindings | None = None
     numbers: Iterator[int] = field(default_factory=count)
 

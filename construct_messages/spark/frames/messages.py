@@ -51,7 +51,7 @@ _BLANKS: Final = literal(r'\G([^"]*? )_:([^ ]+)')
 
 
 @dataclass(frozen=True)
-class Shape:
+class MessageOptions:
     """Which solutions make a message, and which messages are kept; see `construct_messages`.
 
     Args:
@@ -78,45 +78,45 @@ def relabelled(solutions: DataFrame, labels: Labels) -> DataFrame:
     return solutions.selectExpr(*(f"{_relabelled(name, before, '')} AS {name}" for name in solutions.columns))
 
 
-def messages(solutions: DataFrame, template: Template, shape: Shape, *, ordered: bool) -> DataFrame:
+def messages(solutions: DataFrame, template: Template, options: MessageOptions, *, ordered: bool) -> DataFrame:
     """Instantiates the template: a frame of one column, `message`.
 
     Args:
         solutions: a column for each of the template's variables, named by `columns.column`; NULL is unbound.
         template: the template of the query.
-        shape: which solutions make a message, and which messages are kept.
+        options: which solutions make a message, and which messages are kept.
         ordered: whether the order of the solutions is that of the messages (of groups: of their first solutions).
     """
     # a projection of its own: inside another expression the number might not be counted for every solution
     frame = solutions.selectExpr("*", f"monotonically_increasing_id() AS {_NUMBER}")
-    if shape.keys:
-        frame = _of_groups(frame, template, shape)
+    if options.keys:
+        frame = _of_groups(frame, template, options)
     else:
         frame = frame.selectExpr(
-            f"{message_sql(template, _DIGITS, skolemize=shape.skolemize)} AS {MESSAGE}",
-            *((f"{_identity(template)} AS {_IDENTITY}",) if shape.distinct else ()),
+            f"{message_sql(template, _DIGITS, skolemize=options.skolemize)} AS {MESSAGE}",
+            *((f"{_identity(template)} AS {_IDENTITY}",) if options.distinct else ()),
             _NUMBER,
         )
-    if shape.distinct:
+    if options.distinct:
         frame = frame.groupBy(_IDENTITY).agg(*map(expr, (f"min_by({MESSAGE}, {_NUMBER}) AS {MESSAGE}", _FIRST)))
-    if shape.skip_empty:
+    if options.skip_empty:
         frame = frame.filter(f"{MESSAGE} <> ''")
     # a shuffle loses the order, and so does a limit, whose partitions come together as they finish
-    if ordered and (shape.keys or shape.distinct or shape.max_messages is not None):
+    if ordered and (options.keys or options.distinct or options.max_messages is not None):
         frame = frame.orderBy(_NUMBER)
-    if shape.max_messages is not None:
-        frame = frame.limit(shape.max_messages)
+    if options.max_messages is not None:
+        frame = frame.limit(options.max_messages)
     return frame.select(MESSAGE)
 
 
-def _of_groups(numbered: DataFrame, template: Template, shape: Shape) -> DataFrame:
+def _of_groups(numbered: DataFrame, template: Template, options: MessageOptions) -> DataFrame:
     """A message for the solutions of each group, in their order."""
-    keys = [column(Var(name)) for name in shape.keys]
-    lines = _array(_lines(template, template.live, _DIGITS, shape.skolemize))
+    keys = [column(Var(name)) for name in options.keys]
+    lines = _array(_lines(template, template.live, _DIGITS, options.skolemize))
     statements = f"flatten(transform(array_sort(collect_list(struct({_NUMBER}, lines))), solution -> solution.lines))"
     wanted = [f"concat_ws({_BREAK}, array_distinct({statements})) AS {MESSAGE}", _FIRST]
     columns = [*keys, _NUMBER, f"{lines} AS lines"]
-    if shape.distinct:
+    if options.distinct:
         # as for one solution, but the blank nodes of the template differ between the solutions of the group
         own = [pattern for pattern in template.live if any(map(_is_fresh, pattern))]
         ground = [pattern for pattern in template.live if pattern not in own]
@@ -153,7 +153,7 @@ def message_sql(template: Template, number: str, *, skolemize: str | None = None
     Args:
         template: its variables are columns, named by `columns.column`.
         number: SQL of a string of digits that no other solution has; it makes blank nodes of the template fresh.
-        skolemize: see `Shape`.
+        skolemize: see `MessageOptions`.
 
     >>> from construct_messages.terms import Term
     >>> template = Template(("x",), (Pattern(Blank(0), Constant(Term("<urn:p>")), Variable(0)),), Labels("x"))

@@ -51,9 +51,9 @@ def text_of(message: Message) -> str:
     return "\n".join(map(str, message))
 
 
-def by_spark(frame: DataFrame, template: Template, shape: object = None, *, ordered: bool = True) -> list[str]:
-    shape = shape or room.Shape()
-    return [message for (message,) in room.messages(frame, template, shape, ordered=ordered).collect()]
+def by_spark(frame: DataFrame, template: Template, options: object = None, *, ordered: bool = True) -> list[str]:
+    options = options or room.MessageOptions()
+    return [message for (message,) in room.messages(frame, template, options, ordered=ordered).collect()]
 
 
 @FEW
@@ -86,7 +86,7 @@ def test_equals_assembly(spark: SparkSession, options: dict[str, Any]) -> None:
     def check(template: Template, solutions: list[Solution]) -> None:
         assembly = Assembly(template, Options(**options), stable_blank_nodes=True)
         expected = [*assembly.feed(Solutions.of(solutions)), *assembly.finish()]
-        found = by_spark(frame_of(spark, solutions), template, room.Shape(**options))
+        found = by_spark(frame_of(spark, solutions), template, room.MessageOptions(**options))
         assert found == list(map(text_of, expected))
 
     check()
@@ -111,8 +111,8 @@ TRIPLE = Term(r'<<( _:a <urn:p _:> <<( _:b <urn:_:c> "\" _:d \\" )>> )>>'.replac
 
 def test_skolemizes_triple_terms_but_not_their_literals(spark: SparkSession) -> None:
     template = Template(("x",), (Pattern(P, P, X),))
-    shape = room.Shape(skolemize=GENID)
-    assert by_spark(frame_of(spark, [(TRIPLE,)], "x"), template, shape) == [
+    options = room.MessageOptions(skolemize=GENID)
+    assert by_spark(frame_of(spark, [(TRIPLE,)], "x"), template, options) == [
         rf'<urn:p> <urn:p> <<( <{GENID}a> <urn:p_:> <<( <{GENID}b> <urn:_:c> "\" _:d \\" )>> )>> .'
     ]
 
@@ -136,7 +136,7 @@ OVER_PARTITIONS = {
 
 @pytest.mark.parametrize(("options", "expected"), OVER_PARTITIONS.values(), ids=OVER_PARTITIONS)
 def test_keeps_the_order_of_solutions(spark: SparkSession, options: dict[str, Any], expected: list[list[int]]) -> None:
-    found = by_spark(over_partitions(spark, 12), OF_X, room.Shape(**options))
+    found = by_spark(over_partitions(spark, 12), OF_X, room.MessageOptions(**options))
     assert found == ["\n".join(f'<urn:{n % 2}> <urn:p> "{n}" .' for n in numbers) for numbers in expected]
 
 
@@ -150,5 +150,5 @@ def test_blank_nodes_are_fresh_in_every_partition(spark: SparkSession) -> None:
 
 
 def test_a_template_that_needs_no_number_counts_nothing(spark: SparkSession) -> None:
-    frame = room.messages(over_partitions(spark, 12), OF_X, room.Shape(), ordered=True)
+    frame = room.messages(over_partitions(spark, 12), OF_X, room.MessageOptions(), ordered=True)
     assert "monotonically_increasing_id" not in executed(frame)

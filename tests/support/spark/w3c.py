@@ -51,7 +51,7 @@ class Runner:
         """
         # what imports pyspark is loaded only where it is there
         from construct_messages.query.optimizer.optimize import optimize
-        from construct_messages.spark.frames.evaluation import Options, evaluate
+        from construct_messages.spark.frames.evaluation import EvaluationOptions, evaluate
         from construct_messages.spark.quads.table import QuadTable
         from construct_messages.spark.session import translated
 
@@ -61,7 +61,7 @@ class Runner:
         planned = translate_query(construct.select if construct else text, base=case.base, now=NOW)
         planned = optimize(planned, table.statistics)
         with translated():
-            frame = evaluate(planned, table, Options(allow_full_closure=True))
+            frame = evaluate(planned, table, EvaluationOptions(allow_full_closure=True))
             found = [tuple(Term(value or "") for value in record) for record in frame.collect()]
         if construct is not None:
             return Answer(triples=_triples(construct, planned.variables, found))
