@@ -24,7 +24,7 @@ from construct_messages.query.optimizer.optimize import Hints, optimize
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.spark.frames.checks import check
 from construct_messages.spark.frames.evaluation import EvaluationOptions, evaluate
-from construct_messages.spark.frames.messages import MessageOptions, messages, relabelled
+from construct_messages.spark.frames.messages import MessageOptions, messages, relabel_blanks
 from construct_messages.spark.logs.writer import Written, write_file, write_folder
 from construct_messages.spark.planning import keys, plan_query
 from construct_messages.spark.quads.table import QuadTable
@@ -153,7 +153,7 @@ class Messages:
         A query's ORDER BY is the order of the frame.
         """
         labels = self.evaluation_options.labels
-        solutions, template = relabelled(self._solutions, labels), self.query.template.labelled(labels)
+        solutions, template = relabel_blanks(self._solutions, labels), self.query.template.labelled(labels)
         return messages(solutions, template, self.message_options, ordered=self.plan.ordered)
 
     def solutions(self) -> DataFrame:

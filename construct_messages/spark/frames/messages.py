@@ -72,7 +72,7 @@ class MessageOptions:
 # --- solutions to messages --------------------------------------------------------------------------------------------
 
 
-def relabelled(solutions: DataFrame, labels: Labels) -> DataFrame:
+def relabel_blanks(solutions: DataFrame, labels: Labels) -> DataFrame:
     """Relabels the blank nodes of the data, as every source does: a table may hold labels that the template makes."""
     before = f"_:{labels.of_data}"
     return solutions.selectExpr(*(f"{_relabelled(name, before, '')} AS {name}" for name in solutions.columns))
