@@ -272,10 +272,7 @@ class Template:
     @cached_property
     def _may_coincide(self) -> bool:
         """Whether two quads of one solution may be the same."""
-        live = self.live
-        if len(live) > _MOST_COMPARED:
-            return True
-        return any(may_coincide(a, b) for index, a in enumerate(live) for b in live[:index])
+        return any(coinciding(self.live))
 
     def _gaps(self, columns: Sequence[list[Term]]) -> set[int]:
         """The solutions that something is left out of, by their places in the columns."""
@@ -288,10 +285,6 @@ class Template:
             if any(map(str.startswith, columns[index], repeat(bad))):
                 gaps.update(place for place, term in enumerate(columns[index]) if term.startswith(bad))
         return gaps
-
-
-_MOST_COMPARED: Final = 100
-"""How many patterns are compared with each other; of more, what they give is."""
 
 
 class _Row(NamedTuple):

@@ -119,7 +119,7 @@ def test_no_prefixes(output: str, spark_here: Here) -> None:
     for options in ((), ("--no-prefixes",)):
         assert spark_here(*arguments, *options) == Done(0, "", "")
         place = Path(output[1:])
-        parts = [place] if place.is_file() else sorted(place.glob("part-*"))
+        parts = [place] if place.is_file() else sorted(place.glob("[!._]*"))
         logs.append("".join(part.read_text(encoding="utf-8") for part in parts))
         place.unlink() if place.is_file() else shutil.rmtree(place)
     assert ["PREFIX ex:" in log for log in logs] == [True, False]
