@@ -34,6 +34,7 @@ bench:
 	$(PYTHON) -m benchmarks.hostile
 	$(PYTHON) -m benchmarks.jelly
 	$(PYTHON) -m benchmarks.jsonld
+	$(PYTHON) -m benchmarks.layouts
 	$(PYTHON) -m benchmarks.log_memory
 	$(PYTHON) -m benchmarks.lines
 	$(PYTHON) -m benchmarks.memory

@@ -3,6 +3,8 @@
 Each file is one message, in the order of the archive, also where it holds no statement. Folders hold none; links,
 devices and the like are refused. The end marker is due: an archive that was cut must not pass for a whole one.
 POSIX.1-2017, "pax Interchange Format", and GNU's long names; what the fields of a header mean is tarfile's business.
+Its stream mode reads from a file, where a decoder is fed; it bounds no extended header, and takes an archive without an
+end marker for whole.
 """
 
 from __future__ import annotations

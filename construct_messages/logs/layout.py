@@ -29,21 +29,19 @@ _MOST_LAYOUTS: Final = 256
 _MOST_TEXTS: Final = 1 << 15
 _LONGEST: Final = 256
 
-# No text that is written has a NUL character, which RDF formats escape or cannot hold
+# Marks are between NUL characters, which no text has otherwise: the formats escape them, or cannot hold them
 _MARK: Final = re.compile("\0([0-9]+)\0")
 _NUMBER: Final = 7_301_842_965_501_893_274
-"""Of a solution, for blank nodes: what stands for it is found again in the text of a blank node."""
+"""Stands for that of a solution in the labels of the template's blank nodes, and is found again in their texts."""
 
 Shape: TypeAlias = tuple[Any, ...]
-"""The bits of what is so in a message, and terms that belong to the shape."""
+"""What decides where terms stand in a message, a bit for each condition that it meets; then terms that decide it."""
 Columns: TypeAlias = Sequence[Sequence[Term]]
-
-
 WriteTerm: TypeAlias = Callable[[Term], str]
 
 
 class NoLayout(Exception):
-    """Raised for a term with which a message is written in another way; no caller of this package meets it."""
+    """Raised by the texts of a term whose message is written in another way; it does not leave the encoders."""
 
 
 class Texts(dict[Term, str]):
@@ -194,13 +192,13 @@ class Layouts:
         for index, starts in self._starts.items():
             column = columns[index]
             # no term holds a line break: so one search tells how many begin in some way
-            joined = "\n" + "\n".join(column)
+            joined = "\n" + "\n".join(column) if len(starts) > 1 else ""
             for start, bit in starts.items():
                 count = joined.count(f"\n{start}") if start else column.count(Term(""))
                 if count == size:
                     yield bit, range(size)
                 elif count:
-                    yield bit, [i for i, term in enumerate(column) if (term.startswith(start) if start else not term)]
+                    yield bit, [place for place, term in enumerate(column) if _begins(term, start)]
         for (variable, slot), bit in self._pairs.items():
             column = columns[variable.index]
             if isinstance(slot, Constant):
@@ -299,6 +297,10 @@ class _Layout:
             return repeat(self._form % (), len(numbers))
         filled = [map(column[0].__getitem__, columns[column[1]]) if column else numbers for column in self._columns]
         return map(self._form.__mod__, zip(*filled, strict=True))
+
+
+def _begins(term: Term, start: str) -> bool:
+    return term.startswith(start) if start else not term
 
 
 def _compared(a: Pattern, b: Pattern) -> Iterator[tuple[Variable, Variable | Constant]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks import data, embedded, jsonld
+from benchmarks import data, embedded, jsonld, layouts
 from benchmarks.measure import alternate, check_log
 from construct_messages import construct_messages
 
@@ -27,6 +27,12 @@ def test_the_embedded_benchmark_runs(query: str) -> None:
 def test_the_benchmark_of_json_ld_runs() -> None:
     title, figures = jsonld.measure(60, rounds=1)
     assert title == "NDJSON-LD logs of 60 messages, 300 quads"
+    assert all(figure.seconds > 0 for figure in figures)
+
+
+def test_the_benchmark_of_layouts_runs() -> None:
+    figures = layouts.measure(30, rounds=1)
+    assert len(figures) == 2 * 2 * len(layouts.FORMATS)
     assert all(figure.seconds > 0 for figure in figures)
 
 

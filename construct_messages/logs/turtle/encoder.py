@@ -15,7 +15,7 @@ from construct_messages.logs import EncoderOptions
 from construct_messages.logs.layout import Place, Texts, WriteTerm, plain
 from construct_messages.logs.text_encoder import TextEncoder
 from construct_messages.message import Message
-from construct_messages.terms import PN_BASE, PN_CHARS, RDF, XSD, Term, is_blank, is_iri, is_triple, triple_parts
+from construct_messages.terms import PN_BASE, PN_CHARS, RDF, XSD, Term, is_iri, is_triple, triple_parts
 
 _PREFIX: Final = re.compile(f"(?:[{PN_BASE}](?:[{PN_CHARS}.]*[{PN_CHARS}])?)?")
 # PN_LOCAL without backslash escapes, and the empty name; an IRI that needs an escape is written in full
@@ -154,10 +154,7 @@ class _Notation:
             subject, predicate, object = triple_parts(term)
             terms = self.texts[_TERM]
             return f"<<( {terms[subject]} {self.texts[_VERB][predicate]} {terms[object]} )>>"
-        return term if is_blank(term) else self._iri(term)
-
-    def _iri(self, term: Term) -> str:
-        for namespace, prefix in self._namespaces:
+        for namespace, prefix in self._namespaces:  # none of which begins a blank node
             if term.startswith(namespace, 1) and _LOCAL.fullmatch(term, len(namespace) + 1, len(term) - 1):
                 self.used.add(prefix)
                 return f"{prefix}:{term[len(namespace) + 1 : -1]}"
