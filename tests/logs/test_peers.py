@@ -15,7 +15,7 @@ import rdflib
 
 from construct_messages import construct_messages
 from construct_messages.formats import JELLY, NDJSON_LD, RDF_XML
-from construct_messages.logs import encoder_for
+from construct_messages.logs import EncoderOptions, encoder_for
 from construct_messages.logs.jelly.wire import delimited
 from construct_messages.message import Message
 from construct_messages.terms import is_triple
@@ -118,7 +118,7 @@ def test_peers_read_each_message_as_a_document(peer: Peer, kind: Kind, name: str
     """As they come by a transport that frames messages itself: none depends on another, or on how logs delimit them."""
     messages = corpus(name)
     triple_terms = any(is_triple(quad.object) for message in messages for quad in message)
-    encoder = encoder_for(kind.format, kind.syntax, PREFIXES, triple_terms=triple_terms)
+    encoder = encoder_for(kind.format, kind.syntax, EncoderOptions(PREFIXES, triple_terms=triple_terms))
     found = []
     for message in messages:
         document = encoder.encode_document(message)
@@ -135,7 +135,7 @@ def test_peers_read_each_message_as_a_document(peer: Peer, kind: Kind, name: str
 @pytest.mark.parametrize("peer", [peer for peer in PEERS if peer.kinds[0].format == JELLY], ids=lambda peer: peer.name)
 def test_peers_read_jelly_documents_as_frames(peer: Peer, name: str) -> None:
     """A gRPC stream may begin with any of them: each names its options, and the ids of its entries."""
-    encoder = encoder_for(*peer.kinds[0], PREFIXES)
+    encoder = encoder_for(*peer.kinds[0], EncoderOptions(PREFIXES))
     assert peer.read
     frames = b"".join(delimited(encoder.encode_document(message)) for message in corpus(name))
     assert isomorphic(peer.read(frames, JELLY), corpus(name))
