@@ -38,7 +38,10 @@ from construct_messages.sources.open import VARIABLE as SOURCE_VARIABLE
 PREFIX: Final = "CONSTRUCT_MESSAGES_SERVER_"
 """Of environment variables: `CONSTRUCT_MESSAGES_SERVER_ENDPOINTS__DBPEDIA__PAGE_SIZE`."""
 
-_NESTED: Final[dict[str, type[msgspec.Struct]]] = {"limits": Limits, "streams": StreamsSettings}
+_NESTED: Final[Mapping[tuple[type[msgspec.Struct], str], type[msgspec.Struct]]] = {
+    (EndpointSettings, "limits"): Limits,
+    (Config, "streams"): StreamsSettings,
+}
 _NONE: Final = "none"  # TOML has no null
 _TOML_PLACE: Final = re.compile(r" \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)$")
 
@@ -90,6 +93,8 @@ def as_toml(config: Config) -> str:
 
     document = plain(msgspec.to_builtins(config))
     endpoints = document.pop("endpoints")
+    if config.streams is None:
+        del document["streams"]
     for name, endpoint in endpoints.items():
         is_remote = config.endpoints[name].is_remote
         if is_remote:
@@ -162,7 +167,7 @@ def _leaves(table: object, struct: type[msgspec.Struct], above: Key, origin: str
                 raise UsageError(f"{origin}: endpoints must be a table", hint="write [endpoints.NAME]")
             for endpoint, inner in value.items():
                 yield from _leaves(inner, EndpointSettings, (*key, endpoint), origin)
-        elif (inner_struct := _NESTED.get(name)) is not None:
+        elif (inner_struct := _NESTED.get((struct, name))) is not None:
             yield from _leaves(value, inner_struct, key, origin)
         else:
             yield key, value
@@ -193,7 +198,9 @@ def _key_of(variable: str, names: list[str]) -> Key:
         struct, rest = (Limits, key[3:]) if key[2] == "limits" and len(key) > 3 else (EndpointSettings, key[2:])
     elif key[0] == "streams" and len(key) > 1:
         struct, rest = StreamsSettings, key[1:]
-    types = {name: type for name, type in _types(struct).items() if name not in ("endpoints", *_NESTED)}
+    types = {
+        name: type for name, type in _types(struct).items() if name != "endpoints" and (struct, name) not in _NESTED
+    }
     if len(rest) != 1 or rest[0] not in types:
         raise _unknown(variable, rest[-1], list(types))
     return key

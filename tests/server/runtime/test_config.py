@@ -11,10 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from construct_messages.errors import UsageError
-from construct_messages.server.config import OF_FILES, OF_URLS, Config, EndpointSettings, Limits, dotted_name
-from construct_messages.server.runtime.settings import PREFIX, as_toml, described, load_config
-from tests.support.docs import BLOCKS
-from tests.support.places import ROOT
+from construct_messages.server.config import (
+    OF_FILES,
+    OF_URLS,
+    Config,
+    EndpointSettings,
+    Limits,
+    StreamsSettings,
+)
+from construct_messages.server.runtime.settings import PREFIX, as_toml, load_config
 
 URL = "https://example.org/sparql"
 REMOTE = f'[endpoints.d]\nsource = "{URL}"\n'
@@ -114,14 +119,27 @@ def test_variables(variable: str, value: str, attribute: str, expected: object) 
 @pytest.mark.usefixtures("here")
 def test_every_setting_has_a_variable() -> None:
     """Written into its variable as the check of settings prints it, each setting gives the same again."""
-    for struct, above in ((Config, ""), (EndpointSettings, "ENDPOINTS__D__"), (Limits, "ENDPOINTS__D__LIMITS__")):
+    for struct, above, others in (
+        (Config, "", {}),
+        (EndpointSettings, "ENDPOINTS__D__", {}),
+        (Limits, "ENDPOINTS__D__LIMITS__", {}),
+        (StreamsSettings, "STREAMS__", {"STREAMS__FILE": "streams.db"}),
+    ):
         for field in msgspec.structs.fields(struct):
-            if field.name in ("endpoints", "limits", "source", *OF_FILES):
+            if field.name in ("endpoints", "limits", "streams", "source", "file", *OF_FILES) and not (
+                struct is StreamsSettings and field.name == "streams"
+            ):
                 continue
             default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
             value = msgspec.json.encode(default).decode().strip('"').replace("null", "none")
             if value:
-                assert load(REMOTE, {above + field.name.upper(): value}) == load(REMOTE)
+                assert load(REMOTE, {above + field.name.upper(): value} | others) == load(REMOTE, others)
+
+
+@pytest.mark.usefixtures("here")
+def test_a_setting_may_have_the_name_of_its_table() -> None:
+    config = load("[streams]\nfile = 'streams.db'\nstreams = 5")
+    assert (config.streams and config.streams.streams) == 5
 
 
 @pytest.mark.usefixtures("here")
@@ -394,42 +412,6 @@ def test_whatever_the_environment_holds_is_read_or_refused(environ: dict[str, st
     variables = {PREFIX + name: value for name, value in environ.items()}
     with suppress(UsageError):
         assert "d" in load_config(None, variables | {PREFIX + "ENDPOINTS__D__SOURCE": URL}, {}).endpoints
-
-
-# --- the manual ---
-
-PAGE = (ROOT / "docs" / "server.md").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize(
-    ("heading", "struct"), [("server", Config), ("endpoint", EndpointSettings), ("endpoint, `limits.`", Limits)]
-)
-def test_the_manual_has_every_setting(heading: str, struct: type[msgspec.Struct]) -> None:
-    table = PAGE.partition(f"| {heading} | is | default | meaning |\n|---|---|---|---|\n")[2].partition("\n\n")[0]
-    documented = [tuple(cell.strip() for cell in line.strip("|").split(" | "))[:3] for line in table.splitlines()]
-    expected = []
-    for field in msgspec.structs.fields(struct):
-        if field.name not in ("endpoints", "limits"):
-            default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
-            shown_default = (
-                f"`{msgspec.json.encode('none' if default is None else default).decode()}`"
-                if not field.required
-                else "required"
-            )
-            expected.append((f"`{field.name}`", described(field.type), shown_default))
-    assert documented == expected
-
-
-@pytest.mark.parametrize("block", [block for block in BLOCKS if block.language == "toml"], ids=lambda block: block.page)
-def test_the_settings_of_the_manual_can_be_served(tmp_path: Path, block: Any) -> None:
-    (tmp_path / "companies.ttl").write_text("")
-    (tmp_path / "server.toml").write_text(block.text)
-    config = load_config(tmp_path / "server.toml", {"EXAMPLE_TOKEN": "x"}, {})
-    assert {dotted_name(("endpoints", name, "source")) for name in config.endpoints} == {
-        "endpoint.source",
-        "endpoints.dbpedia.source",
-        "endpoints.private.source",
-    }
 
 
 def test_every_setting_is_of_one_kind_of_source_or_of_both() -> None:
