@@ -12,13 +12,11 @@ from typing import Final
 
 from construct_messages.errors import TermError, UsageError
 from construct_messages.message import Message, Quad
-from construct_messages.terms import FORBIDDEN, USUAL_IRI, USUAL_LANGUAGE, Lenience, Term, parse_term
+from construct_messages.terms import FORBIDDEN, Lenience, Term, parse_term
+from construct_messages.terms.grammar import CANONICAL_BLANK, CANONICAL_IRI, CANONICAL_LITERAL
 
 # nearly all terms, but for blank nodes in triple terms and such: what it does not know is read
-_TEXT: Final = r'[^"\\\x00-\x1f\x7f\ud800-\udfff\ufffe\uffff]*+'
-_USUAL: Final = re.compile(
-    rf'<{USUAL_IRI}>|"{_TEXT}(?:\\[tbnrf"\\]{_TEXT})*+"(?:@{USUAL_LANGUAGE})?|_:[A-Za-z0-9_](?:[A-Za-z0-9_\-]*)'
-)
+_USUAL: Final = re.compile(f"{CANONICAL_IRI}|{CANONICAL_LITERAL}|{CANONICAL_BLANK}")
 # terms to remember, and the length of those worth it
 _MOST: Final = 1 << 15
 _LONGEST: Final = 256

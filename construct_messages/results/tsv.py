@@ -13,35 +13,22 @@ from typing import Final
 from construct_messages.errors import IncompleteResult, TermError, shown
 from construct_messages.results import DEEPEST, check_head, excerpt
 from construct_messages.solutions import Solutions
-from construct_messages.terms import (
+from construct_messages.terms import XSD, Lenience, nesting, parse_term
+from construct_messages.terms.grammar import (
     ASCII_CHARS,
+    CANONICAL_ASCII_IRI,
+    CANONICAL_ASCII_LITERAL,
+    CANONICAL_IRI,
+    CANONICAL_LITERAL,
     OTHER_CHARS,
-    RDF,
-    USUAL_ASCII_IRI,
-    USUAL_IRI,
-    USUAL_LANGUAGE,
-    XSD,
-    Lenience,
-    nesting,
-    parse_term,
 )
 
 _SAMPLE: Final = 64
 """How many fields tell whether any of a column occur again."""
 
-# Columns are looked at as one text, with a line feed before each field.
-_UNTAGGED: Final = "|".join((f"{XSD}string", f"{RDF}langString", f"{RDF}dirLangString"))
-
-
-def _terms(iri: str) -> str:
-    """A pattern of fields that are terms in canonical form, or empty."""
-    string = r'"[^\x00-\x1f\x7f"\\%s]*+(?:\\[tbnrf"\\][^\x00-\x1f\x7f"\\%s]*+)*+"' % (("\ufffe\uffff",) * 2)
-    suffix = rf"@{USUAL_LANGUAGE}(?=\n|\Z)|\^\^(?!<(?:{_UNTAGGED})>)<{iri}>"
-    return rf"(?:\n(?:<{iri}>|{string}(?:{suffix})?|))*+"
-
-
-_CANONICAL: Final = re.compile(_terms(USUAL_IRI))
-_CANONICAL_ASCII: Final = re.compile(_terms(USUAL_ASCII_IRI).encode("ascii", "ignore"))
+# Columns are looked at as one text, with a line feed before each field. A field is a term in canonical form, or empty.
+_CANONICAL: Final = re.compile(rf"(?:\n(?:{CANONICAL_IRI}|{CANONICAL_LITERAL}|))*+")
+_CANONICAL_ASCII: Final = re.compile(rf"(?:\n(?:{CANONICAL_ASCII_IRI}|{CANONICAL_ASCII_LITERAL}|))*+".encode("ascii"))
 _ASCII: Final = bytes(range(0x80))
 _IN_IRI: Final = bytes(code for code in _ASCII if re.match(f"[{ASCII_CHARS}?#%]", chr(code))).translate(None, b":@")
 _OTHER_CHARS: Final = re.compile(f"[{OTHER_CHARS}]*+")

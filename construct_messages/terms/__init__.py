@@ -5,15 +5,10 @@ pyoxigraph and rdflib. No I/O here, and nothing about queries, messages or logs.
 """
 
 from construct_messages.terms.canonical import (
-    BLANK_LABEL,
     FORBIDDEN,
     NEEDS_ESCAPE,
-    PN_BASE,
-    PN_CHARS,
-    RDF,
     TERM_HINT,
     UNBOUND,
-    XSD,
     Term,
     blank,
     boolean,
@@ -33,6 +28,18 @@ from construct_messages.terms.canonical import (
     triple_parts,
     unescape,
 )
+from construct_messages.terms.grammar import (
+    ASCII_CHARS,
+    BLANK_LABEL,
+    OTHER_CHARS,
+    PN_BASE,
+    PN_CHARS,
+    RDF,
+    USUAL_ASCII_IRI,
+    USUAL_IRI,
+    USUAL_LANGUAGE,
+    XSD,
+)
 from construct_messages.terms.libraries import (
     OxTerm,
     from_pyoxigraph,
@@ -41,11 +48,6 @@ from construct_messages.terms.libraries import (
     to_rdflib,
 )
 from construct_messages.terms.wellformed import (
-    ASCII_CHARS,
-    OTHER_CHARS,
-    USUAL_ASCII_IRI,
-    USUAL_IRI,
-    USUAL_LANGUAGE,
     Lenience,
     is_iri,
     is_language,

@@ -14,6 +14,8 @@ from functools import lru_cache
 from typing import Final, NewType
 
 from construct_messages.errors import TermError
+from construct_messages.terms import grammar
+from construct_messages.terms.grammar import BLANK_LABEL, ECHAR, HEX, IRIREF, NEVER_PLAIN, NO_XML, RDF, SURROGATES, XSD
 from construct_messages.terms.wellformed import (
     LANGTAG,
     NOT_IN_IRIREF,
@@ -27,9 +29,6 @@ from construct_messages.terms.wellformed import (
 Term = NewType("Term", str)
 """A canonical N-Triples term. Build one with the functions of this module, never by hand."""
 
-XSD: Final = "http://www.w3.org/2001/XMLSchema#"
-RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-
 UNBOUND: Final = Term("")
 """What an unbound variable has in a solution: no term is the empty string, and it is falsy."""
 
@@ -39,20 +38,13 @@ _SHORT_ESCAPES: Final = {"\t": "\\t", "\b": "\\b", "\n": "\\n", "\r": "\\r", "\f
 # canonical N-Triples escapes what is no character of XML 1.1, too
 _ESCAPES: Final = str.maketrans({chr(c): f"\\u{c:04X}" for c in (*range(0x20), 0x7F, 0xFFFE, 0xFFFF)} | _SHORT_ESCAPES)
 _AT_ONCE: Final = 1 << 16  # characters
-NEEDS_ESCAPE: Final = re.compile(r'[\x00-\x1f\x7f"\\]|[\ufffe\uffff]')
+NEEDS_ESCAPE: Final = re.compile(f"[{NEVER_PLAIN}]|[{NO_XML}]")
 """Finds in the text of a literal what canonical N-Triples escapes."""
 
-_UNESCAPE: Final = re.compile(r"""\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([tbnrf"'\\]))|\\""")
+_UNESCAPE: Final = re.compile(rf"\\(?:u({HEX}{{4}})|U({HEX}{{8}})|([{ECHAR}]))|\\")
 _SHORT_UNESCAPES: Final = {escape[1]: char for char, escape in _SHORT_ESCAPES.items()} | {"'": "'"}
-_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
+_SURROGATE: Final = re.compile(f"[{SURROGATES}]")
 
-# characters of names, to stand in a character class, and BLANK_NODE_LABEL of N-Triples behind its "_:"
-PN_BASE: Final = (
-    "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c-\u200d\u2070-\u218f"
-    "\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
-)
-PN_CHARS: Final = PN_BASE + "_0-9\\-\u00b7\u0300-\u036f\u203f-\u2040"
-BLANK_LABEL: Final = f"[{PN_BASE}_0-9](?:[{PN_CHARS}.]*[{PN_CHARS}])?"
 _BLANK_LABEL: Final = re.compile(BLANK_LABEL)
 
 
@@ -273,14 +265,13 @@ def has_blank(term: Term, label: str = "") -> bool:
     return term.startswith(f"_:{label}")
 
 
-_IN_IRI = r"""(?:[^\x00-\x20<>"{}|^`\\]|\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8})*+"""
 _TOKEN: Final = re.compile(
     rf"""\s*+(?:
         (?P<open><<\() | (?P<close>\)>>)
-      | <(?P<iri>{_IN_IRI})>
+      | <(?P<iri>{IRIREF})>
       | _:(?P<blank>{BLANK_LABEL})
       | (?:"(?P<double>(?:[^"\\\n\r]|\\.)*+)"|'(?P<single>(?:[^'\\\n\r]|\\.)*+)')
-        (?:@(?P<language>[A-Za-z]+(?:-[A-Za-z0-9]+)*)(?:--(?P<direction>[a-z]+))?|\^\^<(?P<datatype>{_IN_IRI})>)?
+        (?:@(?P<language>{grammar.LANGTAG})(?:--(?P<direction>[a-z]+))?|\^\^<(?P<datatype>{IRIREF})>)?
       | (?P<number>[+\-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+\-]?[0-9]+)?)(?![^\s)])
       | (?P<boolean>true|false)(?![^\s)])
     )""",

@@ -1,72 +1,114 @@
-r"""The terminals of N-Triples as regular expressions, stated once; readers build theirs of these.
+r"""The terminals of N-Triples as regular expressions, stated once; readers build their own of these.
 
-Each piece is a string for Python's `re`, without groups and possessive, so that it can be repeated within another and
-takes linear time. The pieces of canonical form know less than RDF allows and nothing that it refuses: whatever they do
-not match is left to a parser. `CANONICAL` holds them for text, `CANONICAL_UTF8` for bytes that are known to be UTF-8.
+Each is a string for Python's `re` without groups. `CANONICAL_…` are of canonical form: they match nearly all terms in
+that form and nothing that RDF refuses; what they do not match is left to a parser. They are possessive where that
+keeps them linear. Classes of characters are given without brackets; those and single terminals are good for Java, too
+(`spark/sql/lines.py`). Nothing is compiled here.
 
 RDF 1.2 N-Triples, sections 4 (canonical form) and 7 (grammar); RFC 3987, section 2.2; RFC 5646, section 2.1.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 
-NOT_A_DATATYPE: Final = (f"{XSD}string", f"{RDF}langString", f"{RDF}dirLangString")
-"""The datatypes that no canonical literal states: the first is left out, the others need a language tag."""
+NOT_A_DATATYPE: Final = (f"<{XSD}string>", f"<{RDF}langString>", f"<{RDF}dirLangString>")
+"""The datatypes that no literal states in canonical form: the first is left out, the others need a language tag."""
 
-LANGUAGE: Final = "[a-z]{2,3}(?:-[a-z]{4})?(?:-(?:[a-z]{2}|[0-9]{3}))?"
-"""Nearly all language tags in canonical form: a language, a script and a region."""
+HEX: Final = "[0-9A-Fa-f]"
+UCHAR: Final = rf"\\u{HEX}{{4}}|\\U{HEX}{{8}}"
+"""An escape of any character by its number; that of a surrogate is told apart by whoever decodes it."""
+ECHAR: Final = r"""tbnrf"'\\"""
+"""The characters behind the backslash of a short escape."""
+CANONICAL_ECHAR: Final = r'tbnrf"\\'
+NEVER_PLAIN: Final = r'\x00-\x1f\x7f"\\'
+"""What canonical form escapes in literals, but for the two of `NO_XML`."""
+NO_XML: Final = r"\ufffe\uffff"
+"""What it escapes since it is no character of XML 1.1."""
+SURROGATES: Final = r"\ud800-\udfff"
 
-BLANK_NODE: Final = r"_:[A-Za-z0-9_](?:[A-Za-z0-9_\-.]*[A-Za-z0-9_\-])?"
-"""Blank nodes with labels of ASCII."""
+# --- blank nodes ----------------------------------------------------------------------------------------------------
 
-ASCII_CHARS: Final = r"A-Za-z0-9\-._~!$&'()*+,;=:@/"
-"""The characters of ASCII that may stand anywhere in the path of an IRI, to stand in a character class."""
+PN_BASE: Final = (
+    "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c-\u200d\u2070-\u218f"
+    "\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
+)
+"""The characters that names begin with."""
+PN_CHARS: Final = PN_BASE + "_0-9\\-\u00b7\u0300-\u036f\u203f-\u2040"
+"""The characters of names."""
+BLANK_LABEL: Final = f"[{PN_BASE}_0-9](?:[{PN_CHARS}.]*[{PN_CHARS}])?"
+"""BLANK_NODE_LABEL behind its `_:`."""
 
-_ENCODED: Final = "%[0-9A-Fa-f]{2}"
-_SCHEME: Final = r"[A-Za-z][A-Za-z0-9+.\-]*+:"
-_AUTHORITY: Final = r"//[A-Za-z0-9\-._~]*+(?:/|(?::[0-9]*+)?+(?=[/?#>\n]|\Z))"
-"""A name and a port; user names and addresses in brackets are left to parsers."""
+CANONICAL_BLANK: Final = r"_:[A-Za-z0-9_](?:[A-Za-z0-9_\-.]*[A-Za-z0-9_\-])?"
+"""A blank node with a label of ASCII."""
 
-_BEYOND_ASCII: Final = r"[\u00a0-\ud7ff\uf900-\ufdcf]++|[\ufdf0-\uffef\U00010000-\U0001fffd]++"
-"""The characters of RFC 3987 that stand anywhere in an IRI; of the planes beyond the first, one.
+# --- IRIs -----------------------------------------------------------------------------------------------------------
 
-In two classes: `re` compiles a class of more than two ranges beyond ASCII into a large table.
-"""
+NOT_IN_IRIREF: Final = r'\x00-\x20<>"{}|^`\\'
+"""What cannot stand between `<` and `>` in N-Triples, Turtle and SPARQL."""
+IRIREF: Final = f"(?:[^{NOT_IN_IRIREF}]|{UCHAR})*+"
+"""What can."""
+
+UNRESERVED: Final = "-._~"
+SUB_DELIMS: Final = "!$&'()*+,;="
+"""Beside letters and digits, as they are: not for a class of characters, where `-` stands for more."""
+ASCII_CHARS: Final = rf"A-Za-z0-9\-._~{SUB_DELIMS}:@/"
+"""The characters of ASCII that may stand anywhere in the path of an IRI."""
+UCSCHAR: Final = r"\u00a0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef"
+"""Those beyond ASCII, of the first plane, that may stand anywhere in an IRI."""
+OTHER_CHARS: Final = rf"{UCSCHAR}\U00010000-\U0001fffd"
+"""Those of the first two planes."""
+
+SCHEME: Final = r"[A-Za-z][A-Za-z0-9+.\-]*+:"
+_AUTHORITY: Final = r"//[A-Za-z0-9\-._~]*+(?:/|(?::[0-9]*+)?+(?=[/?#>\n]|\Z))"  # no user, no address in brackets
 
 
-def _part(beyond_ascii: str) -> str:
+def _part(other_chars: str) -> str:
     """What stands behind the authority; a query and a fragment hold what a path does, and question marks."""
-    return f"(?:[{ASCII_CHARS}?]++|{_ENCODED}{beyond_ascii and f'|{beyond_ascii}'})*+"
+    return rf"[{ASCII_CHARS}?]*+(?:(?:%{HEX}{{2}}{other_chars and f'|[{other_chars}]++'})[{ASCII_CHARS}?]*+)*+"
 
 
-def _iri(beyond_ascii: str) -> str:
-    part = _part(beyond_ascii)
-    return rf"{_SCHEME}(?:{_AUTHORITY}|(?!//)){part}(?:\#{part})?+"
+def _iri(other_chars: str) -> str:
+    part = _part(other_chars)
+    return rf"{SCHEME}(?:{_AUTHORITY}|(?!//)){part}(?:\#{part})?+"
 
 
-USUAL_IRI: Final = _iri(_BEYOND_ASCII)
+USUAL_IRI: Final = _iri(OTHER_CHARS)
 """Nearly all IRIs, in `<…>` or alone on a line: it takes less than `is_iri` and nothing else."""
 USUAL_ASCII_IRI: Final = _iri("")
 """The same of ASCII only, which bytes can be held against."""
 
 
-def _bracketed_iri() -> str:
-    """`USUAL_IRI` in angle brackets; that most are of ASCII and unencoded makes it quick."""
-    chars = f"[{ASCII_CHARS}?]*+"
-    part = _part(_BEYOND_ASCII)
-    return rf"<{_SCHEME}(?:{_AUTHORITY}|(?!//)){chars}(?:>|\#{chars}>|{part}(?:\#{part})?+>)"
+def _canonical_iri(other_chars: str) -> str:
+    """The same in angle brackets; that most IRIs are of ASCII and have no encoded characters makes it quick."""
+    chars, part = f"[{ASCII_CHARS}?]*+", _part(other_chars)
+    return rf"<{SCHEME}(?:{_AUTHORITY}|(?!//)){chars}(?:>|\#{chars}>|{part}(?:\#{part})?+>)"
 
 
-CANONICAL_IRI: Final = _bracketed_iri()
+CANONICAL_IRI: Final = _canonical_iri(OTHER_CHARS)
+CANONICAL_ASCII_IRI: Final = _canonical_iri("")
 
-_PLAIN: Final = r'[^"\\\x00-\x1f\x7f\ufffe\uffff]*+'
-CANONICAL_STRING: Final = rf'"{_PLAIN}(?:"|(?:\\[tbnrf"\\]{_PLAIN})++")'
-"""Characters in double quotes, with the short escapes; canonical form writes control characters in another way."""
+# --- literals -------------------------------------------------------------------------------------------------------
 
-_DATATYPE: Final = rf"\^\^(?!<(?:{'|'.join(NOT_A_DATATYPE)})>){CANONICAL_IRI}"
-CANONICAL_LITERAL: Final = rf"{CANONICAL_STRING}(?:@{LANGUAGE}|{_DATATYPE})?+"
-"""A string with its language tag or datatype, if it has one; no base direction."""
+LANGTAG: Final = "[A-Za-z]+(?:-[A-Za-z0-9]+)*"
+"""What can stand behind the `@` of a literal in N-Triples, Turtle and SPARQL."""
+USUAL_LANGUAGE: Final = "[a-z]{2,3}(?:-[a-z]{4})?(?:-(?:[a-z]{2}|[0-9]{3}))?"
+"""Nearly all language tags in canonical form: it takes less than `is_language` and nothing else."""
+
+
+def _canonical_literal(iri: str, never_plain: str) -> str:
+    """A string with its language tag or datatype, if it has one; no base direction."""
+    plain = f"[^{never_plain}]*+"
+    string = rf'"{plain}(?:"|(?:\\[{CANONICAL_ECHAR}]{plain})++")'
+    # most datatypes are of XML Schema
+    datatype = rf"<{re.escape(XSD)}(?!string>)[A-Za-z]++>|(?!{'|'.join(map(re.escape, NOT_A_DATATYPE))}){iri}"
+    return rf"{string}(?:@{USUAL_LANGUAGE}|\^\^(?:{datatype}))?+"
+
+
+CANONICAL_LITERAL: Final = _canonical_literal(CANONICAL_IRI, NEVER_PLAIN + NO_XML + SURROGATES)
+CANONICAL_ASCII_LITERAL: Final = _canonical_literal(CANONICAL_ASCII_IRI, NEVER_PLAIN)
+"""For bytes, which are of ASCII."""

@@ -14,32 +14,15 @@ from typing import Final
 
 import pyoxigraph as ox
 
+from construct_messages.terms import grammar
+
 _LOGGER: Final = logging.getLogger(__name__)
 
 # --- IRIs -----------------------------------------------------------------------------------------------------------
 
-ASCII_CHARS: Final = r"A-Za-z0-9\-._~!$&'()*+,;=:@/"
-"""The characters of ASCII that may stand anywhere in the path of an IRI, to stand in a character class."""
-OTHER_CHARS: Final = r"\u00a0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U00010000-\U0001fffd"
-"""Those beyond ASCII that may stand anywhere in an IRI (RFC 3987); of the planes, the first two."""
-_CHARS: Final = ASCII_CHARS + OTHER_CHARS
-
-
-def _pattern(chars: str, end: str) -> str:
-    path = rf"[{chars}]*+(?:%[0-9A-Fa-f]{{2}}[{chars}]*+)*+"
-    query = path.replace(chars, f"{chars}?")
-    authority = rf"//[A-Za-z0-9\-._~]*+(?::[0-9]*+)?+(?=[/?#]|{end})"
-    return rf"[A-Za-z][A-Za-z0-9+.\-]*+:(?:{authority}|(?!//)){path}(?:\?{query})?+(?:\#{query})?+"
-
-
-USUAL_IRI: Final = _pattern(_CHARS, "[>\n]|\\Z")
-"""A pattern of nearly all IRIs, in `<…>` or alone on a line: it takes less than `is_iri` and nothing else."""
-USUAL_ASCII_IRI: Final = _pattern(ASCII_CHARS, "[>\n]|\\Z")
-"""The same of ASCII only, which bytes can be held against."""
-
-NOT_IN_IRIREF: Final = re.compile(r'[\x00-\x20<>"{}|^`\\\ud800-\udfff]')
-"""What cannot stand between `<` and `>` in N-Triples, Turtle and SPARQL (IRIREF), nor in UTF-8."""
-SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
+NOT_IN_IRIREF: Final = re.compile(f"[{grammar.NOT_IN_IRIREF}{grammar.SURROGATES}]")
+"""Finds what cannot stand between `<` and `>` in N-Triples, Turtle and SPARQL (IRIREF), nor in UTF-8."""
+SCHEME: Final = re.compile(grammar.SCHEME)
 # what Legacy extended IRIs (https://www.w3.org/TR/leiri/, section 3) have beyond IRIs, a surrogate aside; a private
 # character may stay in a query, where an IRI may have it
 _LEGACY: Final = re.compile(
@@ -96,10 +79,7 @@ def _encode(part: str, *, private: bool = False) -> str:
 
 # --- language tags --------------------------------------------------------------------------------------------------
 
-LANGTAG: Final = re.compile(r"[A-Za-z]+(?:-[A-Za-z0-9]+)*")
-"""What can stand behind the `@` of a literal in N-Triples, Turtle and SPARQL (LANGTAG)."""
-USUAL_LANGUAGE: Final = "[a-z]{2,3}(?:-[a-z]{4})?(?:-(?:[a-z]{2}|[0-9]{3}))?"
-"""A pattern of nearly all language tags in canonical form: it takes less than `is_language` and nothing else."""
+LANGTAG: Final = re.compile(grammar.LANGTAG)
 
 
 @lru_cache(maxsize=1024)

@@ -24,7 +24,7 @@ from construct_messages.formats import Format
 from construct_messages.logs.from_pyoxigraph import DEEPEST, Rename, to_message
 from construct_messages.message import Columns, Message, make_quad
 from construct_messages.terms import UNBOUND, Lenience, Term, escape, nesting, unescape
-from construct_messages.terms.grammar import BLANK_NODE, CANONICAL_IRI, CANONICAL_LITERAL
+from construct_messages.terms.grammar import CANONICAL_BLANK, CANONICAL_IRI, CANONICAL_LITERAL, ECHAR, UCHAR
 
 # --- canonical lines ------------------------------------------------------------------------------------------------
 
@@ -44,12 +44,11 @@ def _line(graphs: bool) -> re.Pattern[str]:
     a packed log are millions of them.
     """
     graph = f"(?: ({_NODE}))?+" if graphs else "((?!))?"
-    return re.compile(
-        rf"({_NODE}) ({_IRI}) (?:({CANONICAL_IRI}|{CANONICAL_LITERAL})|({BLANK_NODE})){graph} \.\n|({_NOTHING}|.*\n)"
-    )
+    object = f"{CANONICAL_IRI}|{CANONICAL_LITERAL}"
+    return re.compile(rf"({_NODE}) ({_IRI}) (?:({object})|({CANONICAL_BLANK})){graph} \.\n|({_NOTHING}|.*\n)")
 
 
-_CANONICAL: Final = re.compile(rf"(?:(?:{CANONICAL_IRI}|{BLANK_NODE})\n)*+")
+_CANONICAL: Final = re.compile(rf"(?:(?:{CANONICAL_IRI}|{CANONICAL_BLANK})\n)*+")
 """Subjects, predicates and graphs, a line each."""
 
 _REMEMBERED: Final = 1 << 20
@@ -206,5 +205,6 @@ class Statements:
 _LONG: Final = 1 << 21
 """How many characters of a line are left to pyoxigraph as they are."""
 
-_ANY_STRING: Final = re.compile(r'"([^"\\\n\r]*+(?:\\(?:[tbnrf"\'\\]|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8})[^"\\\n\r]*+)*+)"')
+_CHARS: Final = r'[^"\\\n\r]*+'
+_ANY_STRING: Final = re.compile(rf'"({_CHARS}(?:(?:\\[{ECHAR}]|{UCHAR}){_CHARS})*+)"')
 _NUMBER: Final = re.compile('"([0-9]+)"')

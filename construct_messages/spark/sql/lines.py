@@ -13,7 +13,16 @@ from collections.abc import Callable
 from typing import Final
 
 from construct_messages.spark.sql.values import any_of, case, escape, let, literal
-from construct_messages.terms import PN_BASE, PN_CHARS, RDF, XSD
+from construct_messages.terms.grammar import (
+    BLANK_LABEL,
+    CANONICAL_ECHAR,
+    HEX,
+    NOT_A_DATATYPE,
+    NOT_IN_IRIREF,
+    SUB_DELIMS,
+    UCSCHAR,
+    UNRESERVED,
+)
 
 # --- IRIs -----------------------------------------------------------------------------------------------------------
 
@@ -24,44 +33,42 @@ def _set(chars: str) -> str:
 
 
 _ALPHANUMERIC: Final = string.ascii_letters + string.digits
-_UNRESERVED: Final = _ALPHANUMERIC + "-._~"
-_SUB_DELIMS: Final = "!$&'()*+,;="
-_HEX: Final = "[0-9A-Fa-f]"
-_UCSCHAR: Final = "\\u00a0-\\ud7ff\\uf900-\\ufdcf\\ufdf0-\\uffef" + "".join(
+_UNRESERVED: Final = _ALPHANUMERIC + UNRESERVED
+_UCSCHAR: Final = UCSCHAR + "".join(
     f"\\x{{{plane:x}{'1000' if plane == 14 else '0000'}}}-\\x{{{plane:x}fffd}}" for plane in range(1, 15)
 )
 _PRIVATE: Final = "\\ue000-\\uf8ff\\x{f0000}-\\x{ffffd}\\x{100000}-\\x{10fffd}"
 
 
 def _chars(more: str, others: str = _UCSCHAR) -> str:
-    ascii = _set(_UNRESERVED + _SUB_DELIMS + more)
-    return f"{ascii}*(?:(?:%{_HEX}{{2}}|[{others}]+){ascii}*)*+"
+    ascii = _set(_UNRESERVED + SUB_DELIMS + more)
+    return f"{ascii}*(?:(?:%{HEX}{{2}}|[{others}]+){ascii}*)*+"
 
 
 _SCHEME: Final = f"{_set(string.ascii_letters)}{_set(_ALPHANUMERIC + '+.-')}*:"
 _PORT: Final = f"(?::{_set(string.digits)}*)?+"
 _FRAGMENT: Final = f"(?:#{_chars(':@/?')})?+"
 _OCTET: Final = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
-_LAST: Final = f"(?:{_HEX}{{1,4}}:{_HEX}{{1,4}}|{_OCTET}(?:\\.{_OCTET}){{3}})"
+_LAST: Final = f"(?:{HEX}{{1,4}}:{HEX}{{1,4}}|{_OCTET}(?:\\.{_OCTET}){{3}})"
 _IP_V6: Final = "|".join(
-    [f"(?:{_HEX}{{1,4}}:){{6}}{_LAST}", f"::(?:{_HEX}{{1,4}}:){{5}}{_LAST}"]
+    [f"(?:{HEX}{{1,4}}:){{6}}{_LAST}", f"::(?:{HEX}{{1,4}}:){{5}}{_LAST}"]
     + [
-        f"(?:(?:{_HEX}{{1,4}}:){{0,{before}}}{_HEX}{{1,4}})?::(?:{_HEX}{{1,4}}:){{{4 - before}}}{_LAST}"
+        f"(?:(?:{HEX}{{1,4}}:){{0,{before}}}{HEX}{{1,4}})?::(?:{HEX}{{1,4}}:){{{4 - before}}}{_LAST}"
         for before in range(5)
     ]
-    + [f"(?:(?:{_HEX}{{1,4}}:){{0,5}}{_HEX}{{1,4}})?::{_HEX}{{1,4}}", f"(?:(?:{_HEX}{{1,4}}:){{0,6}}{_HEX}{{1,4}})?::"]
+    + [f"(?:(?:{HEX}{{1,4}}:){{0,5}}{HEX}{{1,4}})?::{HEX}{{1,4}}", f"(?:(?:{HEX}{{1,4}}:){{0,6}}{HEX}{{1,4}})?::"]
 )
-_IP: Final = f"\\[(?:{_IP_V6}|[vV]{_HEX}+\\.{_set(_UNRESERVED + _SUB_DELIMS + ':')}+)\\]"
+_IP: Final = f"\\[(?:{_IP_V6}|[vV]{HEX}+\\.{_set(_UNRESERVED + SUB_DELIMS + ':')}+)\\]"
 IRI: Final = (
     f"{_SCHEME}(?://(?:{_chars(':')}@)?(?:{_IP}|{_chars('')}){_PORT}(?=[/?#>]|\\z)|(?!//))"
     f"{_chars(':@/')}(?:\\?{_chars(':@/?', _UCSCHAR + _PRIVATE)})?+{_FRAGMENT}"
 )
 """A pattern of absolute IRIs, as pyoxigraph knows them."""
 # what a lenient reader passes; see `Lenience`
-_LENIENT_IRI: Final = _SCHEME + r"""[^\x00-\x20<>"{}|^`\\]*+"""
+_LENIENT_IRI: Final = f"{_SCHEME}[^{NOT_IN_IRIREF}]*+"
 # with hosts and characters that are usual; what it does not know is read by the other
-_USUAL: Final = _set(_UNRESERVED + _SUB_DELIMS + ":@/?")
-_USUAL_CHARS: Final = f"{_USUAL}*(?:(?:%{_HEX}{{2}}|[\\u00a0-\\ud7ff]+){_USUAL}*)*+"
+_USUAL: Final = _set(_UNRESERVED + SUB_DELIMS + ":@/?")
+_USUAL_CHARS: Final = f"{_USUAL}*(?:(?:%{HEX}{{2}}|[\\u00a0-\\ud7ff]+){_USUAL}*)*+"
 _USUAL_IRI: Final = f"(?:https?://{_set(_UNRESERVED)}*{_PORT}/|{_SCHEME}(?!//)){_USUAL_CHARS}(?:#{_USUAL_CHARS})?+"
 # what most IRIs of a dump are, told in three quarters of the time
 _COMMON_IRI: Final = f"https?://{_set(_UNRESERVED)}*/(?>{_USUAL}*#?{_USUAL}*)"
@@ -82,16 +89,17 @@ _LENIENT_LANGUAGE: Final = "[A-Za-z]++(?:-[A-Za-z0-9]++)*+"
 
 # --- lines in canonical form ----------------------------------------------------------------------------------------
 
-_NO_DATATYPE: Final = (f"<{XSD}string>", f"<{RDF}langString>", f"<{RDF}dirLangString>")
 _PLAIN_TEXT: Final = _set("".join(chr(code) for code in range(0x20, 0x7F) if chr(code) not in '"\\'))
 # U+FFFD is what bytes that are no UTF-8 become: lines that hold it are looked at again
-_TEXT: Final = f'"{_PLAIN_TEXT}*(?:(?:\\\\[tbnrf"\\\\]|[\\u0080-\\ufffc\\x{{10000}}-\\x{{10ffff}}]+){_PLAIN_TEXT}*)*+"'
+_TEXT: Final = (
+    f'"{_PLAIN_TEXT}*(?:(?:\\\\[{CANONICAL_ECHAR}]|[\\u0080-\\ufffc\\x{{10000}}-\\x{{10ffff}}]+){_PLAIN_TEXT}*)*+"'
+)
 _LOWER: Final = _set(string.ascii_lowercase)
 
 
 def _canonical(graphs: bool, iri: str = _USUAL_IRI) -> str:
     node = f"(?:<{iri}>|_:{_set(_ALPHANUMERIC + '_')}{_set(_ALPHANUMERIC + '_-')}*)"
-    datatype = f"\\^\\^(?!{'|'.join(_NO_DATATYPE)})<{iri}>"
+    datatype = f"\\^\\^(?!{'|'.join(NOT_A_DATATYPE)})<{iri}>"
     text = f"{_TEXT}(?:@{_LOWER}{{2,3}}(?:-{_LOWER}{{2}})?|{datatype})?"
     return f"^{node} <{iri}> (?:{node}|{text}){f'(?: {node})?' if graphs else ''} \\.\\z"
 
@@ -100,13 +108,11 @@ def _canonical(graphs: bool, iri: str = _USUAL_IRI) -> str:
 
 _SPACE: Final = "[ \\t]*+"
 _COMMENT: Final = "(?:#.*+)?+"
-_UCHAR: Final = (
-    f"\\\\u(?![Dd][89A-Fa-f]){_HEX}{{4}}|\\\\U00(?:0(?!0[Dd][89A-Fa-f]){_HEX}|10){_HEX}{{4}}"  # no surrogates
-)
-_IRIREF: Final = f'<(?:[^\\x00-\\x20<>"{{}}|^`\\\\]|{_UCHAR})*+>'
+_UCHAR: Final = f"\\\\u(?![Dd][89A-Fa-f]){HEX}{{4}}|\\\\U00(?:0(?!0[Dd][89A-Fa-f]){HEX}|10){HEX}{{4}}"  # no surrogates
+_IRIREF: Final = f"<(?:[^{NOT_IN_IRIREF}]|{_UCHAR})*+>"
 _STRING: Final = f'"[^"\\\\\\n\\r]*+(?:(?:\\\\[tbnrf"\\x27\\\\]|{_UCHAR})[^"\\\\\\n\\r]*+)*+"'
 _TAG: Final = "@[A-Za-z]++(?:-[A-Za-z0-9]++)*+(?:--[A-Za-z]++)?+"
-_BLANK: Final = f"_:[{PN_BASE}_0-9](?:[{PN_CHARS}.]*[{PN_CHARS}])?"
+_BLANK: Final = f"_:{BLANK_LABEL}"
 _TOKEN: Final = f"<<\\(|\\)>>|\\.|{_IRIREF}|{_BLANK}|{_STRING}(?:{_SPACE}(?:{_TAG}|\\^\\^{_SPACE}{_IRIREF}))?+"
 _TOKENS: Final = f"(?s)^(?:{_SPACE}(?:{_TOKEN}))*+{_SPACE}"
 _NOTHING: Final = f'(?s)^{_SPACE}(?:VERSION{_SPACE}(?:"[^"\\\\]*+"|\\x27[^\\x27\\\\]*+\\x27){_SPACE})?+{_COMMENT}\\z'
@@ -246,8 +252,8 @@ def _literal(token: str, suffix: str, lenient: bool) -> str:
     datatype = let(
         _iri(f"substring({bare}, 4, length({bare}) - 4)", lenient),
         lambda iri: case(
-            (f"{iri} = '{_NO_DATATYPE[0]}'", "''"),
-            (any_of(iri, _NO_DATATYPE[1:]), "NULL"),
+            (f"{iri} = '{NOT_A_DATATYPE[0]}'", "''"),
+            (any_of(iri, NOT_A_DATATYPE[1:]), "NULL"),
             otherwise=f"concat('^^', {iri})",
         ),
     )
