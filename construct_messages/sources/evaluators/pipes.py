@@ -1,7 +1,6 @@
-"""Documents that come through pipes: how wide the pipes are, how they are read, and the solutions in them.
+"""Documents that evaluations write into pipes: opens the pipes, reads them, and decodes the solutions.
 
-What evaluations write is read here, whether a thread of this process evaluates (`oxigraph.py`) or another process
-(`workers.py`). Nothing here starts or stops an evaluation.
+The writer is a thread of this process (`oxigraph.py`) or another process (`process.py`). Starts no evaluation.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from construct_messages.terms import Lenience
 
 _CHUNK: Final = 1 << 16
 _WIDE: Final = 1 << 20  # bytes in flight; what Linux grants anybody
-_PATIENCE: Final = 0.001  # seconds to wait for a chunk to fill: larger batches cost less a solution
+_FILL_SECONDS: Final = 0.001  # to wait for a chunk to fill: larger batches cost less per solution
 
 
 class Document(NamedTuple):
-    """What a pipe brings, and how to read it.
+    """The read end of a pipe, and how to read it.
 
     Args:
         read_end: its descriptor.
@@ -48,7 +47,7 @@ def bulk_document() -> tuple[Document, int]:
     """A pipe for what is written as fast as it can be; and its write end."""
     read_end, write_end = os.pipe()
     # a reader that gathers more than a part of what the pipe holds makes the writer wait
-    return Document(read_end, _widen(write_end) // 4, _PATIENCE), write_end
+    return Document(read_end, _widen(write_end) // 4, _FILL_SECONDS), write_end
 
 
 def decoded(
