@@ -23,11 +23,11 @@ class Documents:
         prefixes: for the formats that have them.
 
     Attributes:
-        is_text: whether they are UTF-8.
+        binary: whether they are no text, which is UTF-8.
     """
 
     def __init__(self, format: Format, prefixes: dict[str, str] | None = None) -> None:
-        self._encoder = encoder_for(format, format.own or RDFM, EncoderOptions(prefixes=prefixes))
+        self._encoder = encoder_for(format, format.own or RDFM, EncoderOptions(prefixes, triple_terms=True))
         # a row of the store is such a document already
         self._as_stored = format == N_QUADS
         self.is_text = not format.binary

@@ -95,6 +95,9 @@ class StreamsEndpoint:
         publish: who may publish where a stream does not say so, and who may make and delete streams: `"deny"`,
             `"allow"`, or the name of an environment variable that holds a token.
         public_url: how clients reach the server; None: as the request says.
+
+    Attributes:
+        followers: how many get elements pushed now.
     """
 
     record = StreamRecord
@@ -112,7 +115,7 @@ class StreamsEndpoint:
     ) -> None:
         self._settings, self._store, self._executor = settings, store, executor
         self._publish, self._public_url = publish, public_url
-        self._followers = 0
+        self.followers = 0
         self._stopping = asyncio.Event()
         self._documents: dict[str, Documents] = {}
 
@@ -356,7 +359,7 @@ class StreamsEndpoint:
         with self._following():
             pages = await self._pages(name, request.query)
             await socket.prepare(request)
-            protocol = socket.ws_protocol or "rdfm.n-quads"
+            protocol = socket.ws_protocol or N_QUADS.subprotocol
             record.format = protocol
             encoder = self._encoder(SUBPROTOCOLS[protocol])
             live = with_pauses(pages, self._stopping, self._settings.heartbeat_seconds)
@@ -368,15 +371,15 @@ class StreamsEndpoint:
     @contextmanager
     def _following(self) -> Iterator[None]:
         """Counts a follower; refuses one too many."""
-        if self._followers >= self._settings.followers:
+        if self.followers >= self._settings.followers:
             raise SourceError(
-                f"{self._followers} follow already", status=503, hint="try again later", retry_after=_RETRY_SECONDS
+                f"{self.followers} follow already", status=503, hint="try again later", retry_after=_RETRY_SECONDS
             )
-        self._followers += 1
+        self.followers += 1
         try:
             yield
         finally:
-            self._followers -= 1
+            self.followers -= 1
 
     async def _pages(self, name: str, parameters: Mapping[str, str]) -> AsyncGenerator[list[Element]]:
         """History from where a follower wants it, then what comes; without a wish only what comes."""

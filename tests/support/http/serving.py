@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -15,6 +15,7 @@ from aiohttp import web
 
 from construct_messages.server.config import Config, EndpointSettings
 from construct_messages.server.http.app import make_app, runner_of
+from construct_messages.server.http.endpoint import Endpoint
 from construct_messages.server.http.metrics import Metrics
 from construct_messages.server.http.request_log import RequestLog
 from construct_messages.server.runtime.endpoints import open_endpoints
@@ -34,6 +35,9 @@ class Served:
     """Of the server, without a path."""
     request_log: io.StringIO
     metrics: Metrics
+    endpoints: Sequence[Endpoint]
+    stop: Callable[[], Awaitable[None]]
+    """Ends it as SIGTERM would."""
 
     @property
     def sparql(self) -> str:
@@ -63,6 +67,6 @@ async def serving(
         try:
             site = web.TCPSite(runner, "127.0.0.1", 0)
             await site.start()
-            yield Served(site.name, lines, metrics)
+            yield Served(site.name, lines, metrics, served, runner.cleanup)
         finally:
             await runner.cleanup()

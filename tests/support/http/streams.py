@@ -7,14 +7,16 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import aiohttp
 from multidict import CIMultiDict
 
 from construct_messages import Message
-from construct_messages.formats import content_type
+from construct_messages.formats import Format, content_type
+from construct_messages.logs import DecoderOptions, decoder_for
 from construct_messages.server.config import StreamsSettings
+from construct_messages.server.streams.endpoint import StreamsEndpoint
 from tests.support.http.serving import Served, serving
 from tests.support.logs.kinds import KINDS, Kind, write
 
@@ -47,6 +49,12 @@ class StreamsServer:
         """Of the server, without a path."""
         return self.served.url
 
+    def followers(self) -> int:
+        """How many follow now."""
+        (endpoint,) = self.served.endpoints
+        assert isinstance(endpoint, StreamsEndpoint)
+        return endpoint.followers
+
     async def ask(self, method: str, path: str, body: bytes = b"", type: str = "", **headers: str) -> Answer:
         """Sends a request; underscores in the names of headers stand for hyphens."""
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -72,3 +80,52 @@ async def serving_streams(file: Path, **settings: Any) -> AsyncIterator[StreamsS
         aiohttp.ClientSession() as client,
     ):
         yield StreamsServer(served, client)
+
+
+class Event(NamedTuple):
+    """What a client of server-sent events makes of some lines (WHATWG HTML, section 9.2.6)."""
+
+    type: str
+    id: str
+    data: str
+
+
+async def events(response: aiohttp.ClientResponse) -> AsyncIterator[Event]:
+    """The events of a response, as they come."""
+    type, id, data = "message", "", []
+    async for raw in response.content:
+        line = raw.decode().removesuffix("\n")
+        name, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        match name:
+            case "event":
+                type = value
+            case "id":
+                id = value
+            case "data":
+                data.append(value)
+            case "" if not line and data:
+                yield Event(type, id, "\n".join(data))
+                type, data = "message", []
+
+
+async def take(served: StreamsServer, path: str, count: int, **headers: str) -> list[Event]:
+    """The first events of a path, fewer where it ends."""
+    sent = {name.replace("_", "-"): value for name, value in headers.items()}
+    taken: list[Event] = []
+    async with served.client.get(served.url + path, headers=sent) as response:
+        assert response.status == 200, await response.text()
+        async for event in events(response):
+            taken.append(event)
+            if len(taken) == count:
+                break
+    return taken
+
+
+def read(document: str | bytes, format: Format) -> Message:
+    """A document as a message; one without a statement may be no bytes."""
+    data = document.encode() if isinstance(document, str) else document
+    decoder = decoder_for(format, options=DecoderOptions())
+    messages = [*decoder.feed(data), *decoder.close()]
+    assert len(messages) <= 1
+    return messages[0] if messages else Message()

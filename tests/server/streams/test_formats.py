@@ -1,0 +1,83 @@
+"""Every kind of log through POST and the store to every door: the same messages in the same order."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from construct_messages import Message, read_log
+from construct_messages.errors import UnsupportedByFormat
+from construct_messages.formats import FORMATS, JELLY, N_QUADS, content_type
+from construct_messages.logs import DecoderOptions, decoder_for
+from construct_messages.server.streams.push import SUBPROTOCOLS
+from tests.support.http.streams import StreamsServer, read, serving_streams, take
+from tests.support.logs.kinds import KINDS, Kind, isomorphic, write
+from tests.support.strategies import messages
+
+
+def can_carry(kind: Kind, drawn: list[Message]) -> bool:
+    try:
+        write(drawn, kind)
+    except UnsupportedByFormat:
+        return False
+    return True
+
+
+async def doors(server: StreamsServer, sent: list[Message], kind: Kind) -> None:
+    """Sends messages as one kind of log, and takes them from each door."""
+    assert (await server.ask("PUT", "/streams/a")).status == 201
+    if sent:
+        answer = await server.ask("POST", "/streams/a/input", write(sent, kind), content_type(*kind))
+        assert answer.status == 201, answer.body
+    for out in KINDS:
+        pulled = await server.ask("GET", "/streams/a/output", Accept=content_type(*out))
+        if can_carry(out, sent):
+            assert pulled.headers["Content-Type"] == content_type(*out)
+            assert isomorphic(list(read_log(pulled.body, pulled.headers["Content-Type"])), sent), out
+    if not sent:
+        return
+    for format in FORMATS:
+        if format == JELLY or not can_carry(Kind(format, format.own or N_QUADS_KIND.syntax), sent):
+            continue
+        taken = await take(server, f"/streams/a/events?after=0&format={format.extension}", len(sent))
+        assert isomorphic([read(event.data, format) for event in taken], [*map(alone, sent)]), format.name
+    for protocol, format in SUBPROTOCOLS.items():
+        if can_carry(Kind(format, format.own or N_QUADS_KIND.syntax), sent):
+            url = f"{server.url}/streams/a/socket?after=0"
+            async with server.client.ws_connect(url, protocols=(protocol,)) as socket:
+                frames = [(await socket.receive()).data for _ in sent]
+            assert isomorphic([read(frame, format) for frame in frames], [*map(alone, sent)]), protocol
+
+
+N_QUADS_KIND = next(kind for kind in KINDS if kind.format == N_QUADS)
+
+
+def alone(message: Message) -> Message:
+    """The message with labels of its own, as a document of one message has them."""
+    decoder = decoder_for(N_QUADS, options=DecoderOptions())
+    read = [*decoder.feed("".join(f"{quad}\n" for quad in message).encode()), *decoder.close()]
+    return read[0] if read else Message()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(drawn=st.data())
+def test_all_doors(kind: Kind, drawn: st.DataObject) -> None:
+    sent = drawn.draw(messages())
+    if not can_carry(kind, sent):
+        sent = drawn.draw(
+            messages(graphs=False, triple_terms=False, directions=False, any_text=False, any_predicate=False)
+        )
+
+    async def main() -> None:
+        with TemporaryDirectory() as folder:
+            async with serving_streams(Path(folder) / "streams.db") as server, asyncio.timeout(60):
+                await doors(server, sent, kind)
+
+    asyncio.run(main())
