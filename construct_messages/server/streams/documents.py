@@ -23,7 +23,7 @@ class Documents:
         prefixes: for the formats that have them.
 
     Attributes:
-        binary: whether they are no text, which is UTF-8.
+        is_text: whether they are UTF-8.
     """
 
     def __init__(self, format: Format, prefixes: dict[str, str] | None = None) -> None:

@@ -363,9 +363,13 @@ class StreamsEndpoint:
             record.format = protocol
             encoder = self._encoder(SUBPROTOCOLS[protocol])
             live = with_pauses(pages, self._stopping, self._settings.heartbeat_seconds)
-            await push_frames(socket, live, encoder, record.deliver)
-            if not socket.closed:
-                await socket.close(code=WSCloseCode.GOING_AWAY, message=b"the server stops")
+            code, reason = WSCloseCode.INTERNAL_ERROR, b"the server failed"
+            try:
+                await push_frames(socket, live, encoder, record.deliver)
+                code, reason = WSCloseCode.GOING_AWAY, b"the server stops"
+            finally:
+                if not socket.closed:
+                    await socket.close(code=code, message=reason)
         return socket
 
     @contextmanager

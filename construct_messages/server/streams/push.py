@@ -136,7 +136,7 @@ async def _send_frames(
         async for page in pages:
             for element in page:
                 document = documents.encode(element)
-                if not documents.binary:
+                if documents.is_text:
                     await socket.send_str(document.decode())
                 else:
                     await socket.send_bytes(document)

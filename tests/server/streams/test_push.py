@@ -144,6 +144,17 @@ async def test_a_format_that_cannot_carry_a_message_ends_the_socket(served: Stre
         await take(served, "/streams/a/events?after=0&format=ttl", 3)
 
 
+async def test_a_fault_of_the_server_ends_the_socket(served: StreamsServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> bytes:
+        raise KeyError("x")
+
+    monkeypatch.setattr("construct_messages.server.streams.documents.Documents.encode", fail)
+    await served.publish([numbered(1)])
+    async with served.client.ws_connect(f"{served.url}/streams/a/socket?after=0") as socket:
+        closed = await socket.receive()
+        assert (closed.data, closed.extra) == (1011, "the server failed")
+
+
 async def test_what_followers_say_is_refused(served: StreamsServer) -> None:
     async with served.client.ws_connect(f"{served.url}/streams/a/socket") as socket:
         await socket.send_str("<urn:s> <urn:p> <urn:o> .")
