@@ -68,6 +68,9 @@ class Feed:
         if self.life != ["started"]:
             raise SourceError("not started")
 
+    async def stop(self) -> None:
+        self.life.append("stopped")
+
     async def aclose(self) -> None:
         self.life.append("closed")
 
@@ -131,7 +134,7 @@ async def served() -> AsyncIterator[Served]:
         await site.start()
         yield Served(site.name, feed, lines)
         await runner.cleanup()
-    assert feed.life == ["started", "closed"]
+    assert feed.life == ["started", "stopped", "closed"]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
