@@ -175,7 +175,7 @@ def cost(results: Results, work: Work, chunk: int, coding: str = "identity") -> 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_twice_as_much_costs_twice_as_much(work: Work, kind: Callable[[int], Results], chunk: int) -> None:
     """Issue 13, 20."""
-    size = (1 << 12) if chunk == 1 else (1 << 17)
+    size = {1: 1 << 12, 1000: 1 << 16}.get(chunk, 1 << 17)
     once, twice = (cost(kind(times * size), work, chunk) for times in (1, 2))
     for before, after in zip(once, twice, strict=True):
         assert after <= AT_MOST * before + 1000

@@ -310,7 +310,7 @@ def test_a_page_that_is_cut_is_resumed(server: FaultServer, client: str, results
     """Cut at every place, a page goes on where it was: everything comes, once, in order."""
     document, _ = DOCUMENTS[results]
     resumed = set()
-    for cut in range(0, len(document(VARIABLES, TABLE[5:10])), 7):
+    for cut in range(0, len(document(VARIABLES, TABLE[5:10])), 13):
         server.play(a_page(results), a_page(results, framing=framing, cut=cut), a_page(results))
         source = EndpointSource(server.url, results=results, retries=1)
         came, error = read(client, source, Request(SELECT, page_size=5, timeout=10))
