@@ -95,7 +95,7 @@ def test_services(case: str) -> None:
     assert [(clause.iri, clause.silent) for clause in services(text)] == expected
 
 
-# Issue 13, 21: each of these makes a Virtuoso or a Jena fetch, or may; tests/server/test_security.py asks a Virtuoso.
+# Issue 13, 21: each of these makes a Virtuoso or a Jena fetch, or may; tests/server/security/ asks a Virtuoso.
 REACHING = {
     "a name": "SELECT (bif:http_get('http://e/') AS ?x) {}",
     "an IRI": "SELECT (<bif:http_get>('http://e/') AS ?x) {}",

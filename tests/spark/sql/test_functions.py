@@ -23,6 +23,7 @@ from tests.support.spark.sessions import OTHER, UNCOMPILED, new_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+from tests.support.spark.function_cases import EXPRESSIONS
 
 pytestmark = pytest.mark.slow
 
@@ -215,77 +216,6 @@ def read(text: str, base: str | None = None) -> Expression:
     while not (isinstance(node, Extend) and node.variable == Var("r")):
         node = node.pattern  # type: ignore[union-attr]  # a projection and BIND have one
     return node.expression
-
-
-# Functions of functions and of constants, whose values have types that are known; oracle: the embedded store.
-EXPRESSIONS = """
-    STRLEN(STR(?x))
-    UCASE(STR(?x))
-    CONTAINS(LCASE(STR(?x)), "b")
-    CONCAT(STR(?x), "é\\"\\\\")
-    CONCAT(?x, "!", ?x)
-    CONCAT()
-    CONCAT(UCASE(?x), LCASE(?x))
-    STRBEFORE(CONCAT(?x, "zz"), "z")
-    STRAFTER(SUBSTR(?x, 2), "c")
-    STRAFTER(?x, "b"@en)
-    STRLEN(STRAFTER(STR(?x), "\\\\"))
-    STRBEFORE("abc", ?x)
-    STRSTARTS("abc"@en, ?x)
-    LANGMATCHES(LANG(?x), "en")
-    LANGMATCHES(LANG(?x), "*")
-    LANGMATCHES(LANG(?x), "EN-gb")
-    LANG(UCASE(?x))
-    DATATYPE(STR(?x))
-    DATATYPE(STRLEN(?x))
-    DATATYPE(?x = ?x)
-    DATATYPE(RAND())
-    LANG(1 + 1)
-    ISLITERAL(STRLEN(?x))
-    ISIRI(STR(?x))
-    ISNUMERIC(STRLEN(?x))
-    ISNUMERIC(STR(?x))
-    IRI(CONCAT("http://ex.org/", ENCODE_FOR_URI(STR(?x))))
-    IRI(STR(?x))
-    STRDT(STR(?x), <http://www.w3.org/2001/XMLSchema#string>)
-    STRLANG(LCASE(STR(?x)), "EN")
-    STRLANG(STR(?x), LANG(?x))
-    STRLANG("a", "nine-abcdefghi")
-    ABS(STRLEN(?x) - 4)
-    ROUND(STRLEN(?x) / 2)
-    CEIL(STRLEN(?x) / 3)
-    FLOOR(-STRLEN(?x) / 3)
-    FLOOR(2.5e0 * STRLEN(?x))
-    ROUND(-0.4e0)
-    SUBSTR(?x, STRLEN(?x))
-    SUBSTR(?x, 1 + 1, 2)
-    SUBSTR(?x, 2.0)
-    SUBSTR("abc", 2)
-    SAMETERM(STR(?x), ?x)
-    SAMETERM(1 + 1, 2)
-    MD5(STR(?x))
-    SHA512(LCASE(STR(?x)))
-    YEAR(NOW()) - YEAR(NOW())
-    REGEX(?x, "^a")
-    REGEX(?x, "B", "i")
-    REGEX(STR(?x), "[0-9]+$")
-    REGEX("abc", "b")
-    REGEX(?x, "a.c", "sx")
-    REGEX(?x, "(")
-    REGEX(?x, "a", "k")
-    REGEX(?x, "a"@en)
-    REGEX(?x, 1)
-    REGEX(STRLEN(?x), "1")
-    REPLACE(?x, "b", "<$0>")
-    REPLACE(?x, "(a)(b)", "$2 $1")
-    REPLACE(?x, "B", "[é]", "i")
-    REPLACE(?x, "[^a-z]", "-")
-    REPLACE(?x, "(q)?c", "[$1]")
-    REPLACE(?x, "b", "$3")
-    REPLACE(?x, "b", "c"@en)
-    REPLACE(?x, "[", "c")
-    REPLACE(?x, "b", "c", "y")
-""".strip().splitlines()
 
 
 def test_expressions(session: SparkSession) -> None:
