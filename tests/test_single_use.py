@@ -1,4 +1,4 @@
-"""`once.py`: whatever would read messages a second time is an error, never silence."""
+"""`single_use.py`: whatever would read messages a second time is an error, never silence."""
 
 from __future__ import annotations
 

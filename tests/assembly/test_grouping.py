@@ -1,4 +1,4 @@
-"""`grouping.py`: which solutions make one message, and what cannot be told."""
+"""`assembly/grouping.py`: which solutions make one message, and what cannot be told."""
 
 from __future__ import annotations
 

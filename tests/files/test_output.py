@@ -1,4 +1,4 @@
-"""`output.py`: a file is whole or not there."""
+"""`files/output.py`: a file is whole or not there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`unpacking.py`: what was packed comes out, in bounded pieces, and nothing that was cut passes for whole."""
+"""`files/unpacking.py`: what was packed comes out, in bounded pieces, and nothing that was cut passes for whole."""
 
 from __future__ import annotations
 

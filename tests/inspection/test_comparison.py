@@ -1,4 +1,4 @@
-"""`comparison.py`: where two sequences of messages differ, and in what."""
+"""`inspection/comparison.py`: where two sequences of messages differ, and in what."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`inspection.py`: figures by hand, and against the standard library's."""
+"""`inspection/`: figures by hand, and against the standard library's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`terms.py`: canonical forms, escapes, and other libraries' terms there and back."""
+"""`terms/`: canonical forms, escapes, and other libraries' terms there and back."""
 
 from __future__ import annotations
 
