@@ -3,7 +3,7 @@ r"""Lines of N-Triples and N-Quads as quads: canonical ones by a regular express
 Nearly every line of a log is a statement in canonical form, whose terms are already what `terms.py` calls a term. Such
 lines are taken apart a block at a time, by column; each term that was not met lately is checked by a second, strict
 expression, which knows less than pyoxigraph does and nothing that it refuses. Whatever is not recognised so is left for
-pyoxigraph, which alone says what an error is (docs/decisions/013-lines-by-regular-expression.md). Delimiters, messages
+pyoxigraph, which alone says what an error is (docs/decisions/013-…, 037-messages-by-column.md). Delimiters, messages
 and bytes are `lines_decoder.py`'s.
 
 RDF 1.2 N-Triples and N-Quads, section 2 (the languages) and N-Triples section 4 (the canonical form).
