@@ -15,7 +15,7 @@ from benchmarks.measure import Figure, alternate, report
 from construct_messages import ConstructQuery
 from construct_messages.formats import NDJSON_LD, RDF_XML, RDFM, TRIG, TURTLE, YAML_LD, Format
 from construct_messages.logs import EncoderOptions, encoder_for
-from construct_messages.logs.plain_encoder import ByMessage
+from construct_messages.logs.plain_encoder import PlainTemplateEncoder
 from construct_messages.solutions import Solutions
 
 FORMATS = (TURTLE, TRIG, NDJSON_LD, YAML_LD, RDF_XML)
@@ -49,7 +49,9 @@ def compare(
 
     def written(*, by_layouts: bool) -> bytes:
         encoder = encoder_for(format, format.own or RDFM, EncoderOptions(query.prefixes))
-        writer = encoder.for_template(query.template) if by_layouts else ByMessage(encoder.encode, query.template)
+        writer = (
+            encoder.for_template(query.template) if by_layouts else PlainTemplateEncoder(encoder.encode, query.template)
+        )
         return b"".join(bytes(writer.encode(batch, BATCH * place)) for place, batch in enumerate(batches))
 
     if written(by_layouts=True) != written(by_layouts=False):
