@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pyoxigraph as ox
 
 from benchmarks import data
-from benchmarks.measure import Figure, alternate, check_log, one_core, report
+from benchmarks.measure import Figure, alternate, busy_cores, check_log, one_core, report
 from construct_messages import ConstructQuery, QueryMessages, construct_messages
 
 FORMATS = ("nq", "trig", "jelly")
@@ -68,14 +68,18 @@ def _measure(name: str, query: str, store: ox.Store, rounds: int) -> list[Figure
                 look,
             ],
         )
-        with one_core():
+        with busy_cores():
             busy_tsv, busy_log = alternate(rounds, [tsv, log])
+        with one_core():
+            alone_tsv, alone_log = alternate(rounds, [tsv, log])
         cpu_tsv, *cpu = alternate(rounds, [tsv, *map(writer, FORMATS)], time.process_time)
     return [
         Figure(f"{name}: SELECT → TSV, {size} solutions", idle_tsv),
         Figure(f"{name}: N-Quads log on disk, against that", idle_log, idle_log / idle_tsv, "≤ 1.25"),
         Figure(f"{name}, the other cores busy: SELECT → TSV", busy_tsv),
         Figure(f"{name}, the other cores busy: N-Quads log, against that", busy_log, busy_log / busy_tsv, "≤ 1.7"),
+        Figure(f"{name}, on one core: SELECT → TSV", alone_tsv),
+        Figure(f"{name}, on one core: N-Quads log, against that", alone_log, alone_log / alone_tsv),
         Figure(f"{name}, CPU: SELECT → TSV", cpu_tsv),
         *(
             Figure(f"{name}, CPU: {format} log, against that", seconds, seconds / cpu_tsv)

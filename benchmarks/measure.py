@@ -53,21 +53,29 @@ def alternate(
 
 
 @contextmanager
-def one_core() -> Iterator[None]:
-    """Has one core for all threads of this process, and a process that burns each of the others: a busy machine."""
+def busy_cores() -> Iterator[None]:
+    """Keeps all cores but one busy with other processes; threads of this process still run wherever they may."""
     cores = os.sched_getaffinity(0)
-    own = min(cores)
-    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in cores - {own}]
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in cores - {min(cores)}]
     try:
-        for other, core in zip(others, cores - {own}, strict=True):
+        for other, core in zip(others, cores - {min(cores)}, strict=True):
             os.sched_setaffinity(other.pid, {core})
-        os.sched_setaffinity(0, {own})  # threads inherit it
         yield
     finally:
-        os.sched_setaffinity(0, cores)
         for other in others:
             other.kill()
             other.wait()
+
+
+@contextmanager
+def one_core() -> Iterator[None]:
+    """Leaves one core to all threads of this process."""
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cores)})  # threads inherit it
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, cores)
 
 
 def check_log(chunks: Iterable[bytes], messages: int, quads: int) -> None:
