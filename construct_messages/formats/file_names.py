@@ -29,6 +29,7 @@ def default_format(name: str | None, otherwise: Format = N_QUADS) -> str:
     Raises:
         UsageError: the extension is that of no format.
 
+    >>> from construct_messages.formats import TRIG
     >>> default_format("log.ttl.gz"), default_format("log"), default_format("log.gz"), default_format(None, TRIG)
     ('ttl', 'nq', 'nq', 'trig')
     >>> default_format("data.rdf")

@@ -123,7 +123,7 @@ def test_what_was_acknowledged_survives_a_kill(path: Path, lines: int) -> None:
     with running.stdout as output:
         acknowledged = list(islice(output, lines))
         running.send_signal(signal.SIGKILL)
-        acknowledged += output.read().splitlines()
+        acknowledged += output.read().split("\n")[:-1]  # the last line may be cut
     running.wait()
     with open_store(path) as store:
         elements = list(store.read("a"))
