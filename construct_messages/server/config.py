@@ -155,6 +155,8 @@ class StreamsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
         followers: that get elements pushed at once.
         heartbeat_seconds: how long a pushed answer may be silent.
         idle_seconds: how long a client may take none of the bytes that wait for it.
+        ldes_page: how many elements a page of a Linked Data Event Stream has.
+        ldes_version_of_path: the property in messages that names what a member is a version of; None: there is none.
     """
 
     file: str
@@ -166,6 +168,8 @@ class StreamsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     followers: Count = 1000
     heartbeat_seconds: Seconds = 15.0
     idle_seconds: Seconds = 60.0
+    ldes_page: Count = 1000
+    ldes_version_of_path: str | None = None
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

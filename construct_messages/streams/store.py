@@ -274,12 +274,24 @@ class StreamStore:
         """
         with self._readers.connection() as connection:
             stored = _stored(connection, stream)
-            state = stored.state
-            if not 0 < sequence < state.next:
-                raise _never(state, sequence)
-            if sequence < state.first:
-                raise _gone(state, sequence)
+            _check_kept(stored.state, sequence)
             return next(_elements(connection, stored, sequence, sequence))
+
+    def times(self, stream: str, sequences: Iterable[int]) -> list[int]:
+        """When elements were committed, in microseconds since 1970 in UTC; their messages are not read.
+
+        Raises:
+            NotFound: there is no such stream, or there was no such element yet.
+            Gone: retention took one of them.
+        """
+        with self._readers.connection() as connection:
+            stored = _stored(connection, stream)
+            times = []
+            for sequence in sequences:
+                _check_kept(stored.state, sequence)
+                key = (row_id(stored.id, sequence),)
+                times.append(int(connection.execute("SELECT time FROM element WHERE id = ?", key).fetchone()[0]))
+            return times
 
     def latest(self, stream: str, count: int) -> list[Element]:
         """The newest elements, the oldest of them first; fewer where there are fewer.
@@ -396,6 +408,13 @@ def _stored(connection: sqlite3.Connection, stream: str) -> StoredStream:
 
 def _no_stream(stream: str) -> NotFound:
     return NotFound(f"there is no stream {stream}", hint="create it first")
+
+
+def _check_kept(state: State, sequence: int) -> None:
+    if not 0 < sequence < state.next:
+        raise _never(state, sequence)
+    if sequence < state.first:
+        raise _gone(state, sequence)
 
 
 def _never(state: State, sequence: int) -> NotFound:

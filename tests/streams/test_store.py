@@ -271,6 +271,22 @@ def test_a_log_is_appended(store: StreamStore) -> None:
 # --- against a model --------------------------------------------------------------------------------------------------
 
 
+def test_times(path: Path) -> None:
+    """When elements were committed, without their messages."""
+    clock = Clock()
+    with StreamStore(path, clock=clock) as store:
+        store.create("a", Description(retention=Retention(count=2)))
+        for _ in range(3):
+            store.append("a", Message())
+            clock.microseconds += 1
+        begin = clock.microseconds - 3
+        assert store.times("a", [3, 2]) == [begin + 2, begin + 1]
+        with pytest.raises(Gone):
+            store.times("a", [3, 1])
+        with pytest.raises(NotFound):
+            store.times("a", [4])
+
+
 class Model(RuleBasedStateMachine):
     """The store beside lists in memory."""
 

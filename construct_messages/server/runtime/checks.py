@@ -25,7 +25,7 @@ from construct_messages.server.config import (
 from construct_messages.sources.http.endpoint import HEADER_NAME
 from construct_messages.sources.http.profiles import Profile
 from construct_messages.sources.http.urls import check_url
-from construct_messages.terms import iri
+from construct_messages.terms import iri, is_iri
 
 Where = Callable[..., str]
 """From the keys of a setting to the place that it was written in."""
@@ -120,6 +120,11 @@ def _check_streams(config: Config, streams: StreamsSettings, environ: Mapping[st
         raise UsageError(
             f"{where('streams', 'publish')} names {streams.publish}, which is not set",
             hint=f"set the environment variable {streams.publish} to a token, or write deny or allow",
+        )
+    if streams.ldes_version_of_path is not None and not is_iri(streams.ldes_version_of_path):
+        raise UsageError(
+            f"{where('streams', 'ldes_version_of_path')}: {streams.ldes_version_of_path!r} is no absolute IRI",
+            hint="name a property, such as http://purl.org/dc/terms/isVersionOf",
         )
 
 

@@ -47,6 +47,20 @@ class StreamIris(NamedTuple):
         """Where elements are pushed over WebSocket, and taken."""
         return f"ws{self.stream.removeprefix('http')}/socket"
 
+    @property
+    def ldes(self) -> str:
+        """The root of the Linked Data Event Stream."""
+        return f"{self.stream}/ldes"
+
+    @property
+    def event_stream(self) -> str:
+        """The Linked Data Event Stream itself, which its root describes."""
+        return f"{self.ldes}#stream"
+
+    def ldes_page(self, name: str) -> str:
+        """A page of the Linked Data Event Stream."""
+        return f"{self.ldes}/{name}"
+
     def element(self, sequence: int) -> str:
         """One element."""
         return f"{self.output}/{sequence}"

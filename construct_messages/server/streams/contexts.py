@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from construct_messages.server.streams.vocabulary import CONTEXT, LDP, PROV, RDFS, RSP, XSD
+from construct_messages.server.streams.vocabulary import CONTEXT, DCTERMS, LDP, PROV, RDFS, RSP, XSD
 
 _AS: Final = "https://www.w3.org/ns/activitystreams#"
 _OA: Final = "http://www.w3.org/ns/oa#"
-_DCTERMS: Final = "http://purl.org/dc/terms/"
 
 
 def _terms(namespace: str, names: str) -> dict[str, Any]:
@@ -61,7 +60,7 @@ _ACTIVITY_STREAMS: Final = {
 
 _ANNOTATION: Final = {
     "oa": _OA,
-    "dcterms": _DCTERMS,
+    "dcterms": DCTERMS,
     "id": {"@id": "@id", "@type": "@id"},
     "type": {"@id": "@type", "@type": "@id"},
     **_terms(_OA, "Annotation Choice CssSelector DataPositionSelector FragmentSelector HttpRequestState RangeSelector"),
@@ -80,10 +79,10 @@ _ANNOTATION: Final = {
     "value": "http://www.w3.org/1999/02/22-rdf-syntax-ns#value",
     "start": {"@id": f"{_OA}start", "@type": f"{XSD}nonNegativeInteger"},
     "end": {"@id": f"{_OA}end", "@type": f"{XSD}nonNegativeInteger"},
-    "created": {"@id": f"{_DCTERMS}created", "@type": f"{XSD}dateTime"},
-    "modified": {"@id": f"{_DCTERMS}modified", "@type": f"{XSD}dateTime"},
-    "creator": {"@id": f"{_DCTERMS}creator", "@type": "@id"},
-    "rights": {"@id": f"{_DCTERMS}rights", "@type": "@id"},
+    "created": {"@id": f"{DCTERMS}created", "@type": f"{XSD}dateTime"},
+    "modified": {"@id": f"{DCTERMS}modified", "@type": f"{XSD}dateTime"},
+    "creator": {"@id": f"{DCTERMS}creator", "@type": "@id"},
+    "rights": {"@id": f"{DCTERMS}rights", "@type": "@id"},
     "format": "http://purl.org/dc/elements/1.1/format",
     "language": "http://purl.org/dc/elements/1.1/language",
 }

@@ -7,8 +7,11 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable
 from typing import Final
 
+import msgspec
+
 from construct_messages.formats import N_QUADS, NDJSON_LD, RDFM, Format, Syntax
 from construct_messages.logs import Encoder, EncoderOptions, encoder_for
+from construct_messages.message import Message
 from construct_messages.server.streams.vocabulary import PROV, XSD
 from construct_messages.streams.element import Element
 
@@ -112,6 +115,43 @@ async def json_ld(elements: AsyncGenerator[list[Element]], iri_of: Callable[[Ele
             yield between + json.dumps(node, ensure_ascii=False).encode()
             between = b",\n  "
     yield b"\n ]}\n"
+
+
+class JsonLdDocument:
+    """Writes the quads of messages as one JSON-LD document: a log's encoder, whose messages cannot be told apart.
+
+    >>> from construct_messages.message import Message, Quad
+    >>> from construct_messages.terms import iri
+    >>> document, message = JsonLdDocument(), Message([Quad(iri("urn:s"), iri("urn:p"), iri("urn:o"))])
+    >>> print((document.start() + document.encode(message) + document.finish()).decode(), end="")
+    {"@graph": [
+      {"@id":"urn:s","urn:p":{"@id":"urn:o"}}
+     ]}
+    """
+
+    def __init__(self) -> None:
+        self._encoder = encoder_for(NDJSON_LD, NDJSON_LD.own or RDFM)
+        self._between = b"\n  "
+
+    def start(self) -> bytes:
+        """What stands before the first message."""
+        return b'{"@graph": ['
+
+    def encode(self, message: Message) -> bytes:
+        """The nodes of one message.
+
+        Raises:
+            UnsupportedByFormat: JSON-LD cannot carry it.
+        """
+        parts = []
+        for node in _nodes(msgspec.json.decode(self._encoder.encode_document(message))):
+            parts += [self._between, msgspec.json.encode(node)]
+            self._between = b",\n  "
+        return b"".join(parts)
+
+    def finish(self) -> bytes:
+        """What stands after the last message."""
+        return b"\n ]}\n"
 
 
 def _nodes(document: dict[str, object]) -> list[object]:

@@ -1,7 +1,8 @@
 """The endpoint of live streams: streams are made and described, take messages, list them, and push them.
 
 Linked Data Notifications (sections 3.2 and 3.3) and LDN for RDF streams; RDF Messages, section 3. What elements are as
-bytes is in `documents.py` and `push.py`, what is said of streams in `resources.py`.
+bytes is in `documents.py` and `push.py`, what is said of streams in `resources.py`,
+Linked Data Event Streams are in `ldes_view.py`.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ from construct_messages.server.streams.addresses import ROOT, StreamIris
 from construct_messages.server.streams.description import read_description
 from construct_messages.server.streams.documents import Documents, json_ld, log
 from construct_messages.server.streams.input import read_messages
+from construct_messages.server.streams.ldes_view import LdesView
 from construct_messages.server.streams.push import (
     SUBPROTOCOLS,
     check_text,
@@ -56,9 +58,11 @@ from construct_messages.server.streams.rdf import serialize
 from construct_messages.server.streams.record import StreamRecord
 from construct_messages.server.streams.requests import (
     ACCEPT_POST,
+    FOR_GOOD,
     accept_of,
     counted,
     idempotency_key,
+    is_known,
     read_body,
     record_of,
     with_hints,
@@ -80,7 +84,6 @@ P = ParamSpec("P")
 _DOCUMENTS: Final = {format.document_type: format for format in (NDJSON_LD, *FORMATS)}
 """What an element, or a sequence without messages, can be had as; best first."""
 
-_FOR_GOOD: Final = "public, max-age=31536000, immutable"
 _RETRY_SECONDS: Final = 5.0
 _LARGE: Final = 1 << 16  # bytes, from which on reading a body takes longer than other requests should wait
 
@@ -118,6 +121,7 @@ class StreamsEndpoint:
         self.followers = 0
         self._stopping = asyncio.Event()
         self._documents: dict[str, Documents] = {}
+        self._ldes = LdesView(settings, store, in_thread=self._in_thread, iris_of=self._iris)
 
     def routes(self) -> Iterable[Route]:
         """See `Endpoint.routes`."""
@@ -132,6 +136,8 @@ class StreamsEndpoint:
             Route(f"{one}/output/{{sequence}}", reading, self._element),
             Route(f"{one}/events", reading, self._events),
             Route(f"{one}/socket", ("GET",), self._socket),
+            Route(f"{one}/ldes", reading, self._ldes.root),
+            Route(f"{one}/ldes/{{page}}", reading, self._ldes.page),
         )
 
     async def start(self) -> None:
@@ -312,11 +318,11 @@ class StreamsEndpoint:
         headers = {
             "Content-Type": media_type,
             "ETag": f'"{element.sequence}-{element.microseconds:x}-{media_type.partition("/")[2]}"',
-            "Cache-Control": _FOR_GOOD,
+            "Cache-Control": FOR_GOOD,
             "Last-Modified": element.time.strftime("%a, %d %b %Y %H:%M:%S GMT"),
             "Link": f'<{self._iris(request, name).stream}>; rel="collection"',
         }
-        if headers["ETag"] in (tag.strip() for tag in request.headers.get("If-None-Match", "").split(",")):
+        if is_known(request, headers["ETag"]):
             return web.Response(status=304, headers=headers)
         record.delivered = 1
         return web.Response(body=body, headers=headers)

@@ -18,6 +18,9 @@ from construct_messages.server.streams.record import StreamRecord
 from construct_messages.streams.element import Element
 
 ACCEPT_POST: Final = {"Accept-Post": ", ".join(ACCEPTED)}
+FOR_GOOD: Final = "public, max-age=31536000, immutable"
+"""The Cache-Control of what never changes."""
+
 _KEY_CHARACTERS: Final = 255
 
 
@@ -85,6 +88,12 @@ async def counted(record: StreamRecord, pages: AsyncGenerator[list[Element]]) ->
 def accept_of(request: web.Request) -> str | None:
     """The Accept header; None: there is none."""
     return ", ".join(request.headers.getall("Accept", [])) or None
+
+
+def is_known(request: web.Request, etag: str) -> bool:
+    """Whether the client has the representation of an entity tag already (RFC 9110, section 13.1.2)."""
+    known = (tag.strip().removeprefix("W/") for tag in request.headers.get("If-None-Match", "").split(","))
+    return any(tag in (etag, "*") for tag in known)
 
 
 def idempotency_key(request: web.Request) -> str | None:

@@ -46,6 +46,7 @@ def stream_document(iris: StreamIris, state: State) -> Document:
         "output": iris.output,
         "push": iris.events,
         "websocket": iris.socket,
+        "ldes": iris.ldes,
         "firstSequence": state.first,
         "lastSequence": state.last,
     }
@@ -98,4 +99,5 @@ def links(iris: StreamIris) -> dict[str, str]:
         f"{RSP}output": iris.output,
         f"{CM}push": iris.events,
         f"{CM}websocket": iris.socket,
+        f"{CM}ldes": iris.ldes,
     }

@@ -11,7 +11,11 @@ from typing import Any, Final
 CM: Final = "https://w3id.org/construct-messages#"
 RSP: Final = "http://w3id.org/rsp/streams#"
 LDP: Final = "http://www.w3.org/ns/ldp#"
+LDES: Final = "https://w3id.org/ldes#"
+TREE: Final = "https://w3id.org/tree#"
+DCTERMS: Final = "http://purl.org/dc/terms/"
 PROV: Final = "http://www.w3.org/ns/prov#"
+RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 RDFS: Final = "http://www.w3.org/2000/01/rdf-schema#"
 XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 
@@ -31,6 +35,7 @@ CONTEXT: Final[dict[str, Any]] = {
     "output": _link("rsp:output"),
     "push": _link("cm:push"),
     "websocket": _link("cm:websocket"),
+    "ldes": _link("cm:ldes"),
     "inbox": _link("ldp:inbox"),
     "contains": {**_link("ldp:contains"), "@container": "@set"},
     "generatedAtTime": {"@id": "prov:generatedAtTime", "@type": "xsd:dateTime"},

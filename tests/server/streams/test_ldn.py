@@ -26,16 +26,22 @@ async def test_discovery(served: StreamsServer) -> None:
     assert (answer.status, answer.headers["Content-Type"]) == (200, JSON_LD)
     described = answer.json
     assert described["@id"] == stream
-    assert {name: described[name] for name in ("inbox", "input", "output", "push", "websocket")} == {
+    assert {name: described[name] for name in ("inbox", "input", "output", "push", "websocket", "ldes")} == {
         "inbox": f"{stream}/inbox",
         "input": f"{stream}/input",
         "output": f"{stream}/output",
         "push": f"{stream}/events",
         "websocket": f"ws{stream.removeprefix('http')}/socket",
+        "ldes": f"{stream}/ldes",
     }
     head = await served.ask("HEAD", "/streams/a")
     assert (head.status, head.body) == (200, b"")
-    for relation, path in ((f"{LDP}inbox", "inbox"), (f"{RSP}input", "input"), (f"{RSP}output", "output")):
+    for relation, path in (
+        (f"{LDP}inbox", "inbox"),
+        (f"{RSP}input", "input"),
+        (f"{RSP}output", "output"),
+        (f"{CM}ldes", "ldes"),
+    ):
         assert f'<{stream}/{path}>; rel="{relation}"' in head.headers["Link"]
     listed = await served.ask("GET", "/streams")
     assert listed.json["contains"] == [stream]
@@ -87,6 +93,8 @@ async def test_descriptions_that_nobody_has(served: StreamsServer) -> None:
         ("/streams/a/output/1", "GET, HEAD, OPTIONS"),
         ("/streams/a/events", "GET, HEAD, OPTIONS"),
         ("/streams/a/socket", "GET, OPTIONS"),
+        ("/streams/a/ldes", "GET, HEAD, OPTIONS"),
+        ("/streams/a/ldes/1-1000", "GET, HEAD, OPTIONS"),
     ],
 )
 async def test_methods(served: StreamsServer, path: str, allow: str) -> None:

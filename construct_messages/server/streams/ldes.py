@@ -1,0 +1,225 @@
+"""A stream as a Linked Data Event Stream: what its root, its pages and its members say, as messages. No I/O.
+
+LDES 1.0.0-alpha with its server primer (https://w3id.org/ldes/server-primer), and the TREE profile: hypermedia stand
+before the members, and the quads of a member together. A member is the IRI of an element: the default graph says when
+it was stored, and the graph of that name is the default graph of the message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Final, NamedTuple
+
+from construct_messages.labels import Labels
+from construct_messages.logs.lines.texts import to_messages
+from construct_messages.message import Message, Quad
+from construct_messages.server.streams.addresses import StreamIris
+from construct_messages.server.streams.vocabulary import CM, DCTERMS, LDES, PROV, RDF, RDFS, TREE, XSD
+from construct_messages.streams.element import Element, Retention, State
+from construct_messages.terms import Term, iri, literal
+
+PROFILE: Final = "https://w3id.org/tree/profile"
+"""The TREE profile, to which all that is written here keeps."""
+
+LDES_PREFIXES: Final = {
+    "cm": CM,
+    "dcterms": DCTERMS,
+    "ldes": LDES,
+    "prov": PROV,
+    "rdfs": RDFS,
+    "tree": TREE,
+    "xsd": XSD,
+}
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_TYPE: Final = iri(f"{RDF}type")
+_LABEL: Final = iri(f"{RDFS}label")
+_EVENT_STREAM: Final = iri(f"{LDES}EventStream")
+_VIEW, _MEMBER, _NODE = iri(f"{TREE}view"), iri(f"{TREE}member"), iri(f"{TREE}Node")
+_ISSUED, _SEQUENCE, _GENERATED = iri(f"{DCTERMS}issued"), iri(f"{CM}sequence"), iri(f"{PROV}generatedAtTime")
+_RELATION, _RELATION_NODE = iri(f"{TREE}relation"), iri(f"{TREE}node")
+_PATH, _VALUE = iri(f"{TREE}path"), iri(f"{TREE}value")
+_AT_LEAST, _AT_MOST = (iri(f"{TREE}{name}OrEqualToRelation") for name in ("GreaterThan", "LessThan"))
+_TRUE: Final = literal("true", datatype=f"{XSD}boolean")
+
+
+class Page(NamedTuple):
+    """A page of a stream: the elements of some sequences, which begin behind a multiple of how many they are.
+
+    Args:
+        first, last: the sequences, both inclusive.
+
+    >>> Page.of(2001, 1000), Page.of(3000, 1000).name, Page.named("2001-3000"), Page.named("2002-3001")
+    (Page(first=2001, last=3000), '2001-3000', Page(first=2001, last=3000), None)
+    """
+
+    first: int
+    last: int
+
+    @classmethod
+    def of(cls, sequence: int, size: int) -> Page:
+        """The page that an element is on."""
+        before = (sequence - 1) // size * size
+        return cls(before + 1, before + size)
+
+    @classmethod
+    def named(cls, name: str) -> Page | None:
+        """The page of a name; None: there is none. Pages of other sizes stay where they are."""
+        first, _, last = name.partition("-")
+        if not (_is_sequence(first) and _is_sequence(last)):
+            return None
+        page = cls(int(first), int(last))
+        return page if page.first <= page.last and page == cls.of(page.last, page.last - page.first + 1) else None
+
+    @property
+    def name(self) -> str:
+        """What its IRI ends with."""
+        return f"{self.first}-{self.last}"
+
+
+def _is_sequence(text: str) -> bool:
+    return text.isascii() and text.isdigit() and text[0] != "0" and len(text) < 16
+
+
+def pages_of(state: State, size: int) -> list[Page]:
+    """The pages that have elements which are kept, the oldest first.
+
+    >>> from construct_messages.streams.element import Description
+    >>> pages_of(State("a", Description(), first=15, next=31, bytes=0), 10)
+    [Page(first=11, last=20), Page(first=21, last=30)]
+    """
+    if state.first == state.next:
+        return []
+    first, last = Page.of(state.first, size), Page.of(state.last, size)
+    return [Page(start, start + size - 1) for start in range(first.first, last.first + 1, size)]
+
+
+class Bounds(NamedTuple):
+    """The times between which the elements of a page were stored, in microseconds since 1970.
+
+    Args:
+        page: which one.
+        earliest: of its first element, or the first that is kept.
+        latest: of its last one; None: it is still to come.
+    """
+
+    page: Page
+    earliest: int
+    latest: int | None
+
+
+def root(iris: StreamIris, bounds: Sequence[Bounds], state: State, *, version_of_path: str | None = None) -> Message:
+    """The root: what the stream is, what is kept of it, and between which times the elements of each page were stored.
+
+    Times on both sides of a border may be the same, so that bounds are inclusive.
+
+    Args:
+        iris: of the stream.
+        bounds: of its pages, the oldest first.
+        state: where it stands.
+        version_of_path: the property that names what a member is a version of; None: there is none.
+    """
+    stream, view = Term(f"<{iris.event_stream}>"), Term(f"<{iris.ldes}>")
+    said = [
+        Quad(stream, _TYPE, _EVENT_STREAM),
+        Quad(stream, _LABEL, literal(state.description.label or state.name)),
+        Quad(stream, iri(f"{LDES}timestampPath"), _ISSUED),
+        Quad(stream, iri(f"{LDES}sequencePath"), _SEQUENCE),
+        Quad(stream, _VIEW, view),
+        Quad(view, _TYPE, _NODE),
+        *_retention(iris, bounds, state),
+    ]
+    if version_of_path is not None:
+        said.append(Quad(stream, iri(f"{LDES}versionOfPath"), iri(version_of_path)))
+    labels = Labels.at(iris.ldes).in_message(0)
+    for page, *times in bounds:
+        node = Term(f"<{iris.ldes_page(page.name)}>")
+        for kind, microseconds in zip((_AT_LEAST, _AT_MOST), times, strict=True):
+            if microseconds is not None:
+                relation = labels[Term(f"_:{len(labels)}")]
+                said += (
+                    Quad(view, _RELATION, relation),
+                    Quad(relation, _TYPE, kind),
+                    Quad(relation, _RELATION_NODE, node),
+                    Quad(relation, _PATH, _ISSUED),
+                    Quad(relation, _VALUE, _date_time(microseconds)),
+                )
+    return Message(said)
+
+
+def _retention(iris: StreamIris, bounds: Sequence[Bounds], state: State) -> Iterator[Quad]:
+    """What is kept: what is younger than a duration, where there is one, and nothing before a time.
+
+    LDES has no terms for a number of elements or of bytes: the time says what came of them.
+    """
+    retention = state.description.retention
+    if state.first == 1 and (retention == Retention() or not bounds):
+        return  # without a policy, all that there ever was is there
+    policy = Term(f"<{iris.ldes}#retention>")
+    yield Quad(Term(f"<{iris.ldes}>"), iri(f"{LDES}retentionPolicy"), policy)
+    yield Quad(policy, _TYPE, iri(f"{LDES}RetentionPolicy"))
+    if retention.seconds is not None:
+        seconds = f"{retention.seconds:f}".rstrip("0").rstrip(".")
+        yield Quad(policy, iri(f"{LDES}fullLogDuration"), literal(f"PT{seconds}S", datatype=f"{XSD}duration"))
+    if bounds:
+        yield Quad(policy, iri(f"{LDES}startingFrom"), _date_time(bounds[0].earliest))
+
+
+def page_head(iris: StreamIris, page: Page, *, full: bool) -> Message:
+    """What a page says before its members.
+
+    Args:
+        iris: of the stream.
+        page: which one.
+        full: whether no member can come to it any more.
+    """
+    stream, node = Term(f"<{iris.event_stream}>"), Term(f"<{iris.ldes_page(page.name)}>")
+    said = [
+        Quad(stream, _TYPE, _EVENT_STREAM),
+        Quad(stream, _VIEW, Term(f"<{iris.ldes}>")),
+        Quad(node, _TYPE, _NODE),
+    ]
+    return Message([*said, Quad(node, iri(f"{LDES}immutable"), _TRUE)] if full else said)
+
+
+def members(iris: StreamIris, elements: Sequence[Element], version_of_path: str | None = None) -> Iterator[Message]:
+    """Elements as members, each with blank nodes of its own, which have the same labels each time.
+
+    Named graphs of messages keep their names.
+
+    Args:
+        iris: of the stream.
+        elements: of the stream.
+        version_of_path: a property: its one object in the default graph of a message, if that is an IRI, is what the
+            member is a version of.
+    """
+    stream, labels = Term(f"<{iris.event_stream}>"), Labels.at(iris.ldes)
+    # to read all rows together takes a fraction of the time
+    messages = to_messages([element.nquads.decode() for element in elements])
+    for element, message in zip(elements, messages, strict=True):
+        if b"_:" in element.nquads:
+            message = message.map_blanks(labels.in_message(element.sequence).__getitem__)
+        member = Term(f"<{iris.element(element.sequence)}>")
+        said = [
+            Quad(stream, _MEMBER, member),
+            Quad(member, _ISSUED, _date_time(element.microseconds)),
+            Quad(member, _SEQUENCE, literal(str(element.sequence), datatype=f"{XSD}integer")),
+        ]
+        if element.generated is not None:
+            said.append(Quad(member, _GENERATED, literal(element.generated, datatype=f"{XSD}dateTime")))
+        if version_of_path is not None and (entity := _only_object(message, iri(version_of_path))):
+            said.append(Quad(member, iri(version_of_path), entity))
+        said += [quad._replace(graph=member) if quad.graph is None else quad for quad in message]
+        yield Message(said)
+
+
+def _only_object(message: Message, predicate: Term) -> Term | None:
+    """The IRI that is the one object of a property in the default graph."""
+    objects = {quad.object for quad in message if quad.predicate == predicate and quad.graph is None}
+    return objects.pop() if len(objects) == 1 and next(iter(objects)).startswith("<") else None
+
+
+def _date_time(microseconds: int) -> Term:
+    time = (_EPOCH + timedelta(microseconds=microseconds)).isoformat()
+    return literal(f"{time.removesuffix('+00:00')}Z", datatype=f"{XSD}dateTime")

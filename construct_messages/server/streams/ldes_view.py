@@ -1,0 +1,258 @@
+"""A stream as a Linked Data Event Stream, over HTTP: its root and its pages, each in the format that a client wants.
+
+What they say is in `ldes.py`. A page that is full stays as it is; the root and the last page are to be asked for again.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from hashlib import blake2b
+from threading import Lock
+from typing import Final, ParamSpec, Protocol, TypeVar
+
+from aiohttp import web
+
+from construct_messages.errors import Gone, NotAcceptable, NotFound, UnsupportedByFormat
+from construct_messages.formats import N_QUADS, NDJSON_LD, RDFM, TRIG
+from construct_messages.formats.negotiation import prefer
+from construct_messages.logs import EncoderOptions, encoder_for
+from construct_messages.message import Message
+from construct_messages.server.config import StreamsSettings
+from construct_messages.server.http.coding import negotiate_coding
+from construct_messages.server.http.sending import send
+from construct_messages.server.streams.addresses import StreamIris
+from construct_messages.server.streams.documents import JsonLdDocument
+from construct_messages.server.streams.ldes import (
+    LDES_PREFIXES,
+    PROFILE,
+    Bounds,
+    Page,
+    members,
+    page_head,
+    pages_of,
+    root,
+)
+from construct_messages.server.streams.requests import FOR_GOOD, accept_of, counted, is_known, record_of
+from construct_messages.server.streams.selection import Selection, selected
+from construct_messages.streams.element import Element, State
+from construct_messages.streams.store import StreamStore
+from construct_messages.terms import iri
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+_LOGS: Final = {format.document_type: format for format in (N_QUADS, TRIG)}
+OFFERED: Final = (*_LOGS, NDJSON_LD.document_type)
+"""The media types of roots and pages, best first: those of formats that name graphs."""
+
+_REMEMBERED_TIMES: Final = 1 << 18  # of all streams together
+
+
+class LdesView:
+    """The Linked Data Event Streams of a store.
+
+    Args:
+        settings: how large pages are, and what members are versions of.
+        store: where the streams are.
+        in_thread: calls a function where it does not hold up the event loop.
+        iris_of: the IRIs of a stream, as the client of a request knows it.
+    """
+
+    def __init__(
+        self,
+        settings: StreamsSettings,
+        store: StreamStore,
+        *,
+        in_thread: InThread,
+        iris_of: Callable[[web.Request, str], StreamIris],
+    ) -> None:
+        self._settings, self._store, self._in_thread, self._iris_of = settings, store, in_thread, iris_of
+        self._times = _Times(store)
+
+    async def root(self, request: web.Request) -> web.StreamResponse:
+        """Answers what the event stream is, and where its pages are."""
+        name, iris = self._begin(request)
+        said, digest = await self._in_thread(self._root, name, iris)
+        no_members = selected(self._store, name, Selection(0, 0))
+        return await self._answer(request, said, no_members, iris, etag=digest, cache_control="no-cache")
+
+    def _root(self, name: str, iris: StreamIris) -> tuple[Message, str]:
+        """What the root says, and a digest of it."""
+        state, bounds = self._times.bounds(name, self._settings.ldes_page)
+        said = root(iris, bounds, state, version_of_path=self._settings.ldes_version_of_path)
+        return said, blake2b(said.lines, digest_size=12).hexdigest()
+
+    async def page(self, request: web.Request) -> web.StreamResponse:
+        """Answers with those members of a page that are kept."""
+        name, iris = self._begin(request)
+        page = Page.named(request.match_info["page"])
+        while True:
+            state = self._store.state(name)
+            if page is None or page.first > state.last:
+                raise NotFound(f"{name} has no such page", hint=f"follow the relations of {iris.ldes}")
+            if page.last < state.first:
+                hint = f"follow the relations of {iris.ldes}"
+                raise Gone(f"the elements of page {page.name} are kept no longer", first=state.first, hint=hint)
+            try:
+                return await self._kept(request, iris, page, state)
+            except Gone:
+                continue  # retention took more of it meanwhile
+
+    async def _kept(self, request: web.Request, iris: StreamIris, page: Page, state: State) -> web.StreamResponse:
+        first, last = max(page.first, state.first), min(page.last, state.last)
+        times = await self._in_thread(self._store.times, state.name, [last] if first <= last else [])
+        full = page.last <= state.last
+        elements = selected(self._store, state.name, Selection(first - 1, last))
+        return await self._answer(
+            request,
+            page_head(iris, page, full=full),
+            counted(record_of(request), elements),
+            iris,
+            # a stream that was deleted and made again has other times
+            etag=f"{first}-{last}-{sum(times):x}-{self._version}",
+            # what retention has begun to take is to be asked for until it is gone
+            cache_control=FOR_GOOD if full and first == page.first else "no-cache",
+        )
+
+    @property
+    def _version(self) -> str:
+        """What tells pages under other settings."""
+        return blake2b(repr(self._settings.ldes_version_of_path).encode(), digest_size=3).hexdigest()
+
+    # --- within ---
+
+    def _begin(self, request: web.Request) -> tuple[str, StreamIris]:
+        name = request.match_info["stream"]
+        record = record_of(request)
+        record.action, record.stream = "ldes", name
+        self._store.state(name)  # whether there is such a stream
+        iris = self._iris_of(request, name)
+        iri(iris.stream)  # whether the Host that the client names makes IRIs
+        return name, iris
+
+    async def _answer(
+        self,
+        request: web.Request,
+        head: Message,
+        pages: AsyncGenerator[list[Element]],
+        iris: StreamIris,
+        *,
+        etag: str,
+        cache_control: str,
+    ) -> web.StreamResponse:
+        accept = accept_of(request)
+        media_type = prefer(accept, OFFERED)
+        coding = negotiate_coding(request.headers.get("Accept-Encoding"))
+        record = record_of(request)
+        record.format = media_type
+        in_profile = media_type in _LOGS and PROFILE in (accept or "")
+        headers = {
+            "Content-Type": f'{media_type}; profile="{PROFILE}"' if in_profile else media_type,
+            "ETag": f'"{"-".join(filter(None, (etag, media_type.partition("/")[2], coding)))}"',
+            "Cache-Control": cache_control,
+            "Link": f'<{iris.stream}>; rel="collection"',
+        }
+        if is_known(request, headers["ETag"]):
+            return web.Response(status=304, headers=headers)
+        if request.method == "HEAD":
+            return web.Response(headers=headers)
+        if coding:
+            headers["Content-Encoding"] = coding
+        body = self._encoded(media_type, head, pages, iris)
+        try:
+            return await send(
+                request, body, headers, idle_seconds=self._settings.idle_seconds, coding=coding, sent=record.sent
+            )
+        except UnsupportedByFormat as error:
+            hint = f"ask for {N_QUADS.media_type}"
+            raise NotAcceptable(error.message, hint=hint, offered=OFFERED) from error
+
+    async def _encoded(
+        self, media_type: str, head: Message, pages: AsyncGenerator[list[Element]], iris: StreamIris
+    ) -> AsyncGenerator[bytes]:
+        """The hypermedia and then the members, with the comment `# @message` before each, where there are comments."""
+        format = _LOGS.get(media_type)
+        options = EncoderOptions(LDES_PREFIXES, triple_terms=True)
+        encoder: _Encoder = JsonLdDocument() if format is None else encoder_for(format, RDFM, options)
+
+        def encode(messages: Iterable[Message]) -> bytes:
+            return b"".join(map(encoder.encode, messages))
+
+        held = encoder.start() + await self._in_thread(encode, [head])
+        async for page in pages:
+            yield held + await self._in_thread(
+                encode, members(iris, page, version_of_path=self._settings.ldes_version_of_path)
+            )
+            held = b""
+        yield held + encoder.finish()
+
+
+class InThread(Protocol):
+    """Calls a function in a thread."""
+
+    def __call__(self, call: Callable[P, T], /, *args: P.args, **options: P.kwargs) -> Awaitable[T]: ...
+
+
+class _Encoder(Protocol):
+    """What a page is written with."""
+
+    def start(self) -> bytes: ...
+
+    def encode(self, message: Message) -> bytes: ...
+
+    def finish(self) -> bytes: ...
+
+
+class _Times:
+    """When the elements at the borders of pages were stored; those of full pages are read once.
+
+    Args:
+        store: where the streams are.
+    """
+
+    def __init__(self, store: StreamStore) -> None:
+        self._store = store
+        self._known: OrderedDict[str, dict[int, int]] = OrderedDict()
+        self._lock = Lock()
+
+    def bounds(self, name: str, size: int) -> tuple[State, list[Bounds]]:
+        """Where a stream stands, and the bounds of its pages.
+
+        Args:
+            name: of the stream.
+            size: of its pages.
+
+        Raises:
+            NotFound: there is no such stream.
+        """
+        while True:
+            state = self._store.state(name)
+            borders = [
+                (page, max(page.first, state.first), page.last if page.last <= state.last else None)
+                for page in pages_of(state, size)
+            ]
+            wanted = {sequence for _, *both in borders for sequence in both if sequence is not None}
+            try:
+                times = self._read(name, wanted)
+            except Gone:
+                continue  # retention took elements meanwhile
+            return state, [
+                Bounds(page, times[first], None if last is None else times[last]) for page, first, last in borders
+            ]
+
+    def _read(self, name: str, wanted: set[int]) -> dict[int, int]:
+        known = self._known.get(name, {})
+        # one of them is read again: the stream may have been deleted, and made anew with other times
+        new = sorted(wanted - known.keys())
+        old = max(wanted & known.keys(), default=None)
+        read = dict(zip(new, self._store.times(name, new), strict=True))
+        if old is not None and self._store.times(name, [old]) != [known[old]]:
+            known, read = {}, dict(zip(wanted, self._store.times(name, wanted), strict=True))
+        times = {sequence: time for sequence, time in (known | read).items() if sequence in wanted}
+        with self._lock:
+            self._known[name] = times
+            self._known.move_to_end(name)
+            while len(self._known) > 1 and sum(map(len, self._known.values())) > _REMEMBERED_TIMES:
+                self._known.popitem(last=False)
+        return times
