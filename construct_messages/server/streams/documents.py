@@ -7,8 +7,6 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable
 from typing import Final
 
-import msgspec
-
 from construct_messages.formats import N_QUADS, NDJSON_LD, RDFM, Format, Syntax
 from construct_messages.logs import Encoder, EncoderOptions, encoder_for
 from construct_messages.message import Message
@@ -125,7 +123,7 @@ class JsonLdDocument:
     >>> document, message = JsonLdDocument(), Message([Quad(iri("urn:s"), iri("urn:p"), iri("urn:o"))])
     >>> print((document.start() + document.encode(message) + document.finish()).decode(), end="")
     {"@graph": [
-      {"@id":"urn:s","urn:p":{"@id":"urn:o"}}
+      {"@id": "urn:s", "urn:p": {"@id": "urn:o"}}
      ]}
     """
 
@@ -144,8 +142,8 @@ class JsonLdDocument:
             UnsupportedByFormat: JSON-LD cannot carry it.
         """
         parts = []
-        for node in _nodes(msgspec.json.decode(self._encoder.encode_document(message))):
-            parts += [self._between, msgspec.json.encode(node)]
+        for node in _nodes(json.loads(self._encoder.encode_document(message))):
+            parts += [self._between, json.dumps(node, ensure_ascii=False).encode()]
             self._between = b",\n  "
         return b"".join(parts)
 
