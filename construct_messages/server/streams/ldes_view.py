@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from contextlib import aclosing
 from hashlib import blake2b
 from threading import Lock
 from typing import Final, ParamSpec, Protocol, TypeVar
@@ -179,12 +180,12 @@ class LdesView:
         def encode(messages: Iterable[Message]) -> bytes:
             return b"".join(map(encoder.encode, messages))
 
+        version_of_path = self._settings.ldes_version_of_path
         held = encoder.start() + await self._in_thread(encode, [head])
-        async for page in pages:
-            yield held + await self._in_thread(
-                encode, members(iris, page, version_of_path=self._settings.ldes_version_of_path)
-            )
-            held = b""
+        async with aclosing(pages):
+            async for page in pages:
+                yield held + await self._in_thread(encode, members(iris, page, version_of_path))
+                held = b""
         yield held + encoder.finish()
 
 

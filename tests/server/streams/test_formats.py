@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from construct_messages import Message, read_log
 from construct_messages.errors import UnsupportedByFormat
-from construct_messages.formats import FORMATS, JELLY, N_QUADS, content_type
+from construct_messages.formats import FORMATS, JELLY, N_QUADS, RDFM, TRIG, content_type
 from construct_messages.logs import DecoderOptions, decoder_for
 from construct_messages.server.streams.push import SUBPROTOCOLS
-from tests.support.http.streams import StreamsServer, read, serving_streams, take
+from tests.support.http.streams import StreamsServer, of_member, read, serving_streams, take
 from tests.support.logs.kinds import KINDS, Kind, isomorphic, write
 from tests.support.strategies import messages
 
@@ -41,6 +41,10 @@ async def doors(server: StreamsServer, sent: list[Message], kind: Kind) -> None:
             assert isomorphic(list(read_log(pulled.body, pulled.headers["Content-Type"])), sent), out
     if not sent:
         return
+    for format in (N_QUADS, TRIG):
+        page = await server.ask("GET", "/streams/a/ldes/1-1000", Accept=format.media_type)
+        _, *members = read_log(page.body, content_type(format, RDFM))
+        assert isomorphic([*map(of_member, members)], sent), format.name
     for format in FORMATS:
         if format == JELLY or not can_carry(Kind(format, format.own or N_QUADS_KIND.syntax), sent):
             continue

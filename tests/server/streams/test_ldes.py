@@ -18,7 +18,7 @@ from construct_messages.server.streams.vocabulary import CM, DCTERMS, LDES, PROV
 from construct_messages.streams.element import Element, generated_at
 from construct_messages.streams.store import StreamStore
 from construct_messages.terms import Term
-from tests.support.http.streams import Answer, StreamsServer, serving_streams
+from tests.support.http.streams import Answer, StreamsServer, of_member, serving_streams
 from tests.support.logs.kinds import isomorphic
 from tests.support.strategies import messages
 from tests.support.streams import numbered
@@ -178,14 +178,6 @@ async def test_the_tree_profile(served: StreamsServer, accept: str) -> None:
         assert len(first) == 4 - (page == "7-9")
         assert len(others) == (1 if page == "7-9" else 3)
     assert isomorphic([of_member(Message.from_pyoxigraph(block)) for block in blocks], SENT)
-
-
-def of_member(said: Message) -> Message:
-    """The message of a member, from what stands between its `tree:member` and the next one."""
-    quads = list(said)
-    (member,) = {quad.object for quad in quads if quad.predicate == f"<{TREE}member>" and quad.graph is None}
-    payload = [quad for quad in quads if quad.graph is not None]
-    return Message(quad._replace(graph=None) if quad.graph == member else quad for quad in payload)
 
 
 @given(messages())

@@ -17,6 +17,7 @@ from construct_messages.formats import Format, content_type
 from construct_messages.logs import DecoderOptions, decoder_for
 from construct_messages.server.config import StreamsSettings
 from construct_messages.server.streams.endpoint import StreamsEndpoint
+from construct_messages.server.streams.vocabulary import TREE
 from tests.support.http.serving import Served, serving
 from tests.support.logs.kinds import KINDS, Kind, write
 
@@ -129,3 +130,11 @@ def read(document: str | bytes, format: Format) -> Message:
     messages = [*decoder.feed(data), *decoder.close()]
     assert len(messages) <= 1
     return messages[0] if messages else Message()
+
+
+def of_member(said: Message) -> Message:
+    """The message of a member, from what stands between its `tree:member` and the next one."""
+    quads = list(said)
+    (member,) = {quad.object for quad in quads if quad.predicate == f"<{TREE}member>" and quad.graph is None}
+    payload = [quad for quad in quads if quad.graph is not None]
+    return Message(quad._replace(graph=None) if quad.graph == member else quad for quad in payload)
