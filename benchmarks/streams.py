@@ -1,4 +1,4 @@
-"""The store of live streams: durable appends by many publishers, appends of logs, replay; beside SQLite alone.
+"""Live streams: durable appends by many publishers, appends of logs, replay; beside SQLite alone. Then over HTTP.
 
 `python -m benchmarks.streams`; the ratio is SQLite's rate to the store's.
 """
@@ -7,13 +7,18 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
+import re
 import sqlite3
+import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from urllib.request import Request, urlopen
 
 from benchmarks.measure import Figure, report
+from benchmarks.serving import Server, listening
 from construct_messages import Message, Quad, iri, literal
 from construct_messages.logs.lines.texts import to_text
 from construct_messages.streams import StreamStore, open_store
@@ -66,6 +71,39 @@ def alone(folder: Path, rows: Sequence[bytes], commit: int) -> float:
     return seconds
 
 
+def get(url: str, accept: str = "application/n-quads") -> bytes:
+    """The body of an answer."""
+    with urlopen(Request(url, headers={"Accept": accept})) as response:
+        body = response.read()
+    assert isinstance(body, bytes)
+    return body
+
+
+def pulled(stream: str) -> int:
+    """How many elements come as one log."""
+    return get(f"{stream}/output?after=0", "application/n-quads; messages=rdfm").count(b"# @message\n")
+
+
+def paged(stream: str) -> int:
+    """How many members the pages of the event stream have."""
+    pages = sorted(set(re.findall(rb"<(\S+/ldes/\d+-\d+)>", get(f"{stream}/ldes"))))
+    return sum(get(page.decode()).count(b"#member> ") for page in pages)
+
+
+def over_http(store: Path, count: int) -> Iterator[Figure]:
+    """All elements from a server."""
+    command = [sys.executable, "-m", "construct_messages", "serve", "--streams", str(store), "--bind", "127.0.0.1:0"]
+    with listening(command, os.environ) as (url, process):
+        server = Server(url, process)
+        for what, read, goal in (("one log", pulled, "300,000/s"), ("pages of an event stream", paged, "10,000/s")):
+            started = time.perf_counter()
+            found = read(f"{url}/streams/a")
+            seconds = time.perf_counter() - started
+            if found != count:
+                raise SystemExit(f"{found} elements of {count} came over HTTP")
+            yield Figure(f"{count / seconds:,.0f}/s: {what}, server at {server.peak_mib:.0f} MiB", seconds, goal=goal)
+
+
 def main() -> None:
     """`python -m benchmarks.streams`."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -104,6 +142,8 @@ def main() -> None:
             if replayed != rows:
                 raise SystemExit("what was read is not what was appended")
             figures.append(Figure(f"{len(rows) / seconds:,.0f}/s: replay", seconds, goal="300,000/s"))
+            count = store.state("a").last
+        figures.extend(over_http(folder / "streams.db", count))
     report("streams", "live streams: durable messages of five quads", figures)
 
 
