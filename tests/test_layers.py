@@ -33,7 +33,7 @@ FLOORS = {
         "assembly / reading",
         "writing / streams",
         "construct",
-        "server / spark",
+        "server / spark / feeds",
         "cli",
         "__main__",
     ),
@@ -45,6 +45,12 @@ FLOORS = {
         "optimizer",
     ),
     "streams": floors("element / database", "broadcast / transaction", "writer", "store"),
+    "feeds": floors(
+        "event_stream / documents / client / state",
+        "discovery / transports",
+        "subscription",
+        "publication",
+    ),
     "server": floors("config", "http", "sparql / streams", "runtime"),
     "query/algebra": floors(
         "property_paths",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final
@@ -68,7 +68,12 @@ def add_reports(command: argparse.ArgumentParser) -> None:
 
 
 def open_log(
-    name: str, options: argparse.Namespace, *, label_prefix: str | None = None, keep_labels: bool = True
+    name: str,
+    options: argparse.Namespace,
+    *,
+    label_prefix: str | None = None,
+    keep_labels: bool = True,
+    standard: Callable[[], Iterator[bytes] | AsyncIterator[bytes]] = standard_input,
 ) -> LogReader:
     """The log of a name, or of standard input, as the options of `add_input` say.
 
@@ -76,16 +81,17 @@ def open_log(
         name: of the log.
         options: of the command.
         label_prefix, keep_labels: see `read_log`; labels of one log by itself may stay as they are.
+        standard: gives the bytes of standard input.
 
     Raises:
         UsageError: an option that makes no sense.
     """
     return read_log(
-        standard_input() if name == STANDARD else name,
+        standard() if name == STANDARD else name,
         options.input_format,
         messages=options.input_messages,
         base=options.base,
-        contexts=_contexts(options.context),
+        contexts=contexts(options),
         message_bytes=options.max_message_bytes,
         generalized=options.generalized,
         label_prefix=label_prefix,
@@ -105,9 +111,14 @@ def watched(
     return progress(counts, quiet=options.quiet, in_the_way=in_the_way)
 
 
-def _contexts(values: Sequence[str]) -> dict[str, Any]:
+def contexts(options: argparse.Namespace) -> dict[str, Any]:
+    """The JSON-LD contexts that `--context` names.
+
+    Raises:
+        UsageError: a file that cannot be read, or is not JSON.
+    """
     contexts = {}
-    for value in values:
+    for value in options.context:
         iri, found, name = value.rpartition("=")  # an IRI may well have one
         if not found or not iri:
             raise UsageError(f"--context {value!r} is not IRI=FILE", hint="write --context IRI=FILE")

@@ -6,9 +6,10 @@ next file that is opened gets its number, and `print(file=None)` writes to stand
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import BinaryIO, Final
 
 from construct_messages.errors import IncompleteResult, UsageError
@@ -41,17 +42,38 @@ def standard_input() -> Iterator[bytes]:
         IncompleteResult: reading breaks off.
     """
     read = 0
-    while True:
-        try:
-            chunk = os.read(sys.stdin.fileno(), _CHUNK_BYTES)
-        except OSError as error:
-            if read:
-                raise IncompleteResult(f"cannot read on in standard input: {error.strerror}") from error
-            raise UsageError(
-                f"cannot read standard input: {error.strerror}", hint="name a file, or give the log to standard input"
-            ) from error
-        if not chunk:
-            return
+    while chunk := _read(read):
         yield chunk
         read += len(chunk)
         sys.stdout.buffer.flush()
+
+
+async def astandard_input() -> AsyncIterator[bytes]:
+    """`standard_input` for asyncio: no thread stays behind that still waits for input when the program is to end."""
+    loop, descriptor, read = asyncio.get_running_loop(), sys.stdin.fileno(), 0
+    while True:
+        readable = asyncio.Event()
+        try:
+            loop.add_reader(descriptor, readable.set)
+        except OSError:  # a file or a closed place: neither makes a reader wait
+            pass
+        else:
+            try:
+                await readable.wait()
+            finally:
+                loop.remove_reader(descriptor)
+        if not (chunk := _read(read)):
+            return
+        yield chunk
+        read += len(chunk)
+
+
+def _read(before: int) -> bytes:
+    try:
+        return os.read(sys.stdin.fileno(), _CHUNK_BYTES)
+    except OSError as error:
+        if before:
+            raise IncompleteResult(f"cannot read on in standard input: {error.strerror}") from error
+        raise UsageError(
+            f"cannot read standard input: {error.strerror}", hint="name a file, or give the log to standard input"
+        ) from error

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import os
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from functools import partial
@@ -75,7 +75,6 @@ from construct_messages.server.streams.resources import (
     streams_document,
 )
 from construct_messages.server.streams.selection import PARAMETERS, select, selected, sequence_parameter
-from construct_messages.streams.element import Element
 from construct_messages.streams.store import StreamStore
 
 T = TypeVar("T")
@@ -83,6 +82,9 @@ P = ParamSpec("P")
 
 _DOCUMENTS: Final = {format.document_type: format for format in (NDJSON_LD, *FORMATS)}
 """What an element, or a sequence without messages, can be had as; best first."""
+
+AFTER: Final = "RDF-Stream-After"
+"""The header that tells the sequence before the first element of an answer."""
 
 _RETRY_SECONDS: Final = 5.0
 _LARGE: Final = 1 << 16  # bytes, from which on reading a body takes longer than other requests should wait
@@ -104,7 +106,7 @@ class StreamsEndpoint:
     """
 
     record = StreamRecord
-    exposed_headers = ("Accept-Post", "ETag", "Link", "Location", "RDF-Message-Content-Type")
+    exposed_headers = ("Accept-Post", "ETag", "Link", "Location", "RDF-Message-Content-Type", AFTER)
     path = ROOT
 
     def __init__(
@@ -283,7 +285,7 @@ class StreamsEndpoint:
         else:
             record.format = content_type(*choice)
             body = log(pages, *choice)
-        headers = {"Content-Type": record.format, "X-Accel-Buffering": "no"}
+        headers = {"Content-Type": record.format, AFTER: str(selection.after), "X-Accel-Buffering": "no"}
         if request.method == "HEAD":
             return web.Response(headers=headers)
         if coding := negotiate_coding(request.headers.get("Accept-Encoding")):
@@ -347,7 +349,9 @@ class StreamsEndpoint:
         if "Last-Event-ID" in request.headers:
             parameters["after"] = request.headers["Last-Event-ID"]
         with self._following():
-            pages = await self._pages(name, parameters)
+            after = await self._after(name, parameters)
+            headers[AFTER] = str(after)
+            pages = self._store.apages(name, after, follow=True)
             if request.method == "HEAD":
                 await pages.aclose()
                 return web.Response(headers=headers)
@@ -363,7 +367,7 @@ class StreamsEndpoint:
         if not socket.can_prepare(request):
             raise ProtocolError("this is a WebSocket", status=426, hint="connect by ws: or wss:")
         with self._following():
-            pages = await self._pages(name, request.query)
+            pages = self._store.apages(name, await self._after(name, request.query), follow=True)
             await socket.prepare(request)
             protocol = socket.ws_protocol or N_QUADS.subprotocol
             record.format = protocol
@@ -391,8 +395,8 @@ class StreamsEndpoint:
         finally:
             self.followers -= 1
 
-    async def _pages(self, name: str, parameters: Mapping[str, str]) -> AsyncGenerator[list[Element]]:
-        """History from where a follower wants it, then what comes; without a wish only what comes."""
+    async def _after(self, name: str, parameters: Mapping[str, str]) -> int:
+        """The sequence behind which a follower begins: where it wants to; without a wish behind the newest element."""
         state = self._store.state(name)
         after = state.last
         if "after" in parameters:
@@ -400,7 +404,7 @@ class StreamsEndpoint:
             self._store.check_position(name, after)
         elif any(parameter in parameters for parameter in PARAMETERS):
             after = (await self._in_thread(select, self._store, state, parameters)).after
-        return self._store.apages(name, after, follow=True)
+        return after
 
     # --- within ---
 

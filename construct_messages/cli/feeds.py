@@ -1,0 +1,279 @@
+"""The commands `publish` and `subscribe`: a log into a live stream, and a stream into a log."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import ExitStack, aclosing, contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Final
+
+from construct_messages.cli.arguments import LABELS, LOG_FORMATS, Commands, add_format_options, format_options
+from construct_messages.cli.logs import add_input, add_reports, contexts, open_log
+from construct_messages.cli.progress import progress
+from construct_messages.cli.standard import STANDARD, astandard_input, target
+from construct_messages.errors import CannotWrite, UsageError
+from construct_messages.files.compression import COMPRESSIONS
+from construct_messages.formats import find_log
+from construct_messages.logs import Encoder, EncoderOptions, encoder_for
+from construct_messages.message import Message
+from construct_messages.reading import LogReader
+from construct_messages.streams.element import Element
+from construct_messages.writing import format_of_target, log_file
+
+if TYPE_CHECKING:
+    from construct_messages.feeds.state import Received
+
+# `feeds` is imported only where it is used: other commands need no HTTP client, and would wait for it
+
+_ENDS: Final = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
+def add(commands: Commands) -> None:
+    """Adds the commands."""
+    publish = commands.add_parser(
+        "publish",
+        help="send a log to a live stream",
+        description="Send the messages of a log to a stream, in order, each once.",
+        epilog="Exit status: 0 all acknowledged, 1 state not written, 2 bad usage, 3 malformed log, or the server "
+        "refuses or cannot be reached, 4 past a limit.",
+        allow_abbrev=False,
+    )
+    publish.set_defaults(command=_publish)
+    publish.add_argument("log", metavar="LOG", help="the log to read; - for standard input")
+    publish.add_argument("--to", metavar="URL", required=True, help="the stream, or its input")
+    publish.add_argument(
+        "--batch", metavar="N", type=int, default=1000, help="send at most N messages at once; default: %(default)s"
+    )
+    publish.add_argument("--create", action="store_true", help="make the stream where there is none")
+    _add_requests(publish, "how many messages were acknowledged; started again with it, the command goes on there")
+    add_input(publish)
+    add_reports(publish)
+
+    subscribe = commands.add_parser(
+        "subscribe",
+        help="write the messages of a live stream as a log",
+        description="Write the messages of a stream as a log, each as soon as it comes.",
+        epilog="Exit status: 0 complete, or stopped by Ctrl-C or SIGTERM, 1 log not written, 2 bad usage or a message "
+        "that cannot be written so, 3 the server refuses or cannot be reached, 4 past a limit.",
+        allow_abbrev=False,
+    )
+    subscribe.set_defaults(command=_subscribe)
+    subscribe.add_argument("url", metavar="URL", help="the stream, or its events, socket or output")
+    where = subscribe.add_mutually_exclusive_group()
+    where.add_argument("--last", metavar="N", type=int, help="begin with the N newest messages")
+    where.add_argument("--after", metavar="N", type=int, help="begin behind the message with this sequence")
+    where.add_argument("--since", metavar="TIME", help="begin with what was stored then, as in 2026-11-22T12:00:00Z")
+    subscribe.add_argument("--follow", action="store_true", help="wait for more; default: end behind what is there")
+    subscribe.add_argument(
+        "--via", choices=["sse", "websocket", "pull"], help="how messages come; default: what the stream offers first"
+    )
+    subscribe.add_argument("--context", metavar="IRI=FILE", action="append", default=[], help="a JSON-LD context")
+    subscribe.add_argument(
+        "--output", metavar="FILE", default=STANDARD, help="write FILE, as messages come, instead of standard output"
+    )
+    _add_requests(subscribe, "the last message that was written; started again with it, FILE is continued behind it")
+    log = subscribe.add_argument_group("the log that is written")
+    log.add_argument("--format", metavar=LOG_FORMATS, help="default: what the extension of FILE says, else nq")
+    log.add_argument(
+        "--messages", choices=LABELS, help="how messages are delimited, where the format does not; default: rdfm"
+    )
+    add_format_options(log)
+    add_reports(subscribe)
+
+
+def _add_requests(command: argparse.ArgumentParser, state: str) -> None:
+    command.add_argument("--state", metavar="FILE", help=f"keep in FILE {state}")
+    command.add_argument(
+        "--token-variable", metavar="NAME", help="the environment variable that holds a token for the server"
+    )
+    command.add_argument(
+        "--retries", metavar="N", type=int, default=10, help="try again N times in a row; default: %(default)s"
+    )
+
+
+def _publish(options: argparse.Namespace) -> int:
+    # what labels mean in the whole log, they mean when it is read again
+    asyncio.run(_send(open_log(options.log, options, standard=astandard_input), options))
+    return 0
+
+
+async def _send(reader: LogReader, options: argparse.Namespace) -> None:
+    from construct_messages.feeds import publish
+
+    async def watched() -> AsyncGenerator[Message]:
+        async with reader:
+            async for message in reader:
+                step()
+                yield message
+
+    with progress(lambda: (reader.message_count, reader.bytes_read), quiet=options.quiet, in_the_way=False) as step:
+        await publish(
+            watched(),
+            options.to,
+            state=options.state,
+            batch=options.batch,
+            create=options.create,
+            token=_token(options),
+            retries=options.retries,
+        )
+
+
+def _token(options: argparse.Namespace) -> str | None:
+    """The token in the environment variable that is named.
+
+    Raises:
+        UsageError: there is none.
+    """
+    name = options.token_variable
+    if name is None:
+        return None
+    if not (token := os.environ.get(name)):
+        raise UsageError(f"--token-variable {name}: there is no such environment variable", hint="set it to the token")
+    return token
+
+
+def _subscribe(options: argparse.Namespace) -> int:
+    from construct_messages.feeds import subscribe
+    from construct_messages.feeds.state import Received, read_state
+
+    since = None if options.since is None else _time(options.since)
+    format, syntax = find_log(format_of_target(target(options.output), options.format), options.messages)
+    own = format_options(options)
+    if options.state is not None and format.binary:
+        raise UsageError(f"a {format.name} log cannot be continued", hint="leave out --state, or write a text format")
+    state = None if options.state is None else read_state(options.state, Received)
+    if state is not None and state.url != options.url:
+        raise UsageError(f"the state is of {state.url}, and not of {options.url}", hint="name another state file")
+    where = {"last": options.last, "after": options.after, "since": since}
+    elements = subscribe(
+        options.url,
+        **(where if state is None else {"after": state.sequence}),
+        follow=options.follow,
+        via=options.via,
+        contexts=contexts(options),
+        token=_token(options),
+        retries=options.retries,
+    )
+    log = _Log(encoder_for(format, syntax, EncoderOptions(triple_terms=True, own=own)), options, state)
+    in_the_way = options.output == STANDARD and sys.stdout.isatty()
+    with (
+        log.opened(),
+        progress(lambda: (log.message_count, log.size), quiet=options.quiet, in_the_way=in_the_way) as step,
+    ):
+        asyncio.run(_receive(elements, log, step, stoppable=options.follow))
+        log.finish()
+    return 0
+
+
+def _time(text: str) -> datetime:
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"--since {text} is no time", hint="write it as in 2026-11-22T12:00:00Z") from None
+    if time.tzinfo is None:
+        raise UsageError(f"--since {text} has no time zone", hint="write it as in 2026-11-22T12:00:00Z")
+    return time
+
+
+async def _receive(elements: AsyncGenerator[Element], log: _Log, step: Callable[[], None], *, stoppable: bool) -> None:
+    """Writes elements as they come, until there are no more, or a signal ends what would go on for ever."""
+    task = asyncio.current_task()
+    assert task is not None
+    stopped = False
+
+    def stop() -> None:
+        nonlocal stopped
+        stopped = True
+        task.cancel()
+
+    for number in _ENDS if stoppable else ():
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores SIGHUP
+            asyncio.get_running_loop().add_signal_handler(number, stop)
+    try:
+        async with aclosing(elements):
+            async for element in elements:
+                log.write(element)
+                step()
+    except asyncio.CancelledError:
+        if not stopped:
+            raise
+
+
+class _Log:
+    """The log that a subscription writes, message by message; it may go on where an earlier one was stopped.
+
+    Args:
+        encoder: of the log.
+        options: of the command.
+        state: where an earlier run got to; None: there was none.
+    """
+
+    def __init__(self, encoder: Encoder, options: argparse.Namespace, state: Received | None) -> None:
+        self._encoder, self._options, self._state = encoder, options, state
+        self._write: Callable[[bytes], object] = bytearray().extend
+        self.message_count, self.size = 0, 0
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """Opens the output. A file that grows has its name from the start; any other has it when it is whole.
+
+        Raises:
+            CannotWrite: it cannot be written.
+            UsageError: it is to be packed while it grows, or is not as the state says.
+        """
+        place, begun = target(self._options.output), False
+        grows = self._options.follow or self._options.state is not None
+        with ExitStack() as stack:
+            if isinstance(place, str) and grows:
+                file = stack.enter_context(_growing(place, None if self._state is None else self._state.size))
+                self.size = file.tell()
+                self._write, begun = file.write, self.size > 0
+            else:
+                self._write = stack.enter_context(log_file(place))
+            if not begun:
+                self._put(self._encoder.start())
+            yield
+
+    def write(self, element: Element) -> None:
+        """Writes an element, and then how far this is."""
+        self._put(self._encoder.encode(element.message))
+        self.message_count += 1
+        if self._options.state is not None:
+            from construct_messages.feeds.state import Received, write_state
+
+            size = None if self._options.output == STANDARD else self.size
+            write_state(self._options.state, Received(self._options.url, element.sequence, size))
+
+    def finish(self) -> None:
+        """Writes what stands behind the last message."""
+        self._put(self._encoder.finish())
+
+    def _put(self, data: bytes) -> None:
+        self._write(data)
+        self.size += len(data)
+        if self._options.output == STANDARD:
+            sys.stdout.buffer.flush()
+
+
+@contextmanager
+def _growing(name: str, size: int | None) -> Iterator[IO[bytes]]:
+    """A file that is written as it grows, without a buffer; behind its first bytes where `size` tells how many."""
+    if Path(name).suffix.lower() in COMPRESSIONS:
+        raise UsageError(f"{name}: a log that grows is not packed", hint="write standard output, and pack that")
+    try:
+        file = open(name, "wb" if size is None else "r+b", buffering=0)  # noqa: SIM115 - closed below
+    except OSError as error:
+        raise CannotWrite(f"cannot write {name}: {error.strerror}", hint="choose another place") from error
+    with file:
+        if size is not None:
+            if file.seek(0, os.SEEK_END) < size:
+                raise UsageError(f"{name} is shorter than the state says", hint="remove both, and begin again")
+            file.truncate(size)  # what was written and not told to the state comes again
+            file.seek(size)
+        yield file

@@ -1,0 +1,12 @@
+"""Clients of live streams over HTTP: `subscribe` gives the elements of a stream, `publish` sends messages to one.
+
+Both go on where they stopped, so that nothing is lost and nothing comes twice. They speak to any server that speaks as
+`server/streams` does, and import none of it. RDF Messages, section 3; Linked Data Notifications.
+"""
+
+from __future__ import annotations
+
+from construct_messages.feeds.publication import publish
+from construct_messages.feeds.subscription import subscribe
+
+__all__ = ["publish", "subscribe"]

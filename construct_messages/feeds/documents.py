@@ -1,0 +1,121 @@
+"""Reads what a stream sends as elements: a document of its own each, or a log. No HTTP.
+
+RDF Messages, section 3: the same label in two documents is two nodes. No JSON-LD context is fetched.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from construct_messages.errors import LogError, SourceError, shown
+from construct_messages.formats import FORMATS, NDJSON_LD, RDF_XML, Format
+from construct_messages.formats.media_types import JSON, read_media_type
+from construct_messages.labels import Labels
+from construct_messages.logs import DecoderOptions, decoder_for
+from construct_messages.logs.lines.texts import to_text
+from construct_messages.logs.rdfxml.decoder import read_document
+from construct_messages.message import Message
+from construct_messages.streams.element import GENERATED_AT, Element, generated_at
+
+_GENERATED: Final = f"<{GENERATED_AT}>".encode()
+_LINE_ENDS: Final = bytes.maketrans(b"\r\n", b"  ")
+
+
+def format_of_documents(content_type: str) -> Format:
+    """The format that the media type of a document names.
+
+    Raises:
+        SourceError: none is known by that name.
+
+    >>> format_of_documents("application/ld+json; charset=utf-8").name
+    'NDJSON-LD'
+    """
+    media_type, _ = read_media_type(content_type) or ("", {})
+    if media_type == JSON:
+        return NDJSON_LD
+    for format in FORMATS:
+        if media_type in (format.document_type, *format.media_types):
+            return format
+    raise SourceError(
+        f"the stream sends {shown(content_type)!a}, which is not read",
+        hint="choose another transport, or ask for one of " + ", ".join(format.document_type for format in FORMATS),
+    )
+
+
+def element_of(stream: str, sequence: int, message: Message) -> Element:
+    """A message that was received now as an element.
+
+    >>> element_of("https://example.org/streams/a", 7, Message()).sequence
+    7
+    """
+    nquads = to_text(message).encode()
+    generated = generated_at(message) if _GENERATED in nquads else None
+    return Element(stream, sequence, time.time_ns() // 1000, nquads, generated)
+
+
+@dataclass(frozen=True)
+class Documents:
+    """How the documents of a stream are read.
+
+    Args:
+        format: of the documents.
+        base: the IRI that relative IRIs resolve against.
+        contexts: JSON-LD contexts by their IRI, as parsed JSON.
+        context: the IRI of the context that holds for all of them, as a Link header names it; None: there is none.
+        message_bytes: how large one may be.
+
+    >>> documents = Documents(NDJSON_LD, "https://example.org/", {"urn:c": {"p": "urn:p"}}, "urn:c", 1000)
+    >>> documents.read(b'{"@id": "urn:s", "p": "x"}', 1)
+    <Message of 1 quad: <urn:s> <urn:p> "x" .>
+    """
+
+    format: Format
+    base: str
+    contexts: Mapping[str, Any] | None
+    context: str | None
+    message_bytes: int
+
+    def read(self, document: bytes, sequence: int) -> Message:
+        """The message that a document is.
+
+        Args:
+            document: the bytes.
+            sequence: of its element, for errors.
+
+        Raises:
+            LogError: it is malformed, or more than one message.
+            LimitExceeded: it is too large.
+        """
+        try:
+            messages = self._messages(document)
+        except LogError as error:
+            error.number = sequence
+            raise
+        if len(messages) > 1:
+            raise LogError(f"a document holds {len(messages)} messages", number=sequence)
+        return messages[0] if messages else Message()  # a document without a statement may be no bytes
+
+    def _messages(self, document: bytes) -> list[Message]:
+        if self.format == RDF_XML and document:
+            return [read_document(document, base=self.base, message_bytes=self.message_bytes)]
+        options = DecoderOptions(
+            base=self.base, contexts=self.contexts, message_bytes=self.message_bytes, labels=Labels()
+        )
+        decoder = decoder_for(self.format, options=options)
+        if self.format == NDJSON_LD:
+            document = self._on_one_line(document)
+        return [*decoder.feed(document), *decoder.close()]
+
+    def _on_one_line(self, document: bytes) -> bytes:
+        """A JSON-LD document as a line of NDJSON-LD, behind one that says its context."""
+        # between the tokens of JSON a line end is a blank, and within them there is none
+        text = document.translate(_LINE_ENDS).strip()
+        if text.startswith(b"["):
+            text = b'{"@included":' + text + b"}"
+        if self.context is None:
+            return text
+        return json.dumps({"@context": self.context}).encode() + b"\n" + text

@@ -1,0 +1,183 @@
+"""Publishing: messages sent to a stream in batches, each under a key of its own until it is acknowledged.
+
+A server that knows the key of a batch appends it once, however often it comes. So nothing is lost or doubled when an
+answer does not arrive, nor, with a state file, when the publisher is killed and started again.
+Idempotency-Key: draft-ietf-httpapi-idempotency-key-header.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable
+from contextlib import aclosing
+from typing import Final, TypeAlias
+
+import msgspec
+
+from construct_messages.checking import Checker
+from construct_messages.errors import SourceError, UsageError
+from construct_messages.feeds.client import Client
+from construct_messages.feeds.discovery import discover
+from construct_messages.feeds.state import Sent, read_state, write_state
+from construct_messages.feeds.subscription import IDLE_SECONDS, RETRIES
+from construct_messages.formats import N_QUADS, RDFM, content_type
+from construct_messages.labels import Labels
+from construct_messages.logs import encoder_for
+from construct_messages.message import Message
+
+BATCH: Final = 1000
+"""How many messages a request has at most, by default."""
+
+_BATCH_BYTES: Final = 4 << 20
+
+_Sequence: TypeAlias = Iterable[Message] | AsyncIterable[Message]
+
+
+async def publish(
+    messages: Iterable[Message] | AsyncIterable[Message],
+    url: str,
+    *,
+    key: str | None = None,
+    state: str | os.PathLike[str] | None = None,
+    batch: int = BATCH,
+    create: bool = False,
+    token: str | None = None,
+    retries: int = RETRIES,
+    idle_seconds: float = IDLE_SECONDS,
+) -> int:
+    """Sends messages to a stream, in order, each once; returns how many the server has acknowledged.
+
+    What waits is sent at once, so that a slow source is not held back until a batch is full. A label of a blank node
+    means the same node in all messages.
+
+    Args:
+        messages: to send. What an ordinary iterable waits for, the event loop waits for, too; `read_log` can be given.
+        url: of the stream, or of its input or inbox.
+        key: what the keys of batches begin with; None: random. Sending the same messages under the same key again is
+            refused, or appends nothing.
+        state: a file that holds how far it is: where it is there, the messages that it counts are skipped, and the
+            batch that was under way is sent under its key again. Give the same messages then.
+        batch: how many messages a request has at most.
+        create: whether to make the stream where there is none.
+        token: sent as `Authorization: Bearer`.
+        retries: how often in a row a request is sent again that fails in a way that may pass.
+        idle_seconds: how long a server may be silent.
+
+    Raises:
+        UsageError: a state file of another stream or of more messages than there are, or something that is no message.
+        TermError: what RDF has no term or no place for; what stands before it was sent.
+        SourceError: the server refuses (`status` tells how), or cannot be reached for too long.
+    """
+    if batch < 1:
+        raise UsageError(f"batch={batch} is less than 1")
+    sent = Sent.begin(url, key) if state is None else read_state(state, Sent) or Sent.begin(url, key)
+    if sent.url != url:
+        raise UsageError(f"the state is of {sent.url}, and not of {url}", hint="name another state file")
+    labels = Labels.at(sent.key)
+    async with Client(token, retries, idle_seconds) as client, aclosing(_batches(messages, sent, batch)) as batches:
+        target = await _input(client, url, create)
+        async for each in batches:
+            # one write before each batch: it also says that those before were acknowledged
+            sent = msgspec.structs.replace(sent, in_flight=len(each))
+            if state is not None:
+                write_state(state, sent)
+            await _send(client, target, _encode(each, labels), f"{sent.key}-{sent.acknowledged + 1}")
+            sent = msgspec.structs.replace(sent, acknowledged=sent.acknowledged + len(each), in_flight=0)
+        if state is not None:
+            write_state(state, sent)
+    return sent.acknowledged
+
+
+async def _input(client: Client, url: str, create: bool) -> str:
+    async for attempt in client.attempts():
+        with attempt:
+            try:
+                endpoints = await discover(client, url)
+            except SourceError as error:
+                if not create or error.status != 404:
+                    raise
+                (await client.open("PUT", url, {})).close()
+                endpoints = await discover(client, url)
+    if endpoints.input is None:
+        raise SourceError(f"{endpoints.stream} takes no messages", hint="give the URL of a stream that does")
+    return endpoints.input
+
+
+async def _send(client: Client, url: str, log: bytes, key: str) -> None:
+    """Sends a log until it is acknowledged."""
+    headers = {"Content-Type": content_type(N_QUADS, RDFM), "Idempotency-Key": f'"{key}"'}
+    async for attempt in client.attempts():
+        with attempt:
+            await client.body(await client.open("POST", url, headers, log), url)
+
+
+def _encode(messages: Iterable[Message], labels: Labels) -> bytes:
+    encoder = encoder_for(N_QUADS, RDFM)
+    # labels that no other publisher has: the server keeps them, so that a node is one over all batches
+    parts = [encoder.encode(message.map_blanks(labels.in_log)) for message in messages]
+    return b"".join((encoder.start(), *parts, encoder.finish()))
+
+
+async def _batches(messages: _Sequence, sent: Sent, most: int) -> AsyncGenerator[list[Message]]:
+    """The messages behind those that were acknowledged: first those that were under way, then whatever waits.
+
+    Raises what the messages raise, behind those that came before.
+    """
+    waiting: asyncio.Queue[Message | BaseException | None] = asyncio.Queue(most)
+    reading = asyncio.ensure_future(_read(messages, sent.acknowledged, waiting))
+    try:
+        held: list[Message] = []
+        size, wanted = 0, sent.in_flight
+        while isinstance(message := await waiting.get(), Message):
+            held.append(message)
+            size += len(message.lines)
+            if len(held) < wanted:
+                continue  # the batch that was under way is to be the same as it was
+            if wanted or waiting.empty() or len(held) >= most or size >= _BATCH_BYTES:
+                yield held
+                held, size, wanted = [], 0, 0
+        if wanted:
+            raise _shorter(sent.acknowledged + wanted, sent.acknowledged + len(held))
+        if held:
+            yield held
+        if message is not None:
+            raise message
+    finally:
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+
+
+async def _read(messages: _Sequence, skipped: int, waiting: asyncio.Queue[Message | BaseException | None]) -> None:
+    """Puts the messages into a queue, and at the end None or the error that ended them."""
+    checker = Checker(None)
+    count = 0
+    try:
+        async with aclosing(_each(messages)) as each:
+            async for message in each:
+                checker.check(message)
+                count += 1
+                if count > skipped:
+                    await waiting.put(message)
+        if count < skipped:
+            raise _shorter(skipped, count)
+    except Exception as error:  # noqa: BLE001 - it is raised where the messages are taken
+        await waiting.put(error)
+    else:
+        await waiting.put(None)
+
+
+def _shorter(wanted: int, count: int) -> UsageError:
+    return UsageError(
+        f"{wanted} messages were sent before, and there are {count}",
+        hint="give the messages that were given first, or another state file",
+    )
+
+
+async def _each(messages: _Sequence) -> AsyncGenerator[Message]:
+    if isinstance(messages, AsyncIterable):
+        async for message in messages:
+            yield message
+    else:
+        for message in messages:
+            yield message

@@ -1,0 +1,79 @@
+"""State files: how far a publisher or a subscriber is, for when it is started again. Each is whole or not there."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Self, TypeVar
+from uuid import uuid4
+
+import msgspec
+
+from construct_messages.errors import UsageError
+from construct_messages.files.output import atomic_file
+
+
+class Sent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How far a publisher is.
+
+    Args:
+        url: where it publishes.
+        key: what the keys of its batches begin with.
+        acknowledged: how many messages were.
+        in_flight: how many behind these were sent as one batch, and may have been acknowledged; 0: none.
+    """
+
+    url: str
+    key: str
+    acknowledged: int = 0
+    in_flight: int = 0
+
+    @classmethod
+    def begin(cls, url: str, key: str | None) -> Self:
+        """Before the first message; a key that is None is random."""
+        return cls(url, uuid4().hex if key is None else key)
+
+
+class Received(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How far a subscriber is.
+
+    Args:
+        url: where it subscribes.
+        sequence: of the last element that was written.
+        size: bytes of the output with it; None: the output cannot be cut.
+    """
+
+    url: str
+    sequence: int
+    size: int | None
+
+
+S = TypeVar("S", Sent, Received)
+
+
+def read_state(path: str | os.PathLike[str], kind: type[S]) -> S | None:
+    """What a state file holds; None: there is none.
+
+    Raises:
+        UsageError: it cannot be read, or is no such state.
+    """
+    try:
+        data = Path(path).read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise UsageError(f"cannot read {os.fspath(path)}: {error.strerror}") from error
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except msgspec.DecodeError as error:
+        raise UsageError(f"{os.fspath(path)} is no state of this command", hint="name another file") from error
+
+
+def write_state(path: str | os.PathLike[str], state: Sent | Received) -> None:
+    """Puts a state in the place of the one before.
+
+    Raises:
+        CannotWrite: the place cannot be written.
+    """
+    with atomic_file(path) as file:
+        file.write(msgspec.json.encode(state) + b"\n")

@@ -1,0 +1,217 @@
+"""The elements of one connection, by server-sent events, by WebSocket or as a log, from a position on.
+
+RDF Messages, section 3 (SSE, WebSocket). Each transport reads until the connection ends or fails; what happens then is
+said in `subscription.py`. No transport knows another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+import aiohttp
+
+from construct_messages.errors import SourceError, UsageError, shown
+from construct_messages.feeds.client import Client, link, refusal
+from construct_messages.feeds.documents import Documents, element_of, format_of_documents
+from construct_messages.feeds.event_stream import EventParser
+from construct_messages.formats import FORMATS, N_QUADS, RDFM, content_type, find_format
+from construct_messages.formats.media_types import EVENT_STREAM
+from construct_messages.labels import Labels
+from construct_messages.logs import DecoderOptions, decoder_for
+from construct_messages.sources.http.response import without_query
+from construct_messages.streams.element import Element
+
+AFTER: Final = "RDF-Stream-After"
+"""The response header that tells the sequence before the first element of an answer."""
+
+_CONTEXT: Final = "http://www.w3.org/ns/json-ld#context"
+_EVENT: Final = "rdf-message"
+_PAUSES: Final = (0.1, 60.0)
+"""The least and the most seconds that a server may ask a client to wait."""
+_SUBPROTOCOLS: Final = {format.subprotocol: format for format in FORMATS}
+_ENDS: Final = frozenset((aiohttp.WSCloseCode.OK, aiohttp.WSCloseCode.GOING_AWAY, 1012, 1013))
+"""Close codes after which a client may come back (RFC 6455, section 7.4; 1012 and 1013 as registered)."""
+_REFUSED: Final = frozenset((1002, 1003, 1007, 1008, 1009, 1010))
+"""Close codes that the same client would get again."""
+
+
+@dataclass
+class Position:
+    """Where a subscription stands.
+
+    Args:
+        sequence: of the last element that is known; None: the server is to say.
+        parameters: of the URL where `sequence` is not known: what is wished for.
+        event_id: the last that an event had; None: none yet.
+        retry_seconds: how long to wait before the next connection.
+        resumable: whether the next connection can begin behind the last element.
+    """
+
+    sequence: int | None
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    event_id: str | None = None
+    retry_seconds: float = 0.5
+    resumable: bool = True
+
+    def url(self, url: str) -> str:
+        """The URL that asks for what comes behind the position.
+
+        >>> Position(7).url("https://example.org/events?format=ttl&after=0")
+        'https://example.org/events?format=ttl&after=7'
+        """
+        asked = {"after": str(self.sequence)} if self.sequence is not None else self.parameters
+        parts = urlsplit(url)
+        kept = [pair for pair in parse_qsl(parts.query, keep_blank_values=True) if not asked or pair[0] not in _WISHES]
+        return parts._replace(query=urlencode([*kept, *asked.items()])).geturl()
+
+
+_WISHES: Final = ("after", "last", "since", "until")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How elements are read.
+
+    Args:
+        stream: what they say that they are of.
+        contexts: JSON-LD contexts by their IRI, as parsed JSON.
+        message_bytes: how large a message may be.
+    """
+
+    stream: str
+    contexts: Mapping[str, Any] | None
+    message_bytes: int
+
+
+Transport: TypeAlias = Callable[[Client, str, Position, Reading], AsyncGenerator[Element]]
+
+
+async def events(client: Client, url: str, position: Position, reading: Reading) -> AsyncGenerator[Element]:
+    """The elements that an event stream pushes.
+
+    Raises:
+        SourceError: no such stream, a format that it cannot carry, or it breaks off.
+        LogError, LimitExceeded: an event that is no message, or too large.
+    """
+    headers = {"Accept": EVENT_STREAM, "Cache-Control": "no-store"}
+    if position.event_id is not None:
+        headers["Last-Event-ID"] = position.event_id
+    asked = position.url(url)
+    response = await client.open("GET", asked, headers)
+    async with aclosing(client.chunks(response, url)) as chunks:
+        documents = _documents(response, asked, reading)
+        if position.sequence is None:
+            position.sequence = sequence_after(response)
+        parser = EventParser(2 * reading.message_bytes)  # as text, a message may be longer than as N-Quads
+        async for chunk in chunks:
+            for event in parser.feed(chunk):
+                if event.type != _EVENT:
+                    continue
+                last = position.sequence or 0
+                is_number = event.id.isascii() and event.id.isdigit()
+                sequence = int(event.id) if is_number and len(event.id) < 20 else last + 1
+                if is_number and position.sequence is not None and sequence <= last:
+                    continue  # it came before
+                element = element_of(reading.stream, sequence, documents.read(event.data, sequence))
+                position.sequence, position.resumable = sequence, bool(event.id)
+                position.event_id = event.id or None
+                yield element
+            if parser.retry is not None:
+                position.retry_seconds = min(max(parser.retry / 1000, _PAUSES[0]), _PAUSES[1])
+
+
+def sequence_after(response: aiohttp.ClientResponse) -> int | None:
+    """The sequence before the first element of an answer, as the server tells it; None: it does not."""
+    said = response.headers.get(AFTER, "")
+    return int(said) if said.isascii() and said.isdigit() and len(said) < 20 else None
+
+
+def _documents(response: aiohttp.ClientResponse, url: str, reading: Reading) -> Documents:
+    if response.content_type != EVENT_STREAM:
+        raise SourceError(f"{without_query(url)} answers with {shown(response.content_type)}, and not {EVENT_STREAM}")
+    said = response.headers.get("RDF-Message-Content-Type")
+    if said is None:
+        raise SourceError(
+            f"{without_query(url)} does not say what its events hold: RDF-Message-Content-Type is missing",
+            hint="check that it is a stream of RDF Messages",
+        )
+    format = format_of_documents(said)
+    if format.binary:
+        raise SourceError(
+            f"{without_query(url)} sends {format.name}, which is binary, as server-sent events",
+            hint="subscribe via websocket, or ask for a text format",
+        )
+    context = link(response, _CONTEXT)
+    return Documents(format, without_query(url), reading.contexts, context, reading.message_bytes)
+
+
+async def frames(client: Client, url: str, position: Position, reading: Reading) -> AsyncGenerator[Element]:
+    """The elements that a WebSocket pushes, one a frame; they have no number, and are counted from the position on.
+
+    Raises:
+        SourceError: the server refuses, or closes the socket with an error, or it breaks off.
+        LogError, LimitExceeded: a frame that is no message, or too large.
+    """
+    assert position.sequence is not None
+    socket = await client.connect(position.url(url), tuple(_SUBPROTOCOLS), 2 * reading.message_bytes)
+    async with socket:
+        if socket.protocol is None:
+            raise SourceError(
+                f"{without_query(url)} takes none of the subprotocols {', '.join(_SUBPROTOCOLS)}",
+                hint="check that it is a stream of RDF Messages",
+            )
+        documents = Documents(
+            _SUBPROTOCOLS[socket.protocol], without_query(url), reading.contexts, None, reading.message_bytes
+        )
+        async for frame in socket:
+            if frame.type not in (aiohttp.WSMsgType.TEXT, aiohttp.WSMsgType.BINARY):
+                break
+            sequence = position.sequence + 1
+            data = frame.data.encode() if isinstance(frame.data, str) else frame.data
+            element = element_of(reading.stream, sequence, documents.read(data, sequence))
+            position.sequence = sequence
+            yield element
+    _check_close(url, socket.close_code)
+
+
+def _check_close(url: str, code: int | None) -> None:
+    """Tells by the code with which a socket was closed whether that is an end, a failure that may pass, or an error."""
+    if code in _ENDS:
+        return
+    if code is not None and 4400 <= code < 4600:  # as the server's own errors are: 4000 and the HTTP status
+        raise refusal(url, code - 4000, b"")
+    raise SourceError(f"{without_query(url)} was closed with code {code}", transient=code not in _REFUSED)
+
+
+async def log(client: Client, url: str, position: Position, reading: Reading) -> AsyncGenerator[Element]:
+    """The elements that there are now, as a log; they have no number in it, and are counted from the position on.
+
+    Raises:
+        SourceError: the server refuses, or the log breaks off.
+        LogError, LimitExceeded: what is no log, or a message that is too large.
+    """
+    assert position.sequence is not None
+    response = await client.open("GET", position.url(url), {"Accept": content_type(N_QUADS, RDFM)})
+    async with aclosing(client.chunks(response, url)) as chunks:
+        said = response.headers.get("Content-Type", "")
+        try:
+            format, syntax = find_format(said)
+        except UsageError as error:
+            raise SourceError(f"{without_query(url)} answers with {shown(said)!a}, and no message log") from error
+        if syntax is None:
+            raise SourceError(f"{without_query(url)} answers with {shown(said)!a}, and no message log")
+        options = DecoderOptions(
+            base=without_query(url), contexts=reading.contexts, message_bytes=reading.message_bytes, labels=Labels()
+        )
+        decoder = decoder_for(format, syntax, options)
+        async for chunk in chunks:
+            for message in decoder.feed(chunk):
+                position.sequence += 1
+                yield element_of(reading.stream, position.sequence, message)
+        for message in decoder.close():
+            position.sequence += 1
+            yield element_of(reading.stream, position.sequence, message)
