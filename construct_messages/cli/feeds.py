@@ -23,11 +23,11 @@ from construct_messages.formats import find_log
 from construct_messages.logs import Encoder, EncoderOptions, encoder_for
 from construct_messages.message import Message
 from construct_messages.reading import LogReader
-from construct_messages.streams.element import Element
 from construct_messages.writing import format_of_target, log_file
 
 if TYPE_CHECKING:
     from construct_messages.feeds.state import Received
+    from construct_messages.streams.element import Element
 
 # `feeds` is imported only where it is used: other commands need no HTTP client, and would wait for it
 

@@ -40,8 +40,13 @@ class Endpoints(NamedTuple):
     socket: str | None = None
 
 
-async def discover(client: Client, url: str) -> Endpoints:
-    """What there is at a URL.
+async def discover(client: Client, url: str, *, is_stream: bool = False) -> Endpoints:
+    """What there is at a URL. The list of elements, at an output or inbox, leads to the stream that it is of.
+
+    Args:
+        client: sends the requests.
+        url: of a stream, or of one of its endpoints.
+        is_stream: whether it is known to be that of a stream.
 
     Raises:
         UsageError: no URL that requests can be sent to.
@@ -67,9 +72,9 @@ async def discover(client: Client, url: str) -> Endpoints:
     body = await client.body(response, url)
     if media_type in _DESCRIPTIONS:
         said = _members(body)
-        if "push" not in said and "output" not in said and (owner := _target(url, said, "stream")) is not None:
-            # the list of elements, at the output or the inbox
-            return Endpoints(owner, input=url, output=url)
+        owner = _target(url, said, "stream")
+        if owner is not None and not is_stream:
+            return await discover(client, owner, is_stream=True)
         endpoints = Endpoints(
             _member(said, "@id") or stream,
             input=_target(url, said, "input") or _target(url, said, "inbox"),

@@ -1,0 +1,342 @@
+"""Subscriptions over real connections: where they begin, what cuts them, what ends them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from construct_messages import Message, blank, iri, literal
+from construct_messages.errors import ConstructMessagesError, LimitExceeded, LogError, SourceError, UsageError
+from construct_messages.feeds import subscribe
+from construct_messages.formats import N_QUADS
+from construct_messages.message import Quad
+from construct_messages.streams.element import Element
+from tests.support.http.relay import relay
+from tests.support.http.streams import StreamsServer, read, serving_streams
+from tests.support.logs.kinds import isomorphic
+from tests.support.places import shared_path
+from tests.support.streams import numbered
+from tests.support.waiting import eventually
+
+VIAS = ["sse", "websocket", "pull"]
+FAST = {"retries": 5, "poll_seconds": 0.01}
+
+
+async def first(elements: AsyncGenerator[Element], count: int) -> list[Element]:
+    """The first elements of a subscription, which is closed then."""
+    taken: list[Element] = []
+    async with aclosing(elements):
+        async for element in elements:
+            taken.append(element)
+            if len(taken) == count:
+                break
+    return taken
+
+
+def numbers(elements: list[Element]) -> list[int]:
+    return [element.sequence for element in elements]
+
+
+@pytest.mark.parametrize("via", VIAS)
+async def test_history_and_then_what_comes(served: StreamsServer, via: Any) -> None:
+    sent = [numbered(1), Message(), Message([Quad(blank("b"), iri("urn:p"), literal("\r\n\u2028é😀"), iri("urn:g"))])]
+    await served.publish(sent[:2])
+    url = f"{served.url}/streams/a"
+    taking = asyncio.create_task(first(subscribe(url, after=0, via=via, **FAST), 4))
+    await served.publish([sent[2], numbered(4)])
+    taken = await taking
+    assert numbers(taken) == [1, 2, 3, 4]
+    assert isomorphic([element.message for element in taken], [*sent, numbered(4)])
+    assert {element.stream for element in taken} == {url}
+    assert all(abs(element.time - datetime.now(UTC)) < timedelta(minutes=1) for element in taken)
+
+
+@pytest.mark.parametrize("via", VIAS)
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ({"after": 3}, [4, 5, 6]),
+        ({"last": 2}, [4, 5, 6]),
+        ({"last": 9}, [1, 2, 3, 4, 5, 6]),
+        ({}, [6]),
+        ({"last": 0}, [6]),
+    ],
+    ids=str,
+)
+async def test_where_a_follower_begins(
+    served: StreamsServer, via: Any, where: dict[str, Any], expected: list[int]
+) -> None:
+    await served.publish([numbered(number) for number in range(1, 6)])
+    got: list[int] = []
+
+    async def follow() -> None:
+        async with aclosing(subscribe(f"{served.url}/streams/a", via=via, **where, **FAST)) as elements:
+            async for element in elements:
+                got.append(element.sequence)
+                if element.sequence == 6:
+                    return
+
+    following = asyncio.create_task(follow())
+    if via != "pull":
+        await eventually(lambda: served.followers() == 1)
+    else:
+        await eventually(lambda: "pull" in served.served.request_log.getvalue() or following.done())
+    await served.publish([numbered(6)])
+    await following
+    assert got == expected
+
+
+@pytest.mark.parametrize("via", VIAS)
+async def test_since(served: StreamsServer, via: Any) -> None:
+    await served.publish([numbered(1), numbered(2)])
+    element = await served.ask("GET", "/streams/a/output?after=1", Accept="application/ld+json")
+    time = datetime.fromisoformat(element.json["@graph"][0]["prov:generatedAtTime"]["@value"])
+    await served.publish([numbered(3)])
+    url = f"{served.url}/streams/a"
+    (one,) = await first(subscribe(url, since=time + timedelta(microseconds=1), via=via, **FAST), 1)
+    assert (one.sequence, one.message) == (3, numbered(3))
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"), [({}, [1, 2, 3]), ({"last": 2}, [2, 3]), ({"after": 2}, [3]), ({"after": 3}, [])], ids=str
+)
+async def test_what_is_there(served: StreamsServer, where: dict[str, Any], expected: list[int]) -> None:
+    await served.publish([numbered(number) for number in range(1, 4)])
+    for url in (f"{served.url}/streams/a", f"{served.url}/streams/a/output"):
+        assert [each.sequence async for each in subscribe(url, follow=False, **where)] == expected
+
+
+@pytest.mark.parametrize("endpoint", ["", "/events", "/socket", "/output", "/inbox"])
+async def test_urls(served: StreamsServer, endpoint: str) -> None:
+    await served.publish([numbered(1), numbered(2)])
+    taken = await first(subscribe(f"{served.url}/streams/a{endpoint}", after=0, **FAST), 2)
+    assert [(each.sequence, each.message) for each in taken] == [(1, numbered(1)), (2, numbered(2))]
+
+
+async def test_a_socket_by_its_own_url(served: StreamsServer) -> None:
+    await served.publish([numbered(1)])
+    url = f"ws{served.url.removeprefix('http')}/streams/a/socket"
+    assert numbers(await first(subscribe(url, after=0), 1)) == [1]
+    with pytest.raises(UsageError, match="number of its elements"):
+        await first(subscribe(url), 1)
+
+
+# --- cut and resumed --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("via", VIAS)
+@pytest.mark.parametrize("seed", range(3))
+async def test_connections_that_are_cut(served: StreamsServer, via: Any, seed: int) -> None:
+    """Anywhere: in a header, an event, a frame, a line. Nothing is lost, and nothing comes twice."""
+    await served.publish([numbered(number) for number in range(1, 101)])
+    random = Random(seed)
+    async with relay([random.randrange(1, 8000) for _ in range(6)]) as between:
+        between.target = served.url
+        taking = asyncio.create_task(first(subscribe(f"{between.url}/streams/a", after=0, via=via, **FAST), 200))
+        for number in range(101, 201):
+            await served.publish([numbered(number)])
+        taken = await taking
+    assert [(each.sequence, each.message) for each in taken] == [(n, numbered(n)) for n in range(1, 201)]
+
+
+@pytest.mark.parametrize("via", VIAS)
+async def test_servers_that_stop_and_start(tmp_path: Path, via: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("construct_messages.server.streams.push._RETRY_MILLISECONDS", 1)
+    got: list[Element] = []
+
+    async def follow(url: str) -> None:
+        async with aclosing(subscribe(url, via=via, **FAST)) as elements:
+            async for element in elements:
+                got.append(element)
+
+    async with relay() as between:
+        following: asyncio.Task[None] | None = None
+        for run in range(3):
+            async with serving_streams(tmp_path / "streams.db") as server:
+                between.target = server.url
+                if following is None:
+                    await server.ask("PUT", "/streams/a")
+                    await server.publish([numbered(1)])
+                    following = asyncio.create_task(follow(f"{between.url}/streams/a"))
+                    await eventually(lambda: between.connections > 1)
+                    await asyncio.sleep(0)
+                    if via != "pull":
+                        await eventually(lambda server=server: server.followers() == 1)
+                    else:
+                        await eventually(lambda server=server: "pull" in server.served.request_log.getvalue())
+                start = 2 + 10 * run
+                await server.publish([numbered(number) for number in range(start, start + 5)])
+                await eventually(lambda start=start: got and got[-1].sequence >= start)
+                await server.publish([numbered(number) for number in range(start + 5, start + 10)])
+            between.target = None
+        assert following is not None
+        async with serving_streams(tmp_path / "streams.db") as server:
+            between.target = server.url
+            await eventually(lambda: len(got) == 30)
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
+    assert [(each.sequence, each.message) for each in got] == [(n, numbered(n)) for n in range(2, 32)]
+
+
+# --- what ends a subscription -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("via", VIAS)
+async def test_statuses(served: StreamsServer, via: Any) -> None:
+    await served.ask("PUT", "/streams/a", b'{"retainedElements": 1}', "application/json")
+    await served.publish([numbered(1), numbered(2)])
+    for path, after, status in (("none", 0, 404), ("a", 0, 410)):
+        with pytest.raises(SourceError) as raised:
+            await first(subscribe(f"{served.url}/streams/{path}", after=after, via=via, **FAST), 1)
+        assert raised.value.status == status
+
+
+@pytest.mark.parametrize("via", VIAS)
+async def test_a_stream_that_is_deleted(served: StreamsServer, via: Any) -> None:
+    await served.publish([numbered(1)])
+    elements = subscribe(f"{served.url}/streams/a", after=0, via=via, **FAST)
+    assert (await anext(elements)).sequence == 1
+    await served.ask("DELETE", "/streams/a")
+    with pytest.raises(SourceError) as raised:
+        await anext(elements)
+    assert raised.value.status == 404
+
+
+async def test_nobody_there() -> None:
+    async with relay() as nowhere:
+        with pytest.raises(SourceError) as raised:
+            await first(subscribe(f"{nowhere.url}/streams/a", retries=1), 1)
+        assert raised.value.transient
+        assert nowhere.connections >= 2, "it was tried again"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"after": 1, "last": 1}, "do not go together"),
+        ({"after": -1}, "less than 0"),
+        ({"via": "carrier pigeon"}, "no transport"),
+        ({"follow": False, "via": "sse"}, "follows a stream"),
+        ({"since": datetime(2026, 1, 1)}, "no time zone"),
+    ],
+)
+def test_arguments(arguments: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        subscribe("http://127.0.0.1/", **arguments)
+
+
+# --- other servers ----------------------------------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def answering(headers: dict[str, str], body: bytes) -> AsyncIterator[tuple[str, list[web.BaseRequest]]]:
+    """A server that gives one answer to all requests, and those that it got."""
+    requests: list[web.BaseRequest] = []
+
+    async def answer(request: web.BaseRequest) -> web.Response:
+        requests.append(request)
+        return web.Response(body=body, headers=headers)
+
+    runner = web.ServerRunner(web.Server(answer))
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    try:
+        yield site.name, requests
+    finally:
+        await runner.cleanup()
+
+
+def case(number: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A case of the specification's tests, and its contexts."""
+    cases = json.loads((shared_path("suites/rdf-messages") / "cases.json").read_text(encoding="utf-8"))
+    return next(case for case in cases["cases"] if case["id"] == number), cases["contexts"]
+
+
+async def test_events_whose_context_is_in_a_header() -> None:
+    """Case 1.1.1 as given; its events have no ids, so that nothing can be resumed behind them."""
+    given, contexts = case("1.1.1")
+    async with answering(given["headers"], given["input"].encode()) as (url, _):
+        elements = subscribe(url, contexts=contexts)
+        taken = [await anext(elements) for _ in given["messages"]]
+        with pytest.raises(SourceError, match="no ids"):
+            await anext(elements)
+        assert numbers(taken) == [1, 2]
+        assert [each.message for each in taken] == [read("\n".join(lines), N_QUADS) for lines in given["messages"]]
+        with pytest.raises(LogError, match=r"context\.jsonld"):  # which is not fetched
+            await first(subscribe(url), 1)
+
+
+async def test_binary_events() -> None:
+    """Case 1.1.7 as given."""
+    given, _ = case("1.1.7")
+    async with answering(given["headers"], b"event: rdf-message\ndata: x\n\n") as (url, requests):
+        with pytest.raises(SourceError, match="binary") as raised:
+            await first(subscribe(url), 1)
+        assert "websocket" in (raised.value.hint or "")
+        assert len(requests) == 2, "it is not tried again"
+
+
+EVENTS = {"Content-Type": "text/event-stream", "RDF-Message-Content-Type": "application/n-quads"}
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "error", "said"),
+    [
+        ({"RDF-Message-Content-Type": ""}, b"", SourceError, "which is not read"),
+        ({"RDF-Message-Content-Type": "text/html"}, b"", SourceError, "which is not read"),
+        ({"Content-Type": "text/html"}, b"<html>", SourceError, "describes no stream"),
+        ({"Content-Type": "application/ld+json"}, b"{", SourceError, "describes no stream"),
+        ({"Content-Type": "application/ld+json"}, b'{"push": "http://example.org/"}', SourceError, "another origin"),
+        ({"Content-Type": "application/ld+json"}, b'{"push": "file:///etc/passwd"}', UsageError, "malformed"),
+        ({}, b"event: rdf-message\nid: 7\ndata: <urn:s>\n\n", LogError, "message 7: "),
+        ({}, b"event: rdf-message\nid: 7\ndata: \xff\n\n", LogError, "message 7: "),
+        ({}, b"event: rdf-message\ndata: # @message\ndata: # @message\n\n", LogError, "2 messages"),
+        ({}, b"data: " + b"x" * 9000, LimitExceeded, "an event has more"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+async def test_hostile_servers(
+    headers: dict[str, str], body: bytes, error: type[ConstructMessagesError], said: str
+) -> None:
+    async with answering(EVENTS | headers, body) as (url, _):
+        with pytest.raises(error, match=said):
+            await first(subscribe(url, message_bytes=1000, retries=0), 1)
+
+
+async def test_events_that_say_nothing_of_their_format() -> None:
+    async with answering({"Content-Type": "text/event-stream"}, b"") as (url, _):
+        with pytest.raises(SourceError, match="RDF-Message-Content-Type is missing"):
+            await first(subscribe(url), 1)
+
+
+async def test_only_messages_are_messages() -> None:
+    body = b"event: other\nid: 1\ndata: x\n\ndata: y\n\nevent: rdf-message\nid: 5\ndata:\n\n"
+    async with answering(EVENTS, body) as (url, requests):
+        elements = subscribe(url)
+        element = await anext(elements)
+        assert (element.sequence, element.message) == (5, Message())
+        waiting = asyncio.ensure_future(anext(elements))
+        await eventually(lambda: len(requests) > 3)
+        assert requests[-1].headers["Last-Event-ID"] == "5", "and what came is not given again"
+        assert not waiting.done()
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://me:secret@127.0.0.1/", "ftp://127.0.0.1/", "streams.db", "http://127.0.0.1/#x"]
+)
+async def test_urls_that_are_none(url: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        await first(subscribe(url), 1)
+    assert "secret" not in str(raised.value)
