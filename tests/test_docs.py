@@ -3,6 +3,7 @@
 import argparse
 import os
 import re
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.sources.http.profiles import PROFILES
 from tests.support.docs import BLOCKS, PAGES, SPARK, Block
 from tests.support.places import ROOT
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 
@@ -108,6 +110,42 @@ def test_the_two_commands_of_the_readme(place: Path) -> None:
     (main_job,) = run[2:]
     assert shell(main_job.replace(".venv/bin/", ""), place).count("# @message\n") == 5
     assert "README.md" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+
+def test_the_five_commands_of_the_live_stream(place: Path) -> None:
+    """As they stand, but for the port; the last one until the file has what was published before and after a stop."""
+    commands = [block.text.strip() for block in BLOCKS if (block.page, block.language) == ("docs/streams.md", "sh")][:5]
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    serve, make, publish, see, follow = (command.replace(":8080", f":{port}") for command in commands)
+    environment = os.environ | {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+    }
+
+    def start(command: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(command.split(), cwd=place, env=environment, stderr=subprocess.PIPE, text=True)
+
+    def copied() -> int:
+        log = place / "companies.trig"
+        return log.read_text(encoding="utf-8").count("# @message\n") if log.exists() else 0
+
+    with start(f"{serve} --bind 127.0.0.1:{port}") as server:
+        try:
+            assert server.stderr is not None
+            assert any("listening on" in line for line in server.stderr)
+            shell(make, place)
+            assert shell(publish, place) == ""
+            assert shell(see, place).count("# @message\n") == 2
+            for count in (5, 10):
+                with start(follow) as following:
+                    wait_until(lambda count=count: copied() == count, 30)
+                    following.terminate()
+                    assert following.wait(30) == 0
+                assert shell(publish, place) == ""
+        finally:
+            server.terminate()
 
 
 @pytest.mark.parametrize("query", sorted((ROOT / "queries").glob("*.rq")), ids=lambda path: path.name)
