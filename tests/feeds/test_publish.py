@@ -95,9 +95,11 @@ async def test_connections_that_are_cut(served: StreamsServer, seed: int) -> Non
     """Before a request, within its answer, behind it: each message is there once, in order."""
     random = Random(seed)
     sent = [numbered(number) for number in range(1, 101)]
+    # an answer to a batch has some 500 bytes; the stream's description, which is asked for at first, would have more
     async with relay([2000, *(random.randrange(1, 900) for _ in range(3))]) as between:
         between.target = served.url
-        assert await publish(sent, f"{between.url}/streams/a", batch=10, retries=8) == 100
+        assert await publish(sent, f"{between.url}/streams/a/input", batch=10, retries=8) == 100
+        assert between.connections > 3
     assert await there(f"{served.url}/streams/a") == sent
 
 
