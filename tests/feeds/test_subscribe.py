@@ -211,6 +211,16 @@ async def test_a_stream_that_is_deleted(served: StreamsServer, via: Any) -> None
     assert raised.value.status == 404
 
 
+@pytest.mark.parametrize("via", VIAS)
+@pytest.mark.parametrize("size", [1100, 100_000])
+async def test_messages_that_are_too_large(served: StreamsServer, via: Any, size: int) -> None:
+    await served.publish([numbered(1), numbered(2, size=size)])
+    elements = subscribe(f"{served.url}/streams/a", after=0, via=via, message_bytes=1000, **FAST)
+    assert (await anext(elements)).sequence == 1
+    with pytest.raises((LimitExceeded, SourceError), match=r"more than|larger|too large|longer|1009"):
+        await anext(elements)
+
+
 async def test_nobody_there() -> None:
     async with relay() as nowhere:
         with pytest.raises(SourceError) as raised:
