@@ -207,7 +207,7 @@ async def test_the_number_of_followers_is_bounded(tmp_path: Path) -> None:
 
 async def test_many_followers(served: StreamsServer) -> None:
     """Fifty of each kind, from different places, while elements come: each gets all, in order."""
-    total = 300
+    total = 200
     await served.publish([numbered(number) for number in range(1, 101)])
 
     async def by_events(after: int) -> list[int]:
