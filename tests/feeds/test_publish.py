@@ -90,6 +90,7 @@ async def test_what_stands_before_an_error_is_sent(served: StreamsServer) -> Non
     assert len(await there(f"{served.url}/streams/a")) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 async def test_connections_that_are_cut(served: StreamsServer, seed: int) -> None:
     """Before a request, within its answer, behind it: each message is there once, in order."""

@@ -133,6 +133,7 @@ async def test_a_socket_by_its_own_url(served: StreamsServer) -> None:
 # --- cut and resumed --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("via", VIAS)
 @pytest.mark.parametrize("seed", range(3))
 async def test_connections_that_are_cut(served: StreamsServer, via: Any, seed: int) -> None:
