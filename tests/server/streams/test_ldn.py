@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -377,3 +378,21 @@ async def test_the_request_log_and_metrics(served: StreamsServer) -> None:
     assert 'construct_messages_delivered_total{endpoint="/streams"} 1.0' in metrics
     ready = await served.ask("GET", "/health/ready")
     assert (ready.status, ready.json["endpoints"]) == (200, {"/streams": "answers"})
+
+
+@pytest.mark.filterwarnings("ignore:ConjunctiveGraph is deprecated")  # rdflib uses its own
+@pytest.mark.parametrize("format", ["turtle", "xml", None])
+async def test_rdflib_reads_the_output(served: StreamsServer, format: str | None) -> None:
+    """A client that knows nothing of messages: the list, and a sequence as the union of its messages."""
+    await served.publish([numbered(1), numbered(2)])
+
+    def read(url: str) -> rdflib.Graph:
+        return rdflib.Graph().parse(url, format=format)
+
+    output = f"{served.url}/streams/a/output"
+    listed = await asyncio.to_thread(read, output)
+    contains = set(listed.objects(rdflib.URIRef(output), rdflib.URIRef(f"{LDP}contains")))
+    assert contains == {rdflib.URIRef(f"{output}/1"), rdflib.URIRef(f"{output}/2")}
+    if format == "turtle":
+        union = await asyncio.to_thread(read, f"{output}?last=2")
+        assert sorted(str(value) for value in union.objects()) == ["x1", "x2"]
