@@ -118,11 +118,13 @@ async def test_subscribe_killed(served: StreamsServer, tmp_path: Path, via: str)
         process.kill()
         await process.communicate()
     process = await start(*command)
-    await eventually(lambda: written(state) == COUNT, 30)
+    last = numbered(COUNT + 1)
+    await served.publish([last])  # once this is there, the last process is surely at work, and heeds signals
+    await eventually(lambda: written(state) == COUNT + 1, 30)
     process.send_signal(signal.SIGINT)
     _, errors = await process.communicate()
     assert (process.returncode, errors) == (0, b"")
-    assert list(read_log(log)) == SENT
+    assert list(read_log(log)) == [*SENT, last]
 
 
 # --- what they write --------------------------------------------------------------------------------------------------
