@@ -20,7 +20,6 @@ from construct_messages.assembly import Options
 from construct_messages.construct import QueryMessages
 from construct_messages.errors import (
     Forbidden,
-    LimitExceeded,
     NotAcceptable,
     ProtocolError,
     SourceError,
@@ -36,6 +35,7 @@ from construct_messages.query.service import check_fetches, check_functions, che
 from construct_messages.query.tokens import QueryText
 from construct_messages.server.config import EndpointSettings
 from construct_messages.server.http.admission import Admission
+from construct_messages.server.http.body import read_body
 from construct_messages.server.http.coding import negotiate_coding
 from construct_messages.server.http.endpoint import Route
 from construct_messages.server.http.record import RECORD
@@ -152,12 +152,7 @@ class SparqlEndpoint:
 
     async def _read(self, request: web.Request) -> ProtocolRequest:
         limits = self._settings.limits
-        coding = request.headers.get("Content-Encoding", "identity")
-        if coding.lower() != "identity":
-            raise ProtocolError(
-                f"Content-Encoding: {coding} is not read here", status=415, hint="send the body as it is"
-            )
-        body = await _body(request, limits.request_bytes, limits.idle_seconds)
+        body = await read_body(request, limits.request_bytes, limits.idle_seconds)
         return read_request(
             request.method,
             request.rel_url.raw_query_string,
@@ -377,22 +372,6 @@ def _url_of(request: web.Request) -> str:
         return str(request.url.with_query(None))
     except ValueError as error:
         raise ProtocolError(f"Host: {request.host} is no host", hint="send the name and port of this server") from error
-
-
-async def _body(request: web.Request, limit: int, seconds: float) -> bytes:
-    body = bytearray()
-    try:
-        # of the whole body: one that came byte by byte would never be idle
-        async with asyncio.timeout(seconds):
-            while chunk := await request.content.readany():
-                body += chunk
-                if len(body) > limit:
-                    raise LimitExceeded(f"the request is longer than {limit} bytes", hint="send a shorter one")
-    except TimeoutError as error:
-        raise UsageError("the request did not arrive in time", status=408) from error
-    except web.RequestPayloadError as error:
-        raise ProtocolError("the body is damaged: its framing is not that of Transfer-Encoding: chunked") from error
-    return bytes(body)
 
 
 def _choose_coding(request: web.Request, headers: dict[str, str]) -> str | None:

@@ -39,6 +39,7 @@ from construct_messages.formats import (
 from construct_messages.formats.media_types import EVENT_STREAM
 from construct_messages.formats.negotiation import Plain, negotiate, prefer
 from construct_messages.server.config import StreamsSettings
+from construct_messages.server.http.body import read_body
 from construct_messages.server.http.coding import negotiate_coding
 from construct_messages.server.http.endpoint import Route
 from construct_messages.server.http.sending import send
@@ -63,7 +64,6 @@ from construct_messages.server.streams.requests import (
     counted,
     idempotency_key,
     is_known,
-    read_body,
     record_of,
     with_hints,
 )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Final
 
 from aiohttp import web
 
-from construct_messages.errors import ConstructMessagesError, LimitExceeded, ProtocolError
+from construct_messages.errors import ConstructMessagesError, ProtocolError
 from construct_messages.server.http.endpoint import Handler
 from construct_messages.server.http.problems import problem
 from construct_messages.server.http.record import RECORD
@@ -22,34 +21,6 @@ FOR_GOOD: Final = "public, max-age=31536000, immutable"
 """The Cache-Control of what never changes."""
 
 _KEY_CHARACTERS: Final = 255
-
-
-async def read_body(request: web.Request, most: int, idle_seconds: float) -> bytes:
-    """The body of a request.
-
-    Args:
-        request: of which nothing was read.
-        most: how many bytes it may have.
-        idle_seconds: how long none may come.
-
-    Raises:
-        ProtocolError: it is compressed (415), or the client sends nothing for too long (408).
-        LimitExceeded: it is too large.
-    """
-    if request.headers.get("Content-Encoding", "identity").lower() != "identity":
-        raise ProtocolError("the body is compressed", status=415, hint="send it as it is")
-    body = bytearray()
-    try:
-        while True:
-            async with asyncio.timeout(idle_seconds):
-                chunk = await request.content.readany()
-            if not chunk:
-                return bytes(body)
-            body += chunk
-            if len(body) > most:
-                raise LimitExceeded(f"the body has more than {most} bytes", hint="send the log in parts")
-    except TimeoutError:
-        raise ProtocolError("the body did not come in time", status=408, hint="send it without pauses") from None
 
 
 def with_hints(handler: Handler) -> Handler:

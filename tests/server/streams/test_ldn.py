@@ -396,3 +396,20 @@ async def test_rdflib_reads_the_output(served: StreamsServer, format: str | None
     if format == "turtle":
         union = await asyncio.to_thread(read, f"{output}?last=2")
         assert sorted(str(value) for value in union.objects()) == ["x1", "x2"]
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "status"),
+    [
+        (b"Transfer-Encoding: chunked", b"zz\r\n", b"400"),
+        (b"Content-Length: 5\r\nContent-Encoding: gzip", b"12345", b"415"),
+    ],
+)
+async def test_damaged_and_compressed_bodies(served: StreamsServer, head: bytes, body: bytes, status: bytes) -> None:
+    host, _, port = served.url.removeprefix("http://").partition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    start = b"POST /streams/a/input HTTP/1.1\r\nHost: x\r\nContent-Type: text/turtle\r\n"
+    writer.write(start + head + b"\r\n\r\n" + body)
+    assert (await reader.readline()).split()[1] == status
+    writer.close()
+    assert (await served.ask("GET", "/streams/a")).json["lastSequence"] == 0

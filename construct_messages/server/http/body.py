@@ -1,0 +1,40 @@
+"""The bodies of requests: read whole, within a bound and a time. What they mean is for each kind of endpoint."""
+
+from __future__ import annotations
+
+import asyncio
+
+from aiohttp import web
+
+from construct_messages.errors import LimitExceeded, ProtocolError, UsageError
+
+
+async def read_body(request: web.Request, most: int, seconds: float) -> bytes:
+    """Reads the body of a request.
+
+    Args:
+        request: of which nothing was read.
+        most: how many bytes it may have.
+        seconds: how long all of it may take.
+
+    Raises:
+        ProtocolError: it is compressed (415), or its framing is damaged.
+        LimitExceeded: it is too large.
+        UsageError: it did not arrive in time (408).
+    """
+    coding = request.headers.get("Content-Encoding", "identity")
+    if coding.lower() != "identity":
+        raise ProtocolError(f"Content-Encoding: {coding} is not read here", status=415, hint="send the body as it is")
+    body = bytearray()
+    try:
+        # of the whole body: one that came byte by byte would never be idle
+        async with asyncio.timeout(seconds):
+            while chunk := await request.content.readany():
+                body += chunk
+                if len(body) > most:
+                    raise LimitExceeded(f"the request is longer than {most} bytes", hint="send a shorter one")
+    except TimeoutError as error:
+        raise UsageError("the request did not arrive in time", status=408) from error
+    except web.RequestPayloadError as error:
+        raise ProtocolError("the body is damaged: its framing is not that of Transfer-Encoding: chunked") from error
+    return bytes(body)
