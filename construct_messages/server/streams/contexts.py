@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from construct_messages.server.streams.vocabulary import CONTEXT, DCTERMS, LDP, PROV, RDFS, RSP, XSD
+from construct_messages.server.streams.vocabulary import CONTEXT, DCTERMS, LDP, PROV, RDFS, RSP
+from construct_messages.terms import XSD
 
 _AS: Final = "https://www.w3.org/ns/activitystreams#"
 _OA: Final = "http://www.w3.org/ns/oa#"

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from construct_messages.terms import XSD
+
 CM: Final = "https://w3id.org/construct-messages#"
 RSP: Final = "http://w3id.org/rsp/streams#"
 LDP: Final = "http://www.w3.org/ns/ldp#"
@@ -15,11 +17,7 @@ LDES: Final = "https://w3id.org/ldes#"
 TREE: Final = "https://w3id.org/tree#"
 DCTERMS: Final = "http://purl.org/dc/terms/"
 PROV: Final = "http://www.w3.org/ns/prov#"
-RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 RDFS: Final = "http://www.w3.org/2000/01/rdf-schema#"
-XSD: Final = "http://www.w3.org/2001/XMLSchema#"
-
-GENERATED_AT: Final = f"{PROV}generatedAtTime"
 
 PREFIXES: Final = {"cm": CM, "ldp": LDP, "prov": PROV, "rdfs": RDFS, "rsp": RSP, "xsd": XSD}
 
