@@ -54,13 +54,15 @@ async def send(
         status: of the response.
         idle_seconds: how long the client may read nothing.
         buffer_bytes: a body up to this size is held back until it is whole, and sent with its length.
-        coding: the content coding to apply.
+        coding: the content coding to apply and to name.
         sent: called with the size of each piece before it is sent.
 
     Raises:
         ConstructMessagesError: no byte was sent.
         Aborted: some were, and the connection has been reset.
     """
+    if coding is not None:
+        headers = {**headers, "Content-Encoding": coding}
     async with aclosing(chunks):
         coder = coder_for(coding)
         held, ended = await _first(chunks, buffer_bytes)

@@ -228,7 +228,7 @@ class SparqlEndpoint:
         )
         record.source_asked()
         record.messages = log = QueryMessages(query, self._backend, sent_on, options, owns_source=False)
-        coding = _choose_coding(request, headers)
+        coding = negotiate_coding(request.headers.get("Accept-Encoding"))
         return await send(
             request,
             log.aserialize(type),
@@ -266,7 +266,7 @@ class SparqlEndpoint:
         if request.method == "HEAD":
             async with aclosing(answer.body):
                 return web.StreamResponse(status=answer.status, headers=own)
-        coding = None if settings.is_remote else _choose_coding(request, own)
+        coding = None if settings.is_remote else negotiate_coding(request.headers.get("Accept-Encoding"))
         return await send(
             request,
             answer.body,
@@ -372,10 +372,3 @@ def _url_of(request: web.Request) -> str:
         return str(request.url.with_query(None))
     except ValueError as error:
         raise ProtocolError(f"Host: {request.host} is no host", hint="send the name and port of this server") from error
-
-
-def _choose_coding(request: web.Request, headers: dict[str, str]) -> str | None:
-    coding = negotiate_coding(request.headers.get("Accept-Encoding"))
-    if coding is not None:
-        headers["Content-Encoding"] = coding
-    return coding

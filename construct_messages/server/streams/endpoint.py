@@ -288,8 +288,7 @@ class StreamsEndpoint:
         headers = {"Content-Type": record.format, AFTER: str(selection.after), "X-Accel-Buffering": "no"}
         if request.method == "HEAD":
             return web.Response(headers=headers)
-        if coding := negotiate_coding(request.headers.get("Accept-Encoding")):
-            headers["Content-Encoding"] = coding
+        coding = negotiate_coding(request.headers.get("Accept-Encoding"))
         return await send(
             request, body, headers, idle_seconds=self._settings.idle_seconds, coding=coding, sent=record.sent
         )

@@ -158,8 +158,6 @@ class LdesView:
             return web.Response(status=304, headers=headers)
         if request.method == "HEAD":
             return web.Response(headers=headers)
-        if coding:
-            headers["Content-Encoding"] = coding
         body = self._encoded(media_type, head, pages, iris)
         try:
             return await send(
