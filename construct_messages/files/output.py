@@ -6,7 +6,7 @@ Nothing here knows what is written.
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -31,19 +31,18 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         if target.is_dir():
             raise CannotWrite(f"{target} is a directory", hint="name a file in it")
         direct = target.open("wb") if target.exists() and not target.is_file() else None
-        if direct is None:
-            real = target.resolve()  # a link keeps pointing where it points
-            descriptor, beside = tempfile.mkstemp(prefix=f".{real.name}.", suffix=".part", dir=real.parent)
+        real = target.resolve()  # a link keeps pointing where it points
     except (OSError, RuntimeError) as error:  # before Python 3.13, of links in a circle
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise CannotWrite(f"cannot write {target}: {reason}", hint="choose another place") from error
+        raise _cannot_write(target, error) from error
     if direct is not None:
         with direct:
             yield direct
         return
+    # the name is known before the file is there: whenever a signal comes, the file is removed
+    beside = real.with_name(f".{real.name}.{secrets.token_hex(8)}.part")
     try:
         packer = COMPRESSIONS.get(target.suffix.lower())
-        with open(descriptor, "wb") as raw:
+        with _create(beside, target) as raw:
             if packer is None:
                 yield raw
             else:
@@ -52,9 +51,21 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         os.chmod(beside, _mode(real))
         os.replace(beside, real)
     except BaseException:
-        with suppress(FileNotFoundError):
+        with suppress(OSError):  # the folder may be what is missing
             os.unlink(beside)
         raise
+
+
+def _create(beside: Path, target: Path) -> IO[bytes]:
+    try:
+        return open(beside, "xb", opener=lambda name, flags: os.open(name, flags, 0o600))
+    except OSError as error:
+        raise _cannot_write(target, error) from error
+
+
+def _cannot_write(target: Path, error: Exception) -> CannotWrite:
+    reason = error.strerror if isinstance(error, OSError) else error
+    return CannotWrite(f"cannot write {target}: {reason}", hint="choose another place")
 
 
 def _mode(target: Path) -> int:

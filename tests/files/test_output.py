@@ -48,6 +48,19 @@ def test_not_there(name: str, error: type[BaseException], tmp_path: Path) -> Non
     assert os.listdir(tmp_path) == [name]
 
 
+def test_interrupted_while_it_is_created(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    create = os.open
+
+    def interrupted(*arguments: object, **keywords: object) -> int:
+        os.close(create(*arguments, **keywords))  # type: ignore[arg-type] # as os.open was called
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "open", interrupted)
+    with pytest.raises(KeyboardInterrupt), atomic_file(tmp_path / "log.nq"):
+        pass
+    assert os.listdir(tmp_path) == []
+
+
 def test_mode_and_links(tmp_path: Path) -> None:
     path, link = tmp_path / "real", tmp_path / "link"
     umask = os.umask(0o027)
