@@ -44,7 +44,7 @@ FLOORS = {
         "pages / rewrite / algebra",
         "optimizer",
     ),
-    "streams": floors("element / database", "broadcast / transaction", "writer", "store"),
+    "streams": floors("vocabulary", "element / database / contexts", "broadcast / transaction", "writer", "store"),
     "feeds": floors(
         "event_stream / documents / client / state",
         "discovery / transports",

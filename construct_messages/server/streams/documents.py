@@ -10,8 +10,8 @@ from typing import Final
 from construct_messages.formats import N_QUADS, NDJSON_LD, RDFM, Format, Syntax
 from construct_messages.logs import Encoder, EncoderOptions, encoder_for
 from construct_messages.message import Message
-from construct_messages.server.streams.vocabulary import PROV
 from construct_messages.streams.element import Element
+from construct_messages.streams.vocabulary import PROV
 from construct_messages.terms import XSD
 
 _REMEMBERED_BYTES: Final = 1 << 24

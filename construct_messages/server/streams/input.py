@@ -1,7 +1,7 @@
 """The messages in a request that publishes: one document or a whole log, in every format that logs are read in.
 
 Linked Data Notifications, section 3.3.1 (JSON-LD with a profile is JSON-LD); LDN for RDF streams (an element is an RDF
-document). Nothing is fetched: JSON-LD contexts that senders name by IRI are those of `contexts.py`.
+document). Nothing is fetched: JSON-LD contexts that senders name by IRI are those of `streams/contexts.py`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from construct_messages.formats.media_types import JSON, read_media_type
 from construct_messages.logs import Decoder, DecoderOptions, decoder_for
 from construct_messages.logs.rdfxml.decoder import read_document
 from construct_messages.message import Message
-from construct_messages.server.streams.contexts import CONTEXTS
+from construct_messages.streams.contexts import CONTEXTS
 
 _JSON: Final = (NDJSON_LD.document_type, JSON)
 

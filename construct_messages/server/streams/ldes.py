@@ -15,8 +15,8 @@ from construct_messages.labels import Labels
 from construct_messages.logs.lines.texts import to_messages
 from construct_messages.message import Message, Quad
 from construct_messages.server.streams.addresses import StreamIris
-from construct_messages.server.streams.vocabulary import CM, DCTERMS, LDES, PROV, RDFS, TREE
 from construct_messages.streams.element import Element, Retention, State
+from construct_messages.streams.vocabulary import CM, DCTERMS, LDES, PROV, RDFS, TREE
 from construct_messages.terms import RDF, XSD, Term, iri, literal
 
 PROFILE: Final = "https://w3id.org/tree/profile"

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from construct_messages.server.streams.addresses import StreamIris
-from construct_messages.server.streams.vocabulary import CM, CONTEXT, LDP, RSP
 from construct_messages.streams.element import State
+from construct_messages.streams.vocabulary import CM, CONTEXT, LDP, RSP
 
 Document = dict[str, Any]
 

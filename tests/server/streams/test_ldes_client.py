@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from construct_messages import Message, Quad, iri
-from construct_messages.server.streams.vocabulary import DCTERMS
+from construct_messages.streams.vocabulary import DCTERMS
 from construct_messages.terms import Term
 from tests.support.engines.servers import NODE
 from tests.support.http.streams import StreamsServer, serving_streams

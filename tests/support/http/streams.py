@@ -17,7 +17,7 @@ from construct_messages.formats import Format, content_type
 from construct_messages.logs import DecoderOptions, decoder_for
 from construct_messages.server.config import StreamsSettings
 from construct_messages.server.streams.endpoint import StreamsEndpoint
-from construct_messages.server.streams.vocabulary import TREE
+from construct_messages.streams.vocabulary import TREE
 from tests.support.http.serving import Served, serving
 from tests.support.logs.kinds import KINDS, Kind, write
 

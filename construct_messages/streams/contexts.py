@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from construct_messages.server.streams.vocabulary import CONTEXT, DCTERMS, LDP, PROV, RDFS, RSP
+from construct_messages.streams.vocabulary import CONTEXT, DCTERMS, LDP, PROV, RDFS, RSP
 from construct_messages.terms import XSD
 
 _AS: Final = "https://www.w3.org/ns/activitystreams#"
