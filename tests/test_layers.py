@@ -44,7 +44,15 @@ FLOORS = {
         "pages / rewrite / algebra",
         "optimizer",
     ),
-    "streams": floors("vocabulary", "element / database / contexts", "broadcast / transaction", "writer", "store"),
+    "streams": floors(
+        "vocabulary",
+        "element / database / saved_state / contexts",
+        "publication / reading / broadcast",
+        "transaction",
+        "writer",
+        "reader",
+        "store",
+    ),
     "feeds": floors(
         "event_stream / documents / client / state",
         "discovery / transports",

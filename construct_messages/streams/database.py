@@ -18,8 +18,8 @@ from typing import IO, Final
 
 from construct_messages.errors import NotFound, StoreError, StoreFull, StoreLocked
 
-VERSION: Final = 1
-"""Of the tables; a file of another version is refused."""
+VERSION: Final = 2
+"""Of the tables. A writer brings a file of an older version to this one; any other version is refused."""
 
 _APPLICATION: Final = int.from_bytes(b"RMSG", "big")  # what SQLite's header says the file is of
 _SEQUENCE_BITS: Final = 40
@@ -51,8 +51,30 @@ CREATE TABLE idempotency (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX idempotency_by_time ON idempotency (time);
 PRAGMA application_id = {_APPLICATION};
-PRAGMA user_version = {VERSION};
 """
+
+_STATE_TABLES: Final = """
+CREATE TABLE owner (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    name TEXT NOT NULL UNIQUE
+) STRICT;
+CREATE TABLE state (
+    owner INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    value BLOB NOT NULL,
+    PRIMARY KEY (owner, key)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE seen (
+    owner INTEGER NOT NULL,
+    digest BLOB NOT NULL,
+    count INTEGER NOT NULL,
+    content BLOB,
+    PRIMARY KEY (owner, digest)
+) STRICT, WITHOUT ROWID;
+"""
+
+_STEPS: Final = (_TABLES, _STATE_TABLES)
+"""What makes each version of the tables of the one before."""
 
 
 def row_id(stream: int, sequence: int) -> int:
@@ -105,18 +127,20 @@ def open_to_write(path: Path) -> sqlite3.Connection:
     """The connection of the one writer; makes the tables in a new file.
 
     Raises:
-        StoreError: the file is no store, or one of another version.
+        StoreError: the file is no store, or one of a newer version.
     """
     with translated(path):
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=5)
         try:
             new = not connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
-            if not new:
-                _check(connection, path)
+            version = 0 if new else _version(connection, path)
+            if version > VERSION:
+                raise _other_version(path, version)
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
-            if new:
-                connection.executescript(f"BEGIN IMMEDIATE; {_TABLES} COMMIT;")
+            if version < VERSION:
+                steps = "".join(_STEPS[version:])
+                connection.executescript(f"BEGIN IMMEDIATE; {steps} PRAGMA user_version = {VERSION}; COMMIT;")
         except BaseException:
             connection.close()
             raise
@@ -137,24 +161,36 @@ def open_to_read(path: Path) -> sqlite3.Connection:
             f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None, check_same_thread=False, timeout=5
         )
         try:
-            _check(connection, path)
+            version = _version(connection, path)
+            if version != VERSION:
+                raise _other_version(path, version)
         except BaseException:
             connection.close()
             raise
         return connection
 
 
-def _check(connection: sqlite3.Connection, path: Path) -> None:
+def _version(connection: sqlite3.Connection, path: Path) -> int:
+    """The version of the tables of a store.
+
+    Raises:
+        StoreError: the file is none.
+    """
     application, version = (
         connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
     )
     if application != _APPLICATION:
         raise StoreError(f"{path} is a database, but no store of streams", hint="name another file")
-    if version != VERSION:
-        raise StoreError(
-            f"{path} is a store of version {version}, and this program knows version {VERSION}",
-            hint="use the release of construct-messages that made it",
-        )
+    return int(version)
+
+
+def _other_version(path: Path, version: int) -> StoreError:
+    return StoreError(
+        f"{path} is a store of version {version}, and this program knows version {VERSION}",
+        hint="open it to write once, which brings it to this version"
+        if version < VERSION
+        else "use the release of construct-messages that made it",
+    )
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The store of streams: create, append, read, follow. Blocking, and for asyncio with an `a` before the name.
+"""The store of streams, its writing half over `reader.py`. Blocking, and for asyncio with an `a` before the name.
 
 One process opens a store to write; it and any number of others read and follow it. What `append` returned for is on
 disk. See docs/decisions/042-streams-in-sqlite.md.
@@ -9,36 +9,24 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import sqlite3
 import time
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import aclosing
-from datetime import datetime
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
-from typing import Final, ParamSpec, Self, TypeVar
+from typing import Final, Self, TypeVar
 
-from construct_messages.checking import Checker
-from construct_messages.errors import Gone, NotFound, StoreError, UsageError
-from construct_messages.logs.lines.texts import to_text
+from construct_messages.errors import UsageError
 from construct_messages.message import Message
 from construct_messages.streams.broadcast import Broadcast
-from construct_messages.streams.database import Readers, row_id, sequence_of
-from construct_messages.streams.element import GENERATED_AT, Description, Element, State, generated_at, microseconds_of
-from construct_messages.streams.transaction import Digest, Publication, StoredStream, Transaction, first_at, load
+from construct_messages.streams.element import Description, State
+from construct_messages.streams.publication import Publications
+from construct_messages.streams.reader import StoreReader
+from construct_messages.streams.saved_state import Seen
+from construct_messages.streams.transaction import Transaction
 from construct_messages.streams.writer import Clock, Writer
 
 T = TypeVar("T")
-P = ParamSpec("P")
-
-_PAGE_ELEMENTS: Final = 1000
-_PAGE_BYTES: Final = 1 << 20
-_POLL_SECONDS: Final = 0.05  # how often a store that another process writes to is looked at
-_THREADS: Final = 4  # that read for asyncio
-
-_GENERATED: Final = f"<{GENERATED_AT}>".encode()
 
 _NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._~-]{0,126}[A-Za-z0-9])?")
 
@@ -65,7 +53,7 @@ def open_store(path: str | os.PathLike[str], *, read_only: bool = False) -> Stre
     return StreamStore(Path(path), read_only=read_only)
 
 
-class StreamStore:
+class StreamStore(StoreReader):
     """A store of streams; see `open_store`.
 
     Args:
@@ -75,37 +63,10 @@ class StreamStore:
     """
 
     def __init__(self, path: Path, *, read_only: bool = False, clock: Clock | None = None) -> None:
-        self._path = path
-        self._broadcast = Broadcast()
-        self._writer = None if read_only else Writer(path, self._broadcast, clock or _now)
-        self._readers = Readers(path)
-        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="streams-reader")
-        if read_only:
-            with self._readers.connection():  # for its errors
-                pass
+        broadcast = Broadcast()
+        super().__init__(path, broadcast, None if read_only else Writer(path, broadcast, clock or _now))
 
     # --- streams ---
-
-    def streams(self) -> list[State]:
-        """Where all streams stand, by name."""
-        if self._writer is not None:
-            return self._writer.states()
-        with self._readers.connection() as connection:
-            return sorted((stream.state for stream in load(connection).values()), key=lambda state: state.name)
-
-    def state(self, stream: str) -> State:
-        """Where a stream stands.
-
-        Raises:
-            NotFound: there is no such stream.
-        """
-        if self._writer is not None:
-            state = self._writer.state(stream)
-            if state is None:
-                raise _no_stream(stream)
-            return state
-        with self._readers.connection() as connection:
-            return _stored(connection, stream).state
 
     def create(self, stream: str, description: Description | None = None, *, exist_ok: bool = False) -> State:
         """Creates a stream.
@@ -186,135 +147,55 @@ class StreamStore:
         """`append_all` for asyncio."""
         return await asyncio.wrap_future(self._append(stream, messages, key))
 
-    # --- reading ---
+    # --- state of programs ---
 
-    def read(self, stream: str, after: int | None = None, *, follow: bool = False) -> Iterator[Element]:
-        """The elements of a stream in their order.
+    def commit(
+        self,
+        owner: str,
+        state: Mapping[str, bytes | None] | None = None,
+        *,
+        seen: Iterable[Seen] = (),
+        stream: str | None = None,
+        messages: Iterable[Message] = (),
+    ) -> range:
+        """Keeps state of a program and appends what it made, in one transaction: after any end, both are there or none.
 
         Args:
-            stream: its name.
-            after: the sequence of the last element that is known; None: from the oldest that is kept.
-            follow: whether to wait for more at the end, without one.
+            owner: whose state it is, such as one continuous query.
+            state: values by key, which replace those of the same keys; None removes one.
+            seen: digests of what it saw, which replace those of the same digests.
+            stream: the name of the stream that it appends to; None: it appends nothing.
+            messages: what is appended.
+
+        Returns:
+            The sequences of the messages.
 
         Raises:
-            NotFound: there is no such stream, or no longer.
-            Gone: retention took elements behind `after`, before or while they were read.
-            StoreError: the store was closed.
+            NotFound: there is no such stream; no state is changed then.
+            TermError: a message is no RDF.
+            StoreFull: there is no room on the disk.
         """
-        position = self._start(stream, after)
-        while True:
-            version = self._broadcast.version
-            elements = self._next(stream, position)
-            yield from elements
-            if elements:
-                position = elements[-1].sequence
-            elif not follow:
-                return
-            elif self._writer is None:
-                time.sleep(_POLL_SECONDS)
-            else:
-                self._broadcast.wait(version)
+        return self._commit(owner, state, seen, stream, messages).result()
 
-    async def aread(self, stream: str, after: int | None = None, *, follow: bool = False) -> AsyncGenerator[Element]:
-        """`read` for asyncio."""
-        async with aclosing(self.apages(stream, after, follow=follow)) as pages:
-            async for page in pages:
-                for element in page:
-                    yield element
+    async def acommit(
+        self,
+        owner: str,
+        state: Mapping[str, bytes | None] | None = None,
+        *,
+        seen: Iterable[Seen] = (),
+        stream: str | None = None,
+        messages: Iterable[Message] = (),
+    ) -> range:
+        """`commit` for asyncio."""
+        return await asyncio.wrap_future(self._commit(owner, state, seen, stream, messages))
 
-    async def apages(
-        self, stream: str, after: int | None = None, *, follow: bool = False
-    ) -> AsyncGenerator[list[Element]]:
-        """`aread`, with as many elements at a time as are at hand."""
-        position = await self._in_thread(self._start, stream, after)
-        with self._broadcast.subscribed() as changed:
-            while True:
-                changed.clear()
-                elements = self._recent(stream, position)
-                if elements is None:
-                    elements = await self._in_thread(self._page, stream, position)
-                if elements:
-                    yield elements
-                    position = elements[-1].sequence
-                elif not follow:
-                    return
-                elif self._writer is None:
-                    await asyncio.sleep(_POLL_SECONDS)
-                else:
-                    await changed.wait()
+    def forget(self, owner: str) -> None:
+        """Removes all that is kept for a program."""
+        self._write(lambda transaction: transaction.forget(owner)).result()
 
-    def check(self) -> None:
-        """Checks that the store can be read.
-
-        Raises:
-            StoreError: it cannot.
-        """
-        with self._readers.connection() as connection:
-            connection.execute("SELECT count(*) FROM stream").fetchone()
-
-    def check_position(self, stream: str, after: int) -> None:
-        """Checks that reading can begin behind a sequence.
-
-        Raises:
-            NotFound: there is no such stream, or there was no such element yet.
-            Gone: retention took the element behind it.
-        """
-        state = self.state(stream)
-        if after + 1 < state.first:
-            raise _gone(state, after + 1)
-        if not 0 <= after < state.next:
-            raise _never(state, after)
-
-    def get(self, stream: str, sequence: int) -> Element:
-        """One element.
-
-        Raises:
-            NotFound: there is no such stream, or there was no such element yet.
-            Gone: retention took it.
-        """
-        with self._readers.connection() as connection:
-            stored = _stored(connection, stream)
-            _check_kept(stored.state, sequence)
-            return next(_elements(connection, stored, sequence, sequence))
-
-    def times(self, stream: str, sequences: Iterable[int]) -> list[int]:
-        """When elements were committed, in microseconds since 1970 in UTC; their messages are not read.
-
-        Raises:
-            NotFound: there is no such stream, or there was no such element yet.
-            Gone: retention took one of them.
-        """
-        with self._readers.connection() as connection:
-            stored = _stored(connection, stream)
-            times = []
-            for sequence in sequences:
-                _check_kept(stored.state, sequence)
-                key = (row_id(stored.id, sequence),)
-                times.append(int(connection.execute("SELECT time FROM element WHERE id = ?", key).fetchone()[0]))
-            return times
-
-    def latest(self, stream: str, count: int) -> list[Element]:
-        """The newest elements, the oldest of them first; fewer where there are fewer.
-
-        Raises:
-            NotFound: there is no such stream.
-        """
-        with self._readers.connection() as connection:
-            stored = _stored(connection, stream)
-            first = max(stored.state.first, stored.state.next - count)
-            return list(_elements(connection, stored, first, stored.state.last))
-
-    def sequence_at(self, stream: str, time: datetime) -> int:
-        """The sequence of the first element that is kept and not older than a time; of the next one where all are.
-
-        Raises:
-            NotFound: there is no such stream.
-            UsageError: a time without a zone.
-        """
-        wanted = microseconds_of(time)
-        with self._readers.connection() as connection:
-            id, _, state = _stored(connection, stream)
-            return first_at(connection, id, state.first, state.next, wanted)
+    async def aforget(self, owner: str) -> None:
+        """`forget` for asyncio."""
+        await asyncio.wrap_future(self._write(lambda transaction: transaction.forget(owner)))
 
     # --- the end ---
 
@@ -351,91 +232,32 @@ class StreamStore:
         return self._write(lambda transaction: transaction.create(stream, described, exist_ok=exist_ok))
 
     def _append(self, stream: str, messages: Iterable[Message], key: str | None) -> Future[range]:
-        checker = Checker()
-        publications, size = [], 0
-        digest = None if key is None else Digest()
-        for message in messages:
-            checker.check(message)
-            nquads = to_text(message).encode()
-            publications.append(Publication(nquads, generated_at(message) if _GENERATED in nquads else None))
-            size += len(nquads)
-            if digest is not None:
-                digest.add(message)
-        idempotency = None if key is None or digest is None else (key, digest.value)
-        return self._write(lambda transaction: transaction.append(stream, publications, idempotency), size)
+        publications = Publications.of(messages, key)
+        return self._write(lambda transaction: transaction.append(stream, publications), publications.size)
 
-    def _start(self, stream: str, after: int | None) -> int:
-        if after is None:
-            return self.state(stream).first - 1
-        self.check_position(stream, after)
-        return after
+    def _commit(
+        self,
+        owner: str,
+        state: Mapping[str, bytes | None] | None,
+        seen: Iterable[Seen],
+        stream: str | None,
+        messages: Iterable[Message],
+    ) -> Future[range]:
+        publications = Publications.of(messages)
+        values, digests = dict(state or {}), list(seen)
+        if stream is None and publications.messages:
+            raise UsageError("there are messages, and no stream to append them to", hint="name one")
 
-    def _next(self, stream: str, position: int) -> list[Element]:
-        elements = self._recent(stream, position)
-        return self._page(stream, position) if elements is None else elements
+        def change(transaction: Transaction) -> range:
+            # first what may be refused
+            appended = range(0) if stream is None else transaction.append(stream, publications)
+            for key, value in values.items():
+                transaction.put_state(owner, key, value)
+            if digests:
+                transaction.put_seen(owner, digests)
+            return appended
 
-    def _recent(self, stream: str, position: int) -> list[Element] | None:
-        if self._broadcast.closed:
-            raise StoreError(f"the store {self._path} was closed", hint="open it, and read on behind the last element")
-        return self._broadcast.after(stream, position, _PAGE_ELEMENTS)
-
-    def _page(self, stream: str, position: int) -> list[Element]:
-        with self._readers.connection() as connection:
-            stored = _stored(connection, stream)
-            if position + 1 < stored.state.first:
-                raise _gone(stored.state, position + 1)
-            if position > stored.state.last:
-                raise _never(stored.state, position)
-            page, size = [], 0
-            last = min(position + _PAGE_ELEMENTS, stored.state.last)
-            for element in _elements(connection, stored, position + 1, last):
-                page.append(element)
-                size += len(element.nquads)
-                if size > _PAGE_BYTES:
-                    break
-            return page
-
-    async def _in_thread(self, call: Callable[P, T], /, *args: P.args, **options: P.kwargs) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, partial(call, *args, **options))
-
-
-def _stored(connection: sqlite3.Connection, stream: str) -> StoredStream:
-    found = load(connection, stream).get(stream)
-    if found is None:
-        raise _no_stream(stream)
-    return found
-
-
-def _no_stream(stream: str) -> NotFound:
-    return NotFound(f"there is no stream {stream}", hint="create it first")
-
-
-def _check_kept(state: State, sequence: int) -> None:
-    if not 0 < sequence < state.next:
-        raise _never(state, sequence)
-    if sequence < state.first:
-        raise _gone(state, sequence)
-
-
-def _never(state: State, sequence: int) -> NotFound:
-    return NotFound(f"{state.name} has no element {sequence}", hint=f"its last is {state.last}")
-
-
-def _gone(state: State, sequence: int) -> Gone:
-    return Gone(
-        f"element {sequence} of {state.name} is kept no longer",
-        first=state.first,
-        hint=f"read from {state.first} on" if state.first < state.next else "wait for the next one",
-    )
-
-
-def _elements(connection: sqlite3.Connection, stream: StoredStream, first: int, last: int) -> Iterator[Element]:
-    rows = connection.execute(
-        "SELECT id, time, nquads, generated FROM element WHERE id BETWEEN ? AND ? ORDER BY id",
-        (row_id(stream.id, first), row_id(stream.id, last)),
-    )
-    for row, *rest in rows:
-        yield Element(stream.state.name, sequence_of(row), *rest)
+        return self._write(change, publications.size + 32 * len(digests))
 
 
 def _now() -> int:

@@ -1,4 +1,4 @@
-"""One transaction of a store: streams made, described and deleted, elements appended, and the oldest removed.
+"""One transaction of a store: streams made, described and deleted, elements appended, the oldest removed, state kept.
 
 Each method checks before it changes anything, so that what it refuses leaves the others of the transaction whole.
 Nothing here commits: that is `writer.py`'s, which keeps `streams` and tells `elements` once it has.
@@ -8,82 +8,21 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
-from hashlib import blake2b
-from typing import Final, NamedTuple
+from collections.abc import Iterable
+from typing import Final
 
-from construct_messages.errors import Conflict, NotFound
-from construct_messages.logs.lines.texts import to_text
-from construct_messages.message import Message
+from construct_messages.errors import Conflict
+from construct_messages.streams import saved_state
 from construct_messages.streams.database import row_id, sequence_of
 from construct_messages.streams.element import Description, Element, State
-from construct_messages.terms import Term
+from construct_messages.streams.publication import Publications
+from construct_messages.streams.reading import StoredStream, first_at, no_stream
+from construct_messages.streams.saved_state import Seen
 
 KEY_SECONDS: Final = 24 * 3600
 """How long the key of a publication is known."""
 
 _SECOND: Final = 1_000_000  # microseconds
-
-
-class Publication(NamedTuple):
-    """One message that is to be appended.
-
-    Args:
-        nquads, generated: see `Element`.
-    """
-
-    nquads: bytes
-    generated: str | None = None
-
-
-class Digest:
-    """What tells the messages of one publication from those of another, whatever their blank nodes are called.
-
-    A publisher that sends a log again sends the same labels, and a decoder gives other ones each time.
-    """
-
-    def __init__(self) -> None:
-        self._hash = blake2b(digest_size=16)
-        self._names: dict[Term, Term] = {}
-
-    def add(self, message: Message) -> None:
-        """Adds the next message."""
-        text = to_text(message.map_blanks(self._name)).encode()
-        self._hash.update(b"%d " % len(text))
-        self._hash.update(text)
-
-    def _name(self, node: Term) -> Term:
-        return self._names.setdefault(node, Term(f"_:b{len(self._names)}"))
-
-    @property
-    def value(self) -> bytes:
-        """Of all messages so far."""
-        return self._hash.digest()
-
-
-class StoredStream(NamedTuple):
-    """A stream as its row has it.
-
-    Args:
-        id: its number in the store, which no other stream ever has.
-        time: of its last element, in microseconds since 1970.
-        state: where it stands.
-    """
-
-    id: int
-    time: int
-    state: State
-
-
-def load(connection: sqlite3.Connection, name: str | None = None) -> dict[str, StoredStream]:
-    """The streams of a store by their names: all, or the one of a name if there is one."""
-    rows = connection.execute(
-        "SELECT id, time, name, description, first, next, bytes FROM stream WHERE ?1 IS NULL OR name = ?1", (name,)
-    ).fetchall()
-    return {
-        name: StoredStream(id, time, State(name, Description.from_json(json.loads(description)), *figures))
-        for id, time, name, description, *figures in rows
-    }
 
 
 class Transaction:
@@ -156,14 +95,12 @@ class Transaction:
         self.elements = [element for element in self.elements if element.stream != name]
         self.gone.append(name)
 
-    def append(self, name: str, publications: Sequence[Publication], idempotency: tuple[str, bytes] | None) -> range:
+    def append(self, name: str, publications: Publications) -> range:
         """Appends messages to a stream, all or none.
 
         Args:
             name: of the stream.
-            publications: the messages, in order.
-            idempotency: the publisher's key for this call and the digest of what it sends; None: it has none. What was
-                appended under a key is not appended again for a day.
+            publications: the messages. What was appended under a key is not appended again for a day.
 
         Returns:
             Their sequences; under a key that is known, those that they were given the first time.
@@ -173,6 +110,7 @@ class Transaction:
             Conflict: other messages were appended under the key.
         """
         stream = self._stream(name)
+        idempotency = publications.idempotency
         if idempotency is not None:
             key, digest = idempotency
             known = self._connection.execute(
@@ -190,7 +128,7 @@ class Transaction:
         time = max(self._now, stream.time)
         elements = [
             Element(name, sequence, time, nquads, generated)
-            for sequence, (nquads, generated) in enumerate(publications, state.next)
+            for sequence, (nquads, generated) in enumerate(publications.messages, state.next)
         ]
         self._connection.executemany(
             "INSERT INTO element (id, time, generated, nquads) VALUES (?, ?, ?, ?)",
@@ -201,12 +139,23 @@ class Transaction:
                 "INSERT INTO idempotency (stream, key, digest, first, count, time) VALUES (?, ?, ?, ?, ?, ?)",
                 (stream.id, *idempotency, state.next, len(elements), time),
             )
-        size = sum(len(each.nquads) for each in elements)
-        after = state._replace(next=state.next + len(elements), bytes=state.bytes + size)
+        after = state._replace(next=state.next + len(elements), bytes=state.bytes + publications.size)
         self.streams[name] = StoredStream(stream.id, time, after)
         self._changed.add(name)
         self.elements += elements
         return range(state.next, after.next)
+
+    def put_state(self, owner: str, key: str, value: bytes | None) -> None:
+        """Keeps a value for a program; None removes it."""
+        saved_state.put_state(self._connection, owner, key, value)
+
+    def put_seen(self, owner: str, seen: Iterable[Seen]) -> None:
+        """Keeps digests of what a program saw; those with a count of 0 are removed."""
+        saved_state.put_seen(self._connection, owner, seen)
+
+    def forget(self, owner: str) -> None:
+        """Removes all that is kept for a program."""
+        saved_state.forget(self._connection, owner)
 
     def prune(self, *, every_stream: bool) -> None:
         """Removes what retention does not keep, and writes where the streams stand now.
@@ -267,31 +216,8 @@ class Transaction:
     def _stream(self, name: str) -> StoredStream:
         stream = self.streams.get(name)
         if stream is None:
-            raise NotFound(f"there is no stream {name}", hint="create it first")
+            raise no_stream(name)
         return stream
-
-
-def first_at(connection: sqlite3.Connection, stream: int, first: int, next: int, time: int) -> int:
-    """The sequence of the first element that is not older than a time; `next` where all are.
-
-    Times never go back in a stream, so that a few rows tell.
-
-    Args:
-        connection: to the store.
-        stream: its number.
-        first, next: where the stream stands, see `State`.
-        time: microseconds since 1970 in UTC.
-    """
-    low, high = first, next
-    while low < high:
-        # what is asked for is mostly near the beginning: retention looks there each second
-        middle = low if low == first else (low + high) // 2
-        found = connection.execute("SELECT time FROM element WHERE id = ?", (row_id(stream, middle),)).fetchone()
-        if found[0] < time:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 def _rows(stream: int) -> tuple[int, int]:

@@ -20,7 +20,8 @@ from construct_messages.errors import ConstructMessagesError, StoreError
 from construct_messages.streams.broadcast import Broadcast
 from construct_messages.streams.database import WriterLock, open_to_write, translated
 from construct_messages.streams.element import State
-from construct_messages.streams.transaction import StoredStream, Transaction, load
+from construct_messages.streams.reading import StoredStream, load
+from construct_messages.streams.transaction import Transaction
 
 T = TypeVar("T")
 

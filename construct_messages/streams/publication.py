@@ -1,0 +1,87 @@
+"""What is appended to a stream: messages as the rows of a store, and the digest that tells publications apart.
+
+No database here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import blake2b
+from typing import Final, NamedTuple
+
+from construct_messages.checking import Checker
+from construct_messages.logs.lines.texts import to_text
+from construct_messages.message import Message
+from construct_messages.streams.element import GENERATED_AT, generated_at
+from construct_messages.terms import Term
+
+_GENERATED: Final = f"<{GENERATED_AT}>".encode()
+
+
+class Publication(NamedTuple):
+    """One message that is to be appended.
+
+    Args:
+        nquads, generated: see `Element`.
+    """
+
+    nquads: bytes
+    generated: str | None = None
+
+
+class Publications(NamedTuple):
+    """Messages that are to be appended together.
+
+    Args:
+        messages: in order.
+        size: how many bytes of N-Quads they have.
+        idempotency: the publisher's key for them and the digest of what they say; None: it has none.
+    """
+
+    messages: list[Publication]
+    size: int
+    idempotency: tuple[str, bytes] | None = None
+
+    @classmethod
+    def of(cls, messages: Iterable[Message], key: str | None = None) -> Publications:
+        """Messages as they are stored.
+
+        Raises:
+            TermError: a message is no RDF.
+        """
+        checker = Checker()
+        publications, size = [], 0
+        digest = None if key is None else _Digest()
+        for message in messages:
+            checker.check(message)
+            nquads = to_text(message).encode()
+            publications.append(Publication(nquads, generated_at(message) if _GENERATED in nquads else None))
+            size += len(nquads)
+            if digest is not None:
+                digest.add(message)
+        return cls(publications, size, None if key is None or digest is None else (key, digest.value))
+
+
+class _Digest:
+    """What tells the messages of one publication from those of another, whatever their blank nodes are called.
+
+    A publisher that sends a log again sends the same labels, and a decoder gives other ones each time.
+    """
+
+    def __init__(self) -> None:
+        self._hash = blake2b(digest_size=16)
+        self._names: dict[Term, Term] = {}
+
+    def add(self, message: Message) -> None:
+        """Adds the next message."""
+        text = to_text(message.map_blanks(self._name)).encode()
+        self._hash.update(b"%d " % len(text))
+        self._hash.update(text)
+
+    def _name(self, node: Term) -> Term:
+        return self._names.setdefault(node, Term(f"_:b{len(self._names)}"))
+
+    @property
+    def value(self) -> bytes:
+        """Of all messages so far."""
+        return self._hash.digest()

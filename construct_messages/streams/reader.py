@@ -1,0 +1,249 @@
+"""The reading half of a store: where streams stand, their elements, and what programs keep. Nothing here writes.
+
+Blocking, and for asyncio with an `a` before the name. A follower waits for the writer of its own process, and looks
+again and again where another process writes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Final, ParamSpec, TypeVar
+
+from construct_messages.errors import StoreError
+from construct_messages.streams import reading, saved_state
+from construct_messages.streams.broadcast import Broadcast
+from construct_messages.streams.database import Readers
+from construct_messages.streams.element import Element, State, microseconds_of
+from construct_messages.streams.writer import Writer
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+_POLL_SECONDS: Final = 0.05  # how often a store that another process writes to is looked at
+_THREADS: Final = 4  # that read for asyncio
+
+
+class StoreReader:
+    """Reads a store.
+
+    Args:
+        path: of the file.
+        broadcast: tells what the writer committed.
+        writer: of this process; None: another one writes, or none.
+
+    Raises:
+        NotFound: there is no such file.
+        StoreError: it is no store, or one of another version.
+    """
+
+    def __init__(self, path: Path, broadcast: Broadcast, writer: Writer | None) -> None:
+        self._path, self._broadcast, self._writer = path, broadcast, writer
+        self._readers = Readers(path)
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="streams-reader")
+        if writer is None:
+            with self._readers.connection():  # for its errors
+                pass
+
+    # --- streams ---
+
+    def streams(self) -> list[State]:
+        """Where all streams stand, by name."""
+        if self._writer is not None:
+            return self._writer.states()
+        with self._readers.connection() as connection:
+            return sorted((stream.state for stream in reading.load(connection).values()), key=lambda state: state.name)
+
+    def state(self, stream: str) -> State:
+        """Where a stream stands.
+
+        Raises:
+            NotFound: there is no such stream.
+        """
+        if self._writer is not None:
+            state = self._writer.state(stream)
+            if state is None:
+                raise reading.no_stream(stream)
+            return state
+        with self._readers.connection() as connection:
+            return reading.stored(connection, stream).state
+
+    # --- reading ---
+
+    def read(self, stream: str, after: int | None = None, *, follow: bool = False) -> Iterator[Element]:
+        """The elements of a stream in their order.
+
+        Args:
+            stream: its name.
+            after: the sequence of the last element that is known; None: from the oldest that is kept.
+            follow: whether to wait for more at the end, without one.
+
+        Raises:
+            NotFound: there is no such stream, or no longer.
+            Gone: retention took elements behind `after`, before or while they were read.
+            StoreError: the store was closed.
+        """
+        position = self._start(stream, after)
+        while True:
+            version = self._broadcast.version
+            elements = self._next(stream, position)
+            yield from elements
+            if elements:
+                position = elements[-1].sequence
+            elif not follow:
+                return
+            elif self._writer is None:
+                time.sleep(_POLL_SECONDS)
+            else:
+                self._broadcast.wait(version)
+
+    async def aread(self, stream: str, after: int | None = None, *, follow: bool = False) -> AsyncGenerator[Element]:
+        """`read` for asyncio."""
+        async with aclosing(self.apages(stream, after, follow=follow)) as pages:
+            async for page in pages:
+                for element in page:
+                    yield element
+
+    async def apages(
+        self, stream: str, after: int | None = None, *, follow: bool = False
+    ) -> AsyncGenerator[list[Element]]:
+        """`aread`, with as many elements at a time as are at hand."""
+        position = await self._in_thread(self._start, stream, after)
+        with self._broadcast.subscribed() as changed:
+            while True:
+                changed.clear()
+                elements = self._recent(stream, position)
+                if elements is None:
+                    elements = await self._in_thread(self._page, stream, position)
+                if elements:
+                    yield elements
+                    position = elements[-1].sequence
+                elif not follow:
+                    return
+                elif self._writer is None:
+                    await asyncio.sleep(_POLL_SECONDS)
+                else:
+                    await changed.wait()
+
+    def check(self) -> None:
+        """Checks that the store can be read.
+
+        Raises:
+            StoreError: it cannot.
+        """
+        with self._readers.connection() as connection:
+            connection.execute("SELECT count(*) FROM stream").fetchone()
+
+    def check_position(self, stream: str, after: int) -> None:
+        """Checks that reading can begin behind a sequence.
+
+        Raises:
+            NotFound: there is no such stream, or there was no such element yet.
+            Gone: retention took the element behind it.
+        """
+        reading.check_position(self.state(stream), after)
+
+    def get(self, stream: str, sequence: int) -> Element:
+        """One element.
+
+        Raises:
+            NotFound: there is no such stream, or there was no such element yet.
+            Gone: retention took it.
+        """
+        with self._readers.connection() as connection:
+            return reading.element(connection, stream, sequence)
+
+    def times(self, stream: str, sequences: Iterable[int]) -> list[int]:
+        """When elements were committed, in microseconds since 1970 in UTC; their messages are not read.
+
+        Raises:
+            NotFound: there is no such stream, or there was no such element yet.
+            Gone: retention took one of them.
+        """
+        with self._readers.connection() as connection:
+            return reading.times(connection, stream, sequences)
+
+    def latest(self, stream: str, count: int) -> list[Element]:
+        """The newest elements, the oldest of them first; fewer where there are fewer.
+
+        Raises:
+            NotFound: there is no such stream.
+        """
+        with self._readers.connection() as connection:
+            return reading.latest(connection, stream, count)
+
+    def sequence_at(self, stream: str, time: datetime) -> int:
+        """The sequence of the first element that is kept and not older than a time; of the next one where all are.
+
+        Raises:
+            NotFound: there is no such stream.
+            UsageError: a time without a zone.
+        """
+        wanted = microseconds_of(time)
+        with self._readers.connection() as connection:
+            id, _, state = reading.stored(connection, stream)
+            return reading.first_at(connection, id, state.first, state.next, wanted)
+
+    # --- state of programs ---
+
+    def owners(self) -> list[str]:
+        """Whose state is kept, by name."""
+        with self._readers.connection() as connection:
+            return saved_state.owners(connection)
+
+    def saved_state(self, owner: str) -> dict[str, bytes]:
+        """What `commit` kept by key; empty where there is nothing."""
+        with self._readers.connection() as connection:
+            return saved_state.saved_state(connection, owner)
+
+    async def asaved_state(self, owner: str) -> dict[str, bytes]:
+        """`saved_state` for asyncio."""
+        return await self._in_thread(self.saved_state, owner)
+
+    def seen(self, owner: str) -> dict[bytes, int]:
+        """The digests of what a program saw, and how often each is there."""
+        with self._readers.connection() as connection:
+            return saved_state.seen(connection, owner)
+
+    async def aseen(self, owner: str) -> dict[bytes, int]:
+        """`seen` for asyncio."""
+        return await self._in_thread(self.seen, owner)
+
+    def seen_contents(self, owner: str, digests: Iterable[bytes]) -> list[bytes | None]:
+        """What was kept with some digests, in their order; None: nothing."""
+        with self._readers.connection() as connection:
+            return saved_state.contents(connection, owner, digests)
+
+    async def aseen_contents(self, owner: str, digests: Iterable[bytes]) -> list[bytes | None]:
+        """`seen_contents` for asyncio."""
+        return await self._in_thread(self.seen_contents, owner, digests)
+
+    # --- within ---
+
+    def _start(self, stream: str, after: int | None) -> int:
+        if after is None:
+            return self.state(stream).first - 1
+        self.check_position(stream, after)
+        return after
+
+    def _next(self, stream: str, position: int) -> list[Element]:
+        elements = self._recent(stream, position)
+        return self._page(stream, position) if elements is None else elements
+
+    def _recent(self, stream: str, position: int) -> list[Element] | None:
+        if self._broadcast.closed:
+            raise StoreError(f"the store {self._path} was closed", hint="open it, and read on behind the last element")
+        return self._broadcast.after(stream, position, reading.PAGE_ELEMENTS)
+
+    def _page(self, stream: str, position: int) -> list[Element]:
+        with self._readers.connection() as connection:
+            return reading.page(connection, stream, position)
+
+    async def _in_thread(self, call: Callable[P, T], /, *args: P.args, **options: P.kwargs) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, partial(call, *args, **options))

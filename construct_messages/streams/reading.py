@@ -1,0 +1,163 @@
+"""What is read of a store, over a connection: where streams stand, and their elements. Nothing here writes or waits."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from construct_messages.errors import Gone, NotFound
+from construct_messages.streams.database import row_id, sequence_of
+from construct_messages.streams.element import Description, Element, State
+
+PAGE_ELEMENTS: Final = 1000
+_PAGE_BYTES: Final = 1 << 20
+
+
+class StoredStream(NamedTuple):
+    """A stream as its row has it.
+
+    Args:
+        id: its number in the store, which no other stream ever has.
+        time: of its last element, in microseconds since 1970.
+        state: where it stands.
+    """
+
+    id: int
+    time: int
+    state: State
+
+
+def load(connection: sqlite3.Connection, name: str | None = None) -> dict[str, StoredStream]:
+    """The streams of a store by their names: all, or the one of a name if there is one."""
+    rows = connection.execute(
+        "SELECT id, time, name, description, first, next, bytes FROM stream WHERE ?1 IS NULL OR name = ?1", (name,)
+    ).fetchall()
+    return {
+        name: StoredStream(id, time, State(name, Description.from_json(json.loads(description)), *figures))
+        for id, time, name, description, *figures in rows
+    }
+
+
+def stored(connection: sqlite3.Connection, stream: str) -> StoredStream:
+    """A stream.
+
+    Raises:
+        NotFound: there is no such stream.
+    """
+    found = load(connection, stream).get(stream)
+    if found is None:
+        raise no_stream(stream)
+    return found
+
+
+def page(connection: sqlite3.Connection, stream: str, position: int) -> list[Element]:
+    """The elements behind a sequence, as many as are read at a time; empty at the end.
+
+    Raises:
+        NotFound: there is no such stream, or there was no such element yet.
+        Gone: retention took elements behind it.
+    """
+    found = stored(connection, stream)
+    if position + 1 < found.state.first:
+        raise _gone(found.state, position + 1)
+    if position > found.state.last:
+        raise _never(found.state, position)
+    elements, size = [], 0
+    last = min(position + PAGE_ELEMENTS, found.state.last)
+    for element in _elements(connection, found, position + 1, last):
+        elements.append(element)
+        size += len(element.nquads)
+        if size > _PAGE_BYTES:
+            break
+    return elements
+
+
+def element(connection: sqlite3.Connection, stream: str, sequence: int) -> Element:
+    """One element; see `StreamStore.get`."""
+    found = stored(connection, stream)
+    _check_kept(found.state, sequence)
+    return next(_elements(connection, found, sequence, sequence))
+
+
+def times(connection: sqlite3.Connection, stream: str, sequences: Iterable[int]) -> list[int]:
+    """When elements were committed; see `StreamStore.times`."""
+    found = stored(connection, stream)
+    times = []
+    for sequence in sequences:
+        _check_kept(found.state, sequence)
+        key = (row_id(found.id, sequence),)
+        times.append(int(connection.execute("SELECT time FROM element WHERE id = ?", key).fetchone()[0]))
+    return times
+
+
+def latest(connection: sqlite3.Connection, stream: str, count: int) -> list[Element]:
+    """The newest elements; see `StreamStore.latest`."""
+    found = stored(connection, stream)
+    first = max(found.state.first, found.state.next - count)
+    return list(_elements(connection, found, first, found.state.last))
+
+
+def first_at(connection: sqlite3.Connection, stream: int, first: int, next: int, time: int) -> int:
+    """The sequence of the first element that is not older than a time; `next` where all are.
+
+    Times never go back in a stream, so that a few rows tell.
+
+    Args:
+        connection: to the store.
+        stream: its number.
+        first, next: where the stream stands, see `State`.
+        time: microseconds since 1970 in UTC.
+    """
+    low, high = first, next
+    while low < high:
+        # what is asked for is mostly near the beginning: retention looks there each second
+        middle = low if low == first else (low + high) // 2
+        found = connection.execute("SELECT time FROM element WHERE id = ?", (row_id(stream, middle),)).fetchone()
+        if found[0] < time:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def check_position(state: State, after: int) -> None:
+    """Checks that reading can begin behind a sequence; see `StreamStore.check_position`."""
+    if after + 1 < state.first:
+        raise _gone(state, after + 1)
+    if not 0 <= after < state.next:
+        raise _never(state, after)
+
+
+def no_stream(stream: str) -> NotFound:
+    """The error for a name that no stream has."""
+    return NotFound(f"there is no stream {stream}", hint="create it first")
+
+
+def _check_kept(state: State, sequence: int) -> None:
+    if not 0 < sequence < state.next:
+        raise _never(state, sequence)
+    if sequence < state.first:
+        raise _gone(state, sequence)
+
+
+def _never(state: State, sequence: int) -> NotFound:
+    return NotFound(f"{state.name} has no element {sequence}", hint=f"its last is {state.last}")
+
+
+def _gone(state: State, sequence: int) -> Gone:
+    return Gone(
+        f"element {sequence} of {state.name} is kept no longer",
+        first=state.first,
+        hint=f"read from {state.first} on" if state.first < state.next else "wait for the next one",
+    )
+
+
+def _elements(connection: sqlite3.Connection, stream: StoredStream, first: int, last: int) -> Iterator[Element]:
+    rows = connection.execute(
+        "SELECT id, time, nquads, generated FROM element WHERE id BETWEEN ? AND ? ORDER BY id",
+        (row_id(stream.id, first), row_id(stream.id, last)),
+    )
+    for row, *rest in rows:
+        yield Element(stream.state.name, sequence_of(row), *rest)
