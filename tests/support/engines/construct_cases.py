@@ -597,17 +597,17 @@ _CASES: Final[Sequence[Case]] = (
     ),
 )
 
-_NO_PARAMETERS: Final = "it does not heed default-graph-uri and named-graph-uri"
-_UNKNOWN: Final = "it refuses the query instead of leaving the variable unbound (section 17.6)"
-_DATES: Final = "it subtracts dates and compares durations, as extensions of SPARQL 1.1 (section 17.3)"
+_NO_PARAMETERS: Final = "ignores default-graph-uri and named-graph-uri"
+_UNKNOWN: Final = "refuses the query instead of leaving the variable unbound (section 17.6)"
+_DATES: Final = "subtracts dates and compares durations, as extensions of SPARQL 1.1 (section 17.3)"
 _LONG: Final = (["ex:acme ex:long 120"], ["ex:bolt ex:long 7"])
-_ALTERNATIVES: Final = "of an alternative path it gives each solution once, not once a branch (section 18.4)"
+_ALTERNATIVES: Final = "returns each solution of an alternative path once, not once per branch (section 18.4)"
 _LOCATIONS: Final = (
     *(["ex:acme ex:at ex:be"], ["ex:acme ex:at ex:nl"], ["ex:bolt ex:at ex:be"]),
     *(["ex:corp ex:at 'somewhere'"], ["ex:dale ex:at _:valley"]),
 )
-_NAN: Final = "NaN < 1 is not false but an error, or true"
-_EQUAL: Final = "NaN <= NaN is true of equal terms"
+_NAN: Final = "evaluates NaN < 1 as an error or as true, not as false"
+_EQUAL: Final = "evaluates NaN <= NaN as true for equal terms"
 _ALL_RATED: Final = (
     ["ex:acme ex:rated ex:five", "ex:acme ex:in <urn:g1>"],
     ["ex:bolt ex:rated ex:three", "ex:bolt ex:in <urn:g1>"],
@@ -616,14 +616,16 @@ _ALL_RATED: Final = (
 
 DIFFERENCES: Final[Mapping[str, Mapping[str, Differs]]] = {
     "named graphs are not in the default graph": {
-        "rdflib": Differs("its default graph is the union of all graphs", Gives([[rated] for rated, _ in _ALL_RATED])),
+        "rdflib": Differs(
+            "takes the union of all graphs as the default graph", Gives([[rated] for rated, _ in _ALL_RATED])
+        ),
     },
     "a named graph by its name": {
-        "virtuoso": Differs("where it has a default graph, a graph by its name is empty without FROM NAMED", Gives([])),
+        "virtuoso": Differs("with a default graph, finds a graph by name only with FROM NAMED", Gives([])),
     },
     "FROM NAMED": {
         "comunica": Differs(
-            "it fails on GRAPH ?g with a dataset",
+            "fails on GRAPH ?g with a dataset",
             Fails(SourceError, 400, "requires an operation with source annotation"),
         ),
     },
@@ -648,7 +650,7 @@ DIFFERENCES: Final[Mapping[str, Mapping[str, Differs]]] = {
         "virtuoso": Differs(_DATES, Gives(_LONG)),
         "comunica": Differs(_DATES, Gives(_LONG)),
         "spark": Differs(
-            "it refuses what is an error in each solution", Fails(UnsupportedQuery, 501, "durations have no order")
+            "refuses what is an error in each solution", Fails(UnsupportedQuery, 501, "durations have no order")
         ),
     },
     "duplicates of an alternative path": {
@@ -668,29 +670,32 @@ DIFFERENCES: Final[Mapping[str, Mapping[str, Differs]]] = {
     },
     "a path of any length": {
         "virtuoso": Differs(
-            "it wants one end of such a path bound", Fails(SourceError, 502, "transitive start not given")
+            "requires that one end of such a path is bound", Fails(SourceError, 502, "transitive start not given")
         ),
         "spark": Differs(
-            "it wants one end of such a path bound, or `allow_full_closure`",
+            "requires that one end of such a path is bound, or `allow_full_closure`",
             Fails(UnsupportedQuery, 501, "neither end of the path"),
         ),
     },
     "groups by two variables, sorted, one of them unbound": {
         "comunica": Differs(
-            "it does not keep the order of literals that are equal",
+            "does not keep the order of equal literals",
             Fails(GroupError, 422, "came back after it was closed"),
         ),
     },
     "a WHERE that the engine refuses": {
-        "spark": Differs("it parses the query by itself", Fails(QueryError, 400, "the query is not SPARQL")),
+        "spark": Differs(
+            "does not ask an engine: this package parses the query", Fails(QueryError, 400, "the query is not SPARQL")
+        ),
     },
     "groups over pages by blank nodes": {
         engine: Differs(
-            "a label means the same in every response", Gives([["ex:corp ex:founded _:e", "ex:dale ex:founded _:e"]])
+            "uses the same label for a node in every response",
+            Gives([["ex:corp ex:founded _:e", "ex:dale ex:founded _:e"]]),
         )
         for engine in ("oxigraph", "virtuoso")
     },
 }
-"""Where an engine does something else than the recommendation says, by the name of the case."""
+"""The differences of engines from the recommendation, by the name of the case."""
 
 CASES: Final = [found._replace(differs={**found.differs, **DIFFERENCES.get(found.name, {})}) for found in _CASES]

@@ -1,6 +1,6 @@
-"""Writes docs/engines.md: what each engine does differently, from the table that the tests hold them to.
+"""Write docs/engines.md: the known differences of engines, from the tables that the tests check.
 
-Run it as `python -m tests.support.engines.page`; a test makes sure that the page is what this gives.
+Run `python -m tests.support.engines.page`. A test checks that the page is up to date.
 """
 
 from __future__ import annotations
@@ -14,51 +14,51 @@ from tests.support.places import ROOT
 PAGE = ROOT / "docs" / "engines.md"
 
 HEAD = f"""\
-# Engines: what each does differently
+# Engines: known differences
 
 <!-- written by `python -m tests.support.engines.page`; do not edit -->
 
-{len(CASES)} CONSTRUCT queries are asked of each engine, by the package and through the server, and compared message
-by message with a reference that shares no code with the package: Oxigraph in memory evaluates a SELECT written by
-hand, and a few lines instantiate a template given as data. Where an engine gives something else, the table of the
-tests says what and why, and a test fails when that is no longer so.
+The tests send {len(CASES)} CONSTRUCT queries to each engine, through the package and through the server, and compare
+the results message by message with a reference that shares no code with the package: Oxigraph in memory evaluates a
+handwritten SELECT, and a few lines instantiate a template that is given as data. The tables below list each
+difference and its reason. A test fails when a difference no longer exists.
 
-| engine | version | installed by | profile | over |
+| engine | version | installed by | profile | data |
 |---|---|---|---|---|
 | Oxigraph server | 0.5 | `pip install oxigraph` | `oxigraph` | a store directory |
 | rdflib-endpoint | 0.6 | `pip install 'rdflib-endpoint[cli]'` | `generic` | a file |
 | Virtuoso | 7.2.5 | `apt-get install virtuoso-opensource-7-bin` | `virtuoso` | its own store |
 | Comunica | 4.5 | `npm install @comunica/query-sparql-file@4` | `generic` | a file |
 
-[Spark](spark.md), where this package evaluates queries itself, is asked the same of a DataFrame, and again of one that
-holds every quad twice.
+On [Spark](spark.md), this package evaluates queries itself. The same queries run there over a DataFrame, and over a
+DataFrame that contains every quad twice.
 
-Each engine runs on loopback, started by the tests. npm's folder is named by the environment variable
-`CONSTRUCT_MESSAGES_NODE`, as in
+The tests start each engine on loopback. Set the environment variable `CONSTRUCT_MESSAGES_NODE` to the folder of the npm
+packages:
 
 ```sh
 npm install --prefix ~/engines @comunica/query-sparql-file@4 @comunica/query-sparql@4
 CONSTRUCT_MESSAGES_NODE=~/engines pytest tests/sources/test_engines.py tests/server/test_clients.py
 ```
 
-A missing engine skips its tests with the command that installs it; where the environment variable `CI` is `true`,
-that is a failure.
+If an engine is missing, its tests are skipped with the command that installs it. If the environment variable `CI` is
+`true`, they fail.
 """
 
 REST = """\
-## What the table cannot say
+## Notes on engines
 
-- **RDF 1.2** (triple terms, base directions) is only asked of Oxigraph; that the others do not read such data is a
-  test, too.
-- **Silence.** rdflib-endpoint and Comunica take `default-graph-uri` and `named-graph-uri` and do not heed them: write
-  FROM, or do not ask these of them. Comunica gives everything for LIMIT 0, so it is not asked then.
-- **Virtuoso with a default graph**, as DBpedia has one, gives nothing for `GRAPH <name> { … }`, without an error:
-  write `GRAPH ?g { … } FILTER(?g = <name>)`, or `FROM NAMED <name>`.
-- **Virtuoso's own CONSTRUCT** ends after 10,001 triples with status 200 and no header that says so: of the
-  specification's query over 110,000 solutions it gave 10,001 of 220,600 triples. Read in pages of 10,000 solutions
-  (`python -m benchmarks.virtuoso`), all 110,000 messages came.
-- **Time in a Virtuoso page** goes into writing the JSON (1.2 s for 10,000 solutions of that query) and sorting in a
-  sub-select (another second); 1,000 ordered solutions without a sub-select took 0.42 s.
+- **RDF 1.2** (triple terms, base directions) is only tested with Oxigraph. A test checks that the other engines do not
+  read such data.
+- **Ignored parameters.** rdflib-endpoint and Comunica accept `default-graph-uri` and `named-graph-uri`, but ignore them:
+  use FROM instead. Comunica ignores LIMIT 0 and returns everything, so it gets no such query.
+- **Virtuoso with a default graph**, such as DBpedia, returns nothing for `GRAPH <name> { … }`, without an error. Use
+  `GRAPH ?g { … } FILTER(?g = <name>)` or `FROM NAMED <name>` instead.
+- **Virtuoso's own CONSTRUCT** stops after 10,001 triples, with status 200 and without a header that says so. For the
+  specification's query over 110,000 solutions it returned 10,001 of 220,600 triples. In pages of 10,000 solutions
+  (`python -m benchmarks.virtuoso`), all 110,000 messages arrived.
+- **Time of a Virtuoso page.** Of 10,000 solutions of that query, writing the JSON takes 1.2 s and sorting in a
+  sub-select another second. 1,000 ordered solutions without a sub-select took 0.42 s.
 """
 
 
@@ -67,10 +67,10 @@ def page() -> str:
 
 
 def terms() -> Iterator[str]:
-    """What becomes of the terms that some engine does not give back as they were."""
-    yield "## Terms that do not come back as they were"
+    """Yield a table of the terms that an engine changes."""
+    yield "## Terms that engines change"
     yield ""
-    yield f"Of {len(VALUES)} kinds of terms, all others come back as they were from all engines."
+    yield f"All engines return the others of the {len(VALUES)} tested kinds of terms unchanged. An empty cell: unchanged."
     yield ""
     yield f"| in the data | {' | '.join(ENGINES)} |"
     yield f"|---|{'---|' * len(ENGINES)}"
@@ -81,10 +81,10 @@ def terms() -> Iterator[str]:
 
 
 def differences() -> Iterator[str]:
-    """What engines do otherwise."""
-    yield "## Queries that are answered otherwise"
+    """Yield a table of the queries that engines answer differently."""
+    yield "## Queries that engines answer differently"
     yield ""
-    yield "| query | engine | | what happens |"
+    yield "| query | engine | difference | result |"
     yield "|---|---|---|---|"
     for name, by_engine in DIFFERENCES.items():
         for engine, (reason, instead) in by_engine.items():

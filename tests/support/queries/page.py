@@ -1,6 +1,6 @@
-"""Writes docs/queries.md: what becomes of the W3C's CONSTRUCT tests and of queries found in the wild.
+"""Write docs/queries.md: results for the W3C's CONSTRUCT tests and for queries of public repositories.
 
-Run it as `python -m tests.support.queries.page`; a test makes sure that the page is what this gives.
+Run `python -m tests.support.queries.page`. A test checks that the page is up to date.
 """
 
 from __future__ import annotations
@@ -113,29 +113,34 @@ def page() -> str:
     passing = [case for case in found if case.passes]
     accepted = [case for case in found if not case.oxigraph_original]
     lines = [
-        "# Queries: what is rewritten, and what is refused",
+        "# Queries: rewriting tested",
         "",
         "<!-- written by `python -m tests.support.queries.page`; do not edit -->",
         "",
-        "Each query is made into a SELECT and a template. Oxigraph tells whether the SELECT is legal. With values of",
-        "every kind (IRI, literal, blank node, triple term, unbound) in place of WHERE, its own CONSTRUCT tells what",
-        "the template gives. Graphs in templates are Apache Jena's extension: they are compared graph by graph.",
+        "Each query is rewritten into a SELECT and a template. Oxigraph checks that the SELECT is legal. To check the",
+        "template, WHERE is replaced by values of every kind (IRI, literal, blank node, triple term, unbound), and the",
+        "result is compared with that of Oxigraph's own CONSTRUCT. Graphs in templates, an extension of Apache Jena,",
+        "are compared graph by graph.",
         "",
-        "## Queries found in the wild",
+        "## Queries found in public repositories",
         "",
-        f"{len(passing)} of {len(found)} pass: rewritten, the SELECT accepted, the template's triples Oxigraph's.",
-        f"Of the {len(accepted)} that Oxigraph accepts as they are, {sum(case.passes for case in accepted)} pass; "
-        f"of the other {len(found) - len(accepted)},",
-        f"{sum(case.passes and case not in accepted for case in found)}, mostly with graphs in the template.",
+        f"{len(passing)} of {len(found)} queries pass: they are rewritten, Oxigraph accepts the SELECT, and the template",
+        "gives the same triples.",
         "",
-        "The others:",
+        "| queries | number | pass |",
+        "|---|--:|--:|",
+        f"| accepted by Oxigraph as they are | {len(accepted)} | {sum(case.passes for case in accepted)} |",
+        f"| others, mostly with graphs in the template | {len(found) - len(accepted)} "
+        f"| {sum(case.passes and case not in accepted for case in found)} |",
+        "",
+        "These queries do not pass:",
         "",
         "| repository | query | class | refused by | reason |",
         "|---|---|---|---|---|",
     ]
     for case in found:
         if not case.passes:
-            by = "rewriting" if case.refused else "Oxigraph, of the SELECT" if case.oxigraph_select else "oracle"
+            by = "rewriting" if case.refused else "Oxigraph (SELECT)" if case.oxigraph_select else "oracle"
             reason = case.refused or case.oxigraph_select or case.template
             lines.append(f"| {case.origin} | {case.name} | {case.kind} | {by} | {cell(reason)} |")
     kinds = Counter((row["type"], verdict(case)) for row, case in suite)
@@ -143,13 +148,13 @@ def page() -> str:
         "",
         "## CONSTRUCT tests of the W3C",
         "",
-        "The evaluations also give the expected graphs (`tests/query/test_oracle.py`).",
+        "`tests/query/test_oracle.py` also compares the graphs of the evaluation tests with the expected ones.",
         "",
         "| type | verdict | tests |",
         "|---|---|---|",
         *(f"| {kind} | {what} | {count} |" for (kind, what), count in sorted(kinds.items())),
         "",
-        "Of the tests of negative syntax:",
+        "The tests of negative syntax:",
         "",
         "| test | verdict | reason |",
         "|---|---|---|",
@@ -162,8 +167,8 @@ def page() -> str:
 
 
 EXTENSIONS = {
-    "constructwhere06 - CONSTRUCT WHERE": "GRAPH in the short form is legal in Apache Jena, and so is the SELECT; "
-    "without a base it is refused, as its graph is a relative IRI",
+    "constructwhere06 - CONSTRUCT WHERE": "GRAPH in the short form is an extension of Apache Jena, and the SELECT is "
+    "legal; refused without a base, because the name of its graph is a relative IRI",
 }
 """Tests of negative syntax that are accepted on purpose, and why."""
 

@@ -1,6 +1,6 @@
-"""The W3C's query evaluation tests on Spark: how each is asked, what is refused, and the table in `docs/`.
+"""The W3C's query evaluation tests on Spark: running each test, the list of refusals, and the page in `docs/`.
 
-`python -m tests.support.spark.w3c` writes docs/spark-w3c.md anew from the list of refusals, which the tests hold true.
+`python -m tests.support.spark.w3c` writes docs/spark-w3c.md from the list of refusals, which the tests check.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NOW: Final = Term('"2024-02-29T12:34:56.789Z"^^<http://www.w3.org/2001/XMLSchema
 PAGE: Final = ROOT / "docs" / "spark-w3c.md"
 
 REFUSED: Final[Mapping[str, str]] = {}
-"""Tests that are refused by name, each with the reason; reviewed by hand. A refusal counts as not passed."""
+"""The reason of each refused test, by name; reviewed by hand. A refusal counts as not passed."""
 
 
 class Runner:
@@ -82,27 +82,28 @@ def _triples(
 
 
 def page(tests: Sequence[Case]) -> str:
-    """The table of results, a line a folder, and the refusals with their reasons."""
+    """Return the page: results by folder, and the refusals with their reasons."""
     folders = Counter(case.folder for case in tests)
     refused = Counter(case.folder for case in tests if case.name in REFUSED)
     passed = len(tests) - len(REFUSED)
     lines = [
         "# The W3C's SPARQL tests on Spark",
         "",
-        "Written by `python -m tests.support.spark.w3c`; `make w3c-spark` asks every test on Spark, and fails where"
-        " this page is not true; a run of all tests asks every fourth.",
+        "<!-- written by `python -m tests.support.spark.w3c`; do not edit -->",
         "",
-        f"Of {len(tests)} query evaluation tests of SPARQL 1.0 and 1.1, {len(REFUSED)} are on the list of refusals, so"
-        f" **{passed} ({passed / len(tests):.1%})** pass, and none gives a wrong answer."
-        f" Left out: {', '.join(f'`{name}` ({reason})' for name, reason in LEFT_OUT.items())}.",
+        "`make w3c-spark` runs every test on Spark and fails if this page is wrong. `make check` runs every fourth test.",
         "",
-        "| tests | passed | refused |",
+        f"**{passed} of {len(tests)} query evaluation tests of SPARQL 1.0 and 1.1 pass ({passed / len(tests):.1%}).**",
+        f"{len(REFUSED)} are refused, and none gives a wrong answer. Not run:",
+        f"{', '.join(f'`{name}` ({reason})' for name, reason in LEFT_OUT.items())}.",
+        "",
+        "| folder | passed | refused |",
         "|---|---:|---:|",
         *(f"| {name} | {count - refused[name]} | {refused[name] or ''} |" for name, count in sorted(folders.items())),
         "",
     ]
     if REFUSED:
-        lines += ["## Refused, and why", ""]
+        lines += ["## Refused tests", ""]
         for reason in dict.fromkeys(REFUSED.values()):
             names = [f"`{name}`" for name in sorted(REFUSED) if REFUSED[name] == reason]
             lines.append(f"- {reason}: {', '.join(names)}")
