@@ -50,8 +50,8 @@ REST = """\
 
 - **RDF 1.2** (triple terms, base directions) is only tested with Oxigraph. A test checks that the other engines do not
   read such data.
-- **Ignored parameters.** rdflib-endpoint and Comunica accept `default-graph-uri` and `named-graph-uri`, but ignore them:
-  use FROM instead. Comunica ignores LIMIT 0 and returns everything, so it gets no such query.
+- **Ignored parameters.** rdflib-endpoint and Comunica accept `default-graph-uri` and `named-graph-uri`, but ignore
+  them: use FROM instead. Comunica ignores LIMIT 0 and returns everything, so it gets no such query.
 - **Virtuoso with a default graph**, such as DBpedia, returns nothing for `GRAPH <name> { … }`, without an error. Use
   `GRAPH ?g { … } FILTER(?g = <name>)` or `FROM NAMED <name>` instead.
 - **Virtuoso's own CONSTRUCT** stops after 10,001 triples, with status 200 and without a header that says so. For the
@@ -70,7 +70,7 @@ def terms() -> Iterator[str]:
     """Yield a table of the terms that an engine changes."""
     yield "## Terms that engines change"
     yield ""
-    yield f"All engines return the others of the {len(VALUES)} tested kinds of terms unchanged. An empty cell: unchanged."
+    yield f"All engines return the others of the {len(VALUES)} tested kinds of terms unchanged, as in empty cells."
     yield ""
     yield f"| in the data | {' | '.join(ENGINES)} |"
     yield f"|---|{'---|' * len(ENGINES)}"
