@@ -42,8 +42,9 @@ FLOORS = {
         "prologue / scope",
         "select / triples / service / refusals",
         "pages / rewrite / algebra",
-        "optimizer",
+        "optimizer / continuous",
     ),
+    "query/continuous": floors("values / cursor", "durations", "clauses", "patterns", "parse"),
     "streams": floors(
         "vocabulary",
         "element / database / saved_state / contexts",

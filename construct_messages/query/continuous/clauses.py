@@ -1,0 +1,232 @@
+"""The clauses that a continuous query has before its WHERE group: REGISTER, and FROM with its windows.
+
+RSP-QL (`FROM NAMED WINDOW <w> ON <s> [RANGE PT15S STEP PT5S]`), C-SPARQL (`FROM STREAM <s> [RANGE 15s STEP 5s]`) and
+CQELS (`[RANGE 15s SLIDE 5s]`, `[NOW]`, `[ALL]`, `[TRIPLES 10]`). What each means here is said in docs/continuous.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from construct_messages.query.continuous.cursor import Cursor, is_relative
+from construct_messages.query.continuous.durations import read_duration
+from construct_messages.query.continuous.values import WINDOW_NAMES, CountWindow, Operator, Report, TimeWindow, Window
+from construct_messages.query.tokens import error
+
+OPERATORS: Final = tuple(operator.value for operator in Operator)
+_COUNTS: Final = ("TRIPLES", "ROWS", "ELEMENTS", "MESSAGES")
+_STEP: Final = ("STEP", "SLIDE")
+_REPORTS: Final = {report.value: report for report in Report} | {report.name: report for report in Report}
+_BRACKET_HINT: Final = "write it as in [RANGE PT15S STEP PT5S]"
+_WINDOW_HINT: Final = "write FROM NAMED WINDOW <window> ON <stream> [RANGE PT15S STEP PT5S]"
+_MOST: Final = 18  # digits of a number of messages
+
+
+@dataclass(frozen=True)
+class Registration:
+    """What REGISTER says; all is None where there is no such clause.
+
+    Args:
+        output: the name of the output.
+        operator: ISTREAM, DSTREAM or RSTREAM, where it is said.
+        every: the microseconds of COMPUTED EVERY.
+    """
+
+    output: str | None = None
+    operator: Operator | None = None
+    every: int | None = None
+
+
+def read_registration(cursor: Cursor) -> Registration:
+    """REGISTER … AS, from behind REGISTER.
+
+    Raises:
+        QueryError: something else stands there.
+    """
+    found = cursor.take(*OPERATORS, "STREAM", "QUERY")
+    if not found and cursor.token.kind not in ("iri", "pname"):
+        raise cursor.expected("ISTREAM, DSTREAM, RSTREAM, STREAM or QUERY behind REGISTER")
+    output = _output(cursor)
+    every = None
+    if cursor.take("COMPUTED"):
+        cursor.require("EVERY", "write COMPUTED EVERY 5s")
+        every = read_duration(cursor)
+    cursor.require("AS", "write REGISTER RSTREAM <output> AS CONSTRUCT ...")
+    return Registration(output, Operator(found) if found in OPERATORS else None, every)
+
+
+def _output(cursor: Cursor) -> str:
+    """An IRI, or C-SPARQL's bare name."""
+    token = cursor.token
+    if token.kind == "word" and token.keyword not in ("AS", "COMPUTED"):
+        end = cursor.next().end
+        while cursor.token.start == end and (cursor.token.kind == "word" or cursor.token.text in "-._"):
+            end = cursor.next().end
+        return cursor.text[token.start : end]
+    return cursor.iri("a name for the output", "write REGISTER RSTREAM <output> AS CONSTRUCT ...")
+
+
+@dataclass(frozen=True)
+class Specification:
+    """What stands in the brackets of a window.
+
+    Args:
+        range: microseconds, or a number of messages; None for all.
+        step: as `range`.
+        counted: whether they are numbers of messages.
+        report: the report policy.
+    """
+
+    range: int | None
+    step: int
+    counted: bool = False
+    report: Report | None = None
+
+    def window(self, name: str, stream: str) -> Window:
+        """The window of this specification over a stream."""
+        if self.counted:
+            assert self.range is not None
+            return CountWindow(name, stream, self.range, self.step)
+        return TimeWindow(name, stream, self.range, self.step)
+
+
+def read_specification(cursor: Cursor) -> Specification:
+    """`[RANGE … STEP …]` and its like.
+
+    Raises:
+        QueryError: something else stands there.
+    """
+    if not cursor.take_mark("["):
+        raise cursor.expected("[ with the width of the window", _BRACKET_HINT)
+    if cursor.take("NOW"):
+        found = _since_now(cursor) if not cursor.token.is_mark("]") else Specification(0, 0)
+    elif cursor.take("ALL"):
+        found = Specification(None, _step(cursor))
+    elif cursor.take("RANGE", "SLIDING", "TUMBLING"):
+        found = _range(cursor, tumbling=cursor.tokens[cursor.index - 1].keyword == "TUMBLING")
+    elif cursor.token.keyword in _COUNTS:
+        found = _count(cursor)
+    elif cursor.token.keyword in ("START", "OFFSET"):
+        message = f"{cursor.token.text} of a window over the past is not read from the text"
+        raise error(cursor.text, cursor.token.start, message, "say where to begin beside the query")
+    else:
+        raise cursor.expected("RANGE, NOW, ALL or TRIPLES", _BRACKET_HINT)
+    report = _report(cursor)
+    if cursor.take("TICK"):  # of Kolibrie: what it says follows from the report policy here
+        cursor.next()
+    if not cursor.take_mark("]"):
+        raise cursor.expected("]", _BRACKET_HINT)
+    return Specification(found.range, found.step, found.counted, report)
+
+
+def _range(cursor: Cursor, *, tumbling: bool) -> Specification:
+    if cursor.token.keyword in _COUNTS:
+        return _count(cursor)
+    if cursor.take("UNBOUNDED"):
+        return Specification(None, _step(cursor))
+    width = read_duration(cursor)
+    if tumbling or cursor.take("TUMBLING"):
+        return Specification(width, width)
+    return Specification(width, _step(cursor))
+
+
+def _step(cursor: Cursor) -> int:
+    if not cursor.take(*_STEP):
+        return 0
+    return read_duration(cursor)
+
+
+def _since_now(cursor: Cursor) -> Specification:
+    """SPARQLStream's `[NOW - 10 S TO NOW - 0 S SLIDE 1 S]`, from behind the first NOW."""
+    width = _ago(cursor)
+    if cursor.take("TO"):
+        cursor.require("NOW")
+        if not cursor.token.is_mark("]") and cursor.token.keyword not in _STEP and _ago(cursor, zero=True):
+            raise error(cursor.text, cursor.token.start, "a window that ends before now is not supported")
+    return Specification(width, _step(cursor))
+
+
+def _ago(cursor: Cursor, *, zero: bool = False) -> int:
+    if cursor.token.text != "-":
+        raise cursor.expected("- and a duration behind NOW", _BRACKET_HINT)
+    cursor.next()
+    return read_duration(cursor, zero=zero)
+
+
+def _count(cursor: Cursor) -> Specification:
+    cursor.next()
+    count = _number(cursor)
+    if cursor.take("TUMBLING"):
+        return Specification(count, count, counted=True)
+    step = 1
+    if cursor.take(*_STEP):
+        cursor.take(*_COUNTS)
+        step = _number(cursor)
+    return Specification(count, step, counted=True)
+
+
+def _number(cursor: Cursor) -> int:
+    token = cursor.token
+    if token.kind != "number" or not token.text.isdigit() or len(token.text) > _MOST or not int(token.text):
+        raise cursor.expected("a number of messages, from 1")
+    cursor.next()
+    return int(token.text)
+
+
+def _report(cursor: Cursor) -> Report | None:
+    if not cursor.take("REPORT"):
+        return None
+    report = _REPORTS.get(cursor.token.keyword)
+    if report is None:
+        raise cursor.expected(f"one of {', '.join(_REPORTS)}")
+    cursor.next()
+    return report
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """One FROM clause.
+
+    Args:
+        name: the IRI of a graph, or of a window.
+        window: what is declared, None for a graph of static data.
+        merged: whether what it holds is in the default graph: it is not NAMED.
+        report: the report policy of the window.
+    """
+
+    name: str
+    window: Window | None
+    merged: bool
+    report: Report | None = None
+
+
+def read_from(cursor: Cursor) -> Dataset:
+    """A FROM clause, from behind FROM.
+
+    Raises:
+        QueryError: something else stands there.
+    """
+    named = bool(cursor.take("NAMED"))
+    if cursor.take("WINDOW"):
+        name = window_name(cursor.iri("the IRI of the window", _WINDOW_HINT))
+        cursor.require("ON", _WINDOW_HINT)
+        cursor.take("STREAM", "LOG")
+        stream = cursor.iri("the IRI of the stream", _WINDOW_HINT)
+        found = read_specification(cursor)
+    elif cursor.take("STREAM"):
+        stream = cursor.iri("the IRI of the stream", "write FROM STREAM <stream> [RANGE 15s STEP 5s]")
+        name = window_name(stream)
+        found = read_specification(cursor)
+    else:
+        return Dataset(cursor.iri("the IRI of a graph, WINDOW or STREAM behind FROM"), None, not named)
+    return Dataset(name, found.window(name, stream), not named, found.report)
+
+
+def window_name(name: str) -> str:
+    """The IRI of a window; a relative one, which has no base, becomes absolute, since it names a graph.
+
+    >>> window_name("urn:w"), window_name("w1")
+    ('urn:w', 'urn:construct-messages:window:w1')
+    """
+    return WINDOW_NAMES + name if is_relative(name) else name

@@ -1,0 +1,102 @@
+"""A place among the tokens of a query, from which clauses are read one token after the other.
+
+No grammar here: what may stand where is said by who reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from construct_messages.errors import QueryError
+from construct_messages.query.prologue import Prologue
+from construct_messages.query.tokens import Token, error
+
+
+class Cursor:
+    """Reads forward through tokens.
+
+    Args:
+        text: the query, for the position of errors.
+        tokens: all of its tokens.
+        index: where to begin.
+        prologue: what the names in it mean.
+    """
+
+    def __init__(self, text: str, tokens: Sequence[Token], index: int, prologue: Prologue) -> None:
+        self.text = text
+        self.tokens = tokens
+        self.index = index
+        self.prologue = prologue
+
+    @property
+    def token(self) -> Token:
+        """The token that is next; at the end an empty one."""
+        return self.tokens[self.index] if self.index < len(self.tokens) else Token("mark", "", len(self.text))
+
+    def next(self) -> Token:
+        """Takes a token."""
+        token = self.token
+        self.index += 1
+        return token
+
+    def take(self, *keywords: str) -> str:
+        """Takes a keyword if it is one of these; the empty string if it is none."""
+        keyword = self.token.keyword
+        if keyword in keywords:
+            self.index += 1
+            return keyword
+        return ""
+
+    def take_mark(self, mark: str) -> bool:
+        """Takes a punctuation mark if it is this one."""
+        found = self.token.is_mark(mark)
+        self.index += found
+        return found
+
+    def expected(self, what: str, hint: str | None = None) -> QueryError:
+        """The error that something else stands at this place."""
+        found = f", found {self.token.text[:80]}" if self.token.text else ", and the query ends"
+        return error(self.text, self.token.start, f"expected {what}{found}", hint)
+
+    def require(self, keyword: str, hint: str | None = None) -> None:
+        """Takes a keyword.
+
+        Raises:
+            QueryError: something else stands there.
+        """
+        if not self.take(keyword):
+            raise self.expected(keyword, hint)
+
+    def iri(self, what: str, hint: str | None = None) -> str:
+        """Takes a name: an IRI without brackets; a relative one stays as written where there is no base.
+
+        Raises:
+            QueryError: no name stands there, or one with an undeclared prefix.
+        """
+        token = self.token
+        if token.kind not in ("iri", "pname"):
+            raise self.expected(what, hint)
+        self.index += 1
+        return name_of(self.text, token, self.prologue)
+
+
+def name_of(text: str, token: Token, prologue: Prologue) -> str:
+    """The IRI of an `iri` or `pname` token, without brackets; a relative one stays as written where there is no base.
+
+    >>> from construct_messages.query.tokens import tokenize
+    >>> name_of("<temperatures>", tokenize("<temperatures>")[0], Prologue(None, {}, {}, frozenset()))
+    'temperatures'
+    """
+    if token.kind == "iri" and prologue.base is None and is_relative(token.text[1:-1]):
+        return token.text[1:-1]
+    return prologue.iri(text, token)[1:-1]
+
+
+def is_relative(name: str) -> bool:
+    """Whether a name has no scheme.
+
+    >>> is_relative("stream/1?at=10:00"), is_relative("urn:a")
+    (True, False)
+    """
+    scheme, colon, _ = name.partition(":")
+    return not (colon and scheme[:1].isalpha() and scheme.replace("+", "").replace("-", "").replace(".", "").isalnum())

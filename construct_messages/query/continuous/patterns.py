@@ -1,0 +1,272 @@
+"""The patterns of windows as GRAPH patterns: WINDOW, CQELS' STREAM, and GRAPH within and beside them.
+
+What is put into the text is as long as what it takes the place of wherever it can be, so that places in the result are
+places in the text. What a pattern means is said in docs/decisions/046. Nothing is declared here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from construct_messages.errors import QueryError
+from construct_messages.query.continuous.clauses import read_specification, window_name
+from construct_messages.query.continuous.cursor import Cursor, name_of
+from construct_messages.query.continuous.values import CM, MEMBER, STATIC, WINDOW_NAMES, WINDOWS_GRAPH, Needs, Window
+from construct_messages.query.prologue import Prologue
+from construct_messages.query.tokens import Token, closing, error
+from construct_messages.terms import iri
+
+CONTEXT: Final = frozenset({"http://www.w3.org/ns/prov#generatedAtTime", f"{CM}sequence", f"{CM}stream"})
+"""The predicates of message context triples, without brackets."""
+
+_NAMES: Final = ("iri", "pname", "variable")
+_TERMS: Final = ("variable", "iri", "pname", "blank", "string", "number")
+_BEGIN: Final = ("[", "(", "<<", "<<(")
+_END: Final = ("]", ")", ">>", ")>>")
+_BEFORE_PREDICATE: Final = (";", "[", "{|")
+_PATHS: Final = ("!", "*", "?")
+
+
+class Splice(NamedTuple):
+    """A piece of the text and what takes its place."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass
+class Patterns:
+    """What the patterns of a query come to.
+
+    Args:
+        splices: in no order.
+        windows: by name: those that were declared, and those of CQELS' patterns.
+        needs: by the window's name.
+        streams: whether one of the patterns was CQELS'.
+    """
+
+    windows: dict[str, Window]
+    splices: list[Splice] = field(default_factory=list)
+    needs: dict[str, Needs] = field(default_factory=dict)
+    streams: bool = False
+
+
+def read_patterns(
+    text: str, tokens: Sequence[Token], start: int, prologue: Prologue, windows: Mapping[str, Window]
+) -> Patterns:
+    """Reads the patterns of a WHERE group and of what is behind it.
+
+    Args:
+        text: the query.
+        tokens: all of its tokens, with balanced braces.
+        start: the index of the first of them to be read.
+        prologue: what the names mean.
+        windows: those that are declared, by name.
+
+    Raises:
+        QueryError: a window that is not declared, a pattern of a window within another or within SERVICE, and what is
+            no such pattern.
+    """
+    reading = _Reading(text, tokens, prologue, Patterns(dict(windows), needs=dict.fromkeys(windows, Needs.NOTHING)))
+    reading.read(start)
+    return reading.patterns
+
+
+class _Reading:
+    def __init__(self, text: str, tokens: Sequence[Token], prologue: Prologue, patterns: Patterns) -> None:
+        self.text = text
+        self.tokens = tokens
+        self.prologue = prologue
+        self.patterns = patterns
+        self.declared = frozenset(patterns.windows)
+        self.window_of: list[_Group] = []
+
+    def read(self, start: int) -> None:
+        index = start
+        while index < len(self.tokens):
+            token = self.tokens[index]
+            while self.window_of and self.window_of[-1].end <= index:
+                self.window_of.pop()
+            around = self.window_of[-1] if self.window_of else None
+            if token.keyword == "WINDOW":
+                index = self.window(index, around)
+            elif token.keyword == "STREAM":
+                index = self.stream(index, around)
+            elif token.keyword == "GRAPH":
+                index = self.graph(index, around)
+            elif token.keyword == "SERVICE":
+                index = self.service(index)
+            else:
+                index += 1
+
+    def window(self, index: int, around: _Group | None) -> int:
+        """`WINDOW <w> {`; the index of the brace."""
+        self.refuse_nested(self.tokens[index], around)
+        name, brace = self.name(index, "WINDOW <window> { ... }")
+        keyword = self.tokens[index]
+        self.replace(keyword.start, keyword.end, "GRAPH")
+        if name.kind == "variable":
+            names = " ".join(iri(known) for known in self.declared)
+            self.replace(keyword.start, keyword.start, f"VALUES {name.text} {{ {names} }} ")
+            self.enter(brace, name.text, sorted(self.declared))
+            return brace
+        window = window_name(name_of(self.text, name, self.prologue))
+        if window not in self.patterns.windows:
+            raise self.undeclared(name, window)
+        self.enter_named(brace, name, window)
+        return brace
+
+    def enter_named(self, brace: int, name: Token, window: str) -> None:
+        written = name.text
+        if iri(window) != written and name.kind == "iri":
+            written = iri(window)
+            self.replace(name.start, name.end, written)
+        self.enter(brace, written, [window])
+
+    def stream(self, index: int, around: _Group | None) -> int:
+        """`STREAM <s> [RANGE 15s] {`; the index of the brace."""
+        keyword = self.tokens[index]
+        self.refuse_nested(keyword, around)
+        cursor = Cursor(self.text, self.tokens, index + 1, self.prologue)
+        stream = cursor.iri("the IRI of the stream", "write STREAM <stream> [RANGE 15s SLIDE 5s] { ... }")
+        specification = read_specification(cursor)
+        if not cursor.token.is_mark("{"):
+            raise cursor.expected("{ behind the window", "write STREAM <stream> [RANGE 15s SLIDE 5s] { ... }")
+        windows = self.patterns.windows
+        name = next(
+            (name for name, window in windows.items() if window == specification.window(name, stream)),
+            f"{WINDOW_NAMES}{len(windows) + 1}",
+        )
+        windows[name] = specification.window(name, stream)
+        self.patterns.streams = True
+        self.replace(keyword.start, cursor.token.start, f"GRAPH {iri(name)} ")
+        self.enter(cursor.index, iri(name), [name])
+        return cursor.index
+
+    def graph(self, index: int, around: _Group | None) -> int:
+        """`GRAPH ?g {`; the index of the brace."""
+        if not self.patterns.windows:
+            return index + 1
+        name, brace = self.name(index, "GRAPH <graph> { ... }")
+        start = self.tokens[index].start
+        if around is not None:
+            self.replace(start, start, f"{_membership(around.name, name.text)} ")
+            for window in around.windows:
+                self.patterns.needs[window] |= Needs.MEMBERS
+        elif name.kind == "variable":
+            self.replace(start, start, f"{_membership(iri(STATIC), name.text)} ")
+        else:
+            window = window_name(name_of(self.text, name, self.prologue))
+            if window in self.patterns.windows:  # C-SPARQL's FROM NAMED STREAM
+                self.enter_named(brace, name, window)
+        return brace
+
+    def service(self, index: int) -> int:
+        """SERVICE; the index behind its group, which is the business of another engine."""
+        brace = next((i for i in range(index, len(self.tokens)) if self.tokens[i].is_mark("{")), None)
+        if brace is None or brace > index + 3:
+            return index + 1
+        end = closing(self.tokens, brace)
+        for token in self.tokens[brace:end]:
+            if token.keyword == "WINDOW":
+                message = "WINDOW cannot be used within SERVICE: another engine has no such window"
+                raise error(self.text, token.start, message, "put it beside the SERVICE")
+        return end + 1
+
+    def name(self, index: int, form: str) -> tuple[Token, int]:
+        cursor = Cursor(self.text, self.tokens, index + 1, self.prologue)
+        if cursor.token.kind not in _NAMES:
+            raise cursor.expected("a name", f"write {form}")
+        name = cursor.next()
+        if not cursor.token.is_mark("{"):
+            raise cursor.expected(f"{{ behind {name.text}", f"write {form}")
+        return name, cursor.index
+
+    def enter(self, brace: int, name: str, windows: Sequence[str]) -> None:
+        end = closing(self.tokens, brace)
+        self.window_of.append(_Group(end, name, tuple(windows)))
+        needs = read_needs(self.text, self.tokens, brace, end, self.prologue)
+        for window in windows:
+            self.patterns.needs[window] = self.patterns.needs.get(window, Needs.NOTHING) | needs
+
+    def refuse_nested(self, token: Token, around: _Group | None) -> None:
+        if around is not None:
+            message = f"{token.text} cannot be used within the window {around.name}"
+            raise error(self.text, token.start, message, "put the patterns of windows beside each other")
+
+    def undeclared(self, name: Token, window: str) -> QueryError:
+        hint = f"add FROM NAMED WINDOW {name.text} ON <stream> [RANGE PT15S STEP PT5S]"
+        if self.declared:
+            hint += f", or use one of {', '.join(iri(known) for known in sorted(self.declared))}"
+        return error(self.text, name.start, f"the window {iri(window)} is not declared", hint)
+
+    def replace(self, start: int, end: int, text: str) -> None:
+        breaks = "".join(char if char in "\r\n" else "" for char in self.text[start:end])
+        if not breaks:
+            text = text.ljust(end - start)
+        self.patterns.splices.append(Splice(start, end, text + breaks))
+
+
+class _Group(NamedTuple):
+    """The group of a window: the index of its `}`, the window's name as it is written in GRAPH, and its names."""
+
+    end: int
+    name: str
+    windows: tuple[str, ...]
+
+
+def _membership(window: str, member: str) -> str:
+    return f"GRAPH {iri(WINDOWS_GRAPH)} {{ {window} {iri(MEMBER)} {member} }}"
+
+
+def read_needs(text: str, tokens: Sequence[Token], start: int, end: int, prologue: Prologue) -> Needs:
+    """What a window's group may read, told from tokens: never too little, perhaps too much.
+
+    Args:
+        text: the query.
+        tokens: all of its tokens.
+        start: the index of the group's `{`.
+        end: that of its `}`.
+        prologue: what the names mean.
+    """
+    needs = Needs.NOTHING
+    if not _only_graphs(tokens, start, end):
+        needs |= Needs.UNION
+    if any(_may_read_context(text, tokens, index, prologue) for index in range(start + 1, end)):
+        needs |= Needs.CONTEXT
+    return needs
+
+
+def _only_graphs(tokens: Sequence[Token], start: int, end: int) -> bool:
+    """Whether a group is made of GRAPH patterns alone."""
+    index = start + 1
+    while index < end:
+        if tokens[index].is_mark("."):
+            index += 1
+        elif tokens[index].keyword == "GRAPH" and index + 2 < end and tokens[index + 2].is_mark("{"):
+            index = closing(tokens, index + 2) + 1
+        else:
+            return False
+    return True
+
+
+def _may_read_context(text: str, tokens: Sequence[Token], index: int, prologue: Prologue) -> bool:
+    """Whether the token may be the predicate of a context triple, or the sign of a path that may be."""
+    token, before, behind = tokens[index], tokens[index - 1], tokens[index + 1]
+    if token.kind == "other":
+        return token.text in _PATHS
+    if token.kind in ("iri", "pname"):
+        try:
+            return name_of(text, token, prologue) in CONTEXT
+        except QueryError:
+            return True
+    if token.kind != "variable":
+        return False
+    if before.is_mark(*_BEFORE_PREDICATE):
+        return True
+    ended = before.kind in (*_TERMS, "language") or before.is_mark(*_END) or before.keyword in ("TRUE", "FALSE")
+    begins = behind.kind in _TERMS or behind.is_mark(*_BEGIN) or behind.keyword in ("TRUE", "FALSE")
+    return ended and begins

@@ -1,0 +1,125 @@
+"""What a continuous query says, apart from its SPARQL: windows over streams, and what of the answers is given out.
+
+The names are those of RSP-QL (https://streamreasoning.org/RSP-QL/). Times are whole microseconds. No text is read here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, Flag
+from typing import Final, TypeAlias
+
+CM: Final = "https://w3id.org/construct-messages#"
+
+WINDOWS_GRAPH: Final = "urn:construct-messages:windows"
+"""The named graph, without brackets, that says which graphs belong to which window."""
+
+MEMBER: Final = f"{CM}member"
+"""The predicate, without brackets, between a window and the graphs that `GRAPH` sees in it."""
+
+STATIC: Final = "urn:construct-messages:static"
+"""The subject, without brackets, of `MEMBER` for the named graphs of the static data."""
+
+WINDOW_NAMES: Final = "urn:construct-messages:window:"
+"""What the IRI of a window begins with that the text gives no absolute IRI."""
+
+
+class Operator(Enum):
+    """What of the solutions of a firing is given out, compared with those of the firing before (R2S)."""
+
+    ISTREAM = "ISTREAM"
+    """Those that are new."""
+    DSTREAM = "DSTREAM"
+    """Those that vanished."""
+    RSTREAM = "RSTREAM"
+    """All."""
+
+
+class Report(Enum):
+    """When a window is evaluated (the report policies of SECRET), where the text says so."""
+
+    WINDOW_CLOSE = "ON_WINDOW_CLOSE"
+    CONTENT_CHANGE = "ON_CONTENT_CHANGE"
+    NON_EMPTY_CONTENT = "NON_EMPTY_CONTENT"
+    PERIODIC = "PERIODIC"
+
+
+class Needs(Flag):
+    """Which graphs of a window a query can read: what it does not need need not be built."""
+
+    NOTHING = 0
+    UNION = 1
+    """The graph that is named like the window: all its triples."""
+    MEMBERS = 2
+    """The graphs of single messages, and what `WINDOWS_GRAPH` says about them."""
+    CONTEXT = 4
+    """The message context triples: time, sequence and stream of each message."""
+
+
+@dataclass(frozen=True)
+class TimeWindow:
+    """A window by time.
+
+    Args:
+        name: its IRI, without brackets.
+        stream: the IRI of the stream, without brackets.
+        range: its width in microseconds; 0 is `[NOW]`, the messages of one instant; None is `[ALL]`, everything since
+            the query began.
+        step: microseconds from one window to the next; 0 where the text gives none: the window ends at each message.
+    """
+
+    name: str
+    stream: str
+    range: int | None
+    step: int
+
+
+@dataclass(frozen=True)
+class CountWindow:
+    """A window of the last messages.
+
+    Args:
+        name: its IRI, without brackets.
+        stream: the IRI of the stream, without brackets.
+        count: how many messages it holds, at least 1.
+        step: after how many messages it is evaluated again, at least 1.
+    """
+
+    name: str
+    stream: str
+    count: int
+    step: int
+
+
+Window: TypeAlias = TimeWindow | CountWindow
+
+
+@dataclass(frozen=True)
+class ContinuousQuery:
+    """A continuous query, taken apart.
+
+    Args:
+        output: the IRI that REGISTER gives the output, without brackets; None where it gives none.
+        operator: what is given out. Where the text names none: ISTREAM without windows and in CQELS, else RSTREAM.
+        windows: in the order of their declaration; empty for a query over sources, or over one message at a time.
+        query: SPARQL, without the clauses of streams. `WINDOW <w> { … }` is `GRAPH <w> { … }`; GRAPH within it sees
+            the members of the window, by `WINDOWS_GRAPH`; everything else is the user's text.
+        needs: what of each window the query can read, by the window's name.
+        default: names of windows whose triples are in the default graph, too, as C-SPARQL wants it.
+        default_graphs: the IRIs behind FROM, which name static data; empty where there are none: all static data.
+        named_graphs: the IRIs behind FROM NAMED.
+        every: COMPUTED EVERY, in microseconds; None where it is not said.
+        report: the report policy; None where the text says none.
+    """
+
+    output: str | None
+    operator: Operator
+    windows: tuple[Window, ...]
+    query: str
+    needs: Mapping[str, Needs] = field(default_factory=dict)
+    default: tuple[str, ...] = ()
+    default_graphs: tuple[str, ...] = ()
+    named_graphs: tuple[str, ...] = ()
+    every: int | None = None
+    report: Report | None = None
