@@ -1,4 +1,4 @@
-"""docs/security.md names the tests that keep its promises."""
+"""docs/security.md names the tests of its guarantees."""
 
 import re
 from pathlib import Path
@@ -19,8 +19,8 @@ def test_the_page_names_the_tests() -> None:
     assert {test for module, test in named if not module} == own
     for module, test in named:
         assert not module or test in defined_in(ROOT / "tests" / f"{module}.py"), (module, test)
-    promises = [
-        line for line in page.splitlines() if line.startswith("| ") and not line.startswith(("| promise", "|--"))
+    guarantees = [
+        line for line in page.splitlines() if line.startswith("| ") and not line.startswith(("| guarantee", "|--"))
     ]
-    assert len(promises) > 20
-    assert all("test_" in line for line in promises)
+    assert len(guarantees) > 20
+    assert all("test_" in line for line in guarantees)
