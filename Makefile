@@ -1,6 +1,6 @@
 PYTHON ?= python
 
-.PHONY: check lint fuzz fuzz-logs fuzz-spark w3c-spark bench load
+.PHONY: check lint fuzz fuzz-logs fuzz-spark w3c-spark kill-streams bench load
 
 # everything; `pytest` alone leaves out the slow tests and takes two minutes
 check: lint
@@ -27,6 +27,10 @@ w3c-spark:
 # thousands of random queries on Spark, beside pyoxigraph and the embedded path: an hour or two
 fuzz-spark:
 	$(PYTHON) -m pytest -q -s -n 0 --hypothesis-profile=thousands tests/spark/test_random.py
+
+# a server of streams, killed at 100 random points under 20 publishers and 20 followers
+kill-streams:
+	$(PYTHON) -m pytest -q -s -n 0 --kills 100 tests/server/streams/test_kills.py
 
 bench:
 	$(PYTHON) -m benchmarks.embedded

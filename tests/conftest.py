@@ -39,6 +39,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
     parser.addoption(
+        "--kills", type=int, default=3, help="how often the server of streams is killed while it is published to"
+    )
+
+    parser.addoption(
         "--slow", action="store_true", help="run the slow tests, too; by default, where they are named only"
     )
 
