@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -35,12 +35,12 @@ HALF = len(WHOLE) // 2
 
 
 class Running:
-    """A server that runs, and what it logged so far."""
+    """A server that runs, and what it logged so far; `through` are words before its command."""
 
-    def __init__(self, temporary: Path, *arguments: str, **variables: str) -> None:
+    def __init__(self, temporary: Path, *arguments: str, through: Sequence[str] = (), **variables: str) -> None:
         self.temporary = temporary
         self.process = subprocess.Popen(
-            [*COMMAND, "--bind", "127.0.0.1:0", "--log-format", "json", *arguments],
+            [*through, *COMMAND, "--bind", "127.0.0.1:0", "--log-format", "json", *arguments],
             env=os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(temporary)} | variables,
             stderr=subprocess.PIPE,
             text=True,

@@ -1,0 +1,123 @@
+"""A server of streams whose disk is full: a small one of its own, in a namespace of mounts."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from construct_messages import read_log
+from tests.support.http.command import Running
+from tests.support.streams import numbered
+
+LOG = "application/n-quads; messages=rdfm"
+pytestmark = [pytest.mark.slow, pytest.mark.process]
+
+
+class Disk:
+    """Four MiB at a path that the programs of a namespace see.
+
+    Attributes:
+        through: words before a command that is to see it.
+        seen: its folder, as this process sees it.
+    """
+
+    def __init__(self, holder: int, folder: Path) -> None:
+        namespaces = ["--mount"] if os.getuid() == 0 else ["--mount", "--user", "--preserve-credentials"]
+        self.through = ["nsenter", f"--target={holder}", *namespaces]
+        self.seen = Path(f"/proc/{holder}/root{folder}")
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Disk]:
+    with _mounted(tmp_path) as disk:
+        yield disk
+
+
+@contextmanager
+def _mounted(folder: Path) -> Iterator[Disk]:
+    unshare = ["unshare", "--mount"] if os.getuid() == 0 else ["unshare", "--mount", "--user", "--map-root-user"]
+    script = 'mount -t tmpfs -o size=4m tmpfs "$0" && echo mounted && exec cat'
+    try:
+        holder = subprocess.Popen(
+            [*unshare, "sh", "-c", script, str(folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    except FileNotFoundError:
+        pytest.skip("there is no unshare(1)")
+    with holder:
+        assert holder.stdout is not None
+        assert holder.stderr is not None
+        assert holder.stdin is not None
+        if holder.stdout.readline() != "mounted\n":
+            # containers may be kept from it, whoever they run as
+            pytest.skip(f"no disk can be mounted here: {holder.stderr.read().strip()}")
+        try:
+            yield Disk(holder.pid, folder)
+        finally:
+            holder.stdin.close()  # the end of the namespace, and of the disk
+
+
+@pytest.mark.parametrize("size", [1, 60_000])
+async def test_a_full_disk_loses_nothing(disk: Disk, tmp_path: Path, size: int) -> None:
+    """507 until there is room; what was acknowledged is there before and after, also through a kill."""
+    filler = disk.seen / "filler"
+    filler.write_bytes(b"x" * (1 << 20))
+
+    def start() -> Running:
+        return Running(Path("/tmp"), "--streams", str(tmp_path / "streams.db"), through=disk.through)
+
+    acknowledged: list[int] = []
+    number = 0
+
+    async def publish(session: aiohttp.ClientSession, url: str) -> int:
+        nonlocal number
+        number += 1
+        headers = {"Content-Type": "application/n-quads"}
+        body = numbered(number, size).lines
+        async with session.post(f"{url}/streams/a/input", data=body, headers=headers) as response:
+            answer = await response.json(content_type=None)
+        if response.status == 201:
+            acknowledged.append(number)
+        else:
+            assert "the disk is full" in answer["detail"], answer
+            assert "make room" in answer["hint"]
+        return response.status
+
+    async def check(session: aiohttp.ClientSession, url: str) -> None:
+        async with session.get(f"{url}/streams/a/output", headers={"Accept": LOG}) as response:
+            assert response.status == 200
+            read = list(read_log(await response.read(), LOG))
+        assert read == [numbered(number, size) for number in acknowledged]
+        async with session.get(f"{url}/health/ready") as response:
+            assert response.status == 200, "it can be read"
+
+    server = start()
+    try:
+        async with aiohttp.ClientSession() as session:
+            async with session.put(f"{server.url}/streams/a") as response:
+                assert response.status == 201
+            while await publish(session, server.url) == 201:
+                pass
+            assert acknowledged
+            assert [await publish(session, server.url) for _ in range(3)] == [507] * 3
+            await check(session, server.url)
+            async with session.put(f"{server.url}/streams/b") as response:
+                assert response.status in (201, 507)
+            server.kill()
+            server = start()
+            await check(session, server.url)
+            assert await publish(session, server.url) in (201, 507), "a kill may make room"
+            filler.unlink()
+            assert [await publish(session, server.url) for _ in range(5)] == [201] * 5
+            await check(session, server.url)
+    finally:
+        server.kill()
