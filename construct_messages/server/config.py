@@ -151,7 +151,11 @@ class StreamsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
         streams: how many there may be.
         message_bytes: of one message, as it is sent.
         body_bytes: of one request.
+        bodies_bytes: of the bodies of all requests that are held at once; more get 503.
         batch_messages: in one request.
+        concurrency: requests that are answered at once, beside followers; as many may publish meanwhile.
+        queue_seconds: how long a request may wait for its turn; then 503.
+        queue_length: requests that may wait; one more gets 503 at once.
         followers: that get elements pushed at once.
         heartbeat_seconds: how long a pushed answer may be silent.
         idle_seconds: how long a client may take none of the bytes that wait for it.
@@ -164,7 +168,11 @@ class StreamsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     streams: Count = 10_000
     message_bytes: Count = 8 << 20
     body_bytes: Count = 64 << 20
+    bodies_bytes: Count = 256 << 20
     batch_messages: Count = 100_000
+    concurrency: Count = 100
+    queue_seconds: Duration = 10.0
+    queue_length: Size = 1000
     followers: Count = 1000
     heartbeat_seconds: Seconds = 15.0
     idle_seconds: Seconds = 60.0

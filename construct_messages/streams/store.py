@@ -10,7 +10,7 @@ import asyncio
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sized
 from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
@@ -27,6 +27,8 @@ from construct_messages.streams.transaction import Transaction
 from construct_messages.streams.writer import Clock, Writer
 
 T = TypeVar("T")
+
+_MANY: Final = 50  # messages that take longer to check and write out than an event loop should wait
 
 _NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._~-]{0,126}[A-Za-z0-9])?")
 
@@ -144,7 +146,9 @@ class StreamStore(StoreReader):
         return self._append(stream, messages, key).result()
 
     async def aappend_all(self, stream: str, messages: Iterable[Message], *, key: str | None = None) -> range:
-        """`append_all` for asyncio."""
+        """`append_all` for asyncio; many messages are made ready in a thread."""
+        if isinstance(messages, Sized) and len(messages) > _MANY:
+            return await asyncio.wrap_future(await self._in_thread(self._append, stream, messages, key))
         return await asyncio.wrap_future(self._append(stream, messages, key))
 
     # --- state of programs ---

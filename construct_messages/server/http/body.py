@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from aiohttp import web
 
 from construct_messages.errors import LimitExceeded, ProtocolError, UsageError
 
 
-async def read_body(request: web.Request, most: int, seconds: float) -> bytes:
+async def read_body(
+    request: web.Request, most: int, seconds: float, hold: Callable[[int], None] = lambda _: None
+) -> bytes:
     """Reads the body of a request.
 
     Args:
         request: of which nothing was read.
         most: how many bytes it may have.
         seconds: how long all of it may take.
+        hold: told the size of each piece before it is kept; may refuse it with an error.
 
     Raises:
         ProtocolError: it is compressed (415), or its framing is damaged.
@@ -30,9 +34,10 @@ async def read_body(request: web.Request, most: int, seconds: float) -> bytes:
         # of the whole body: one that came byte by byte would never be idle
         async with asyncio.timeout(seconds):
             while chunk := await request.content.readany():
-                body += chunk
-                if len(body) > most:
+                if len(body) + len(chunk) > most:
                     raise LimitExceeded(f"the request is longer than {most} bytes", hint="send a shorter one")
+                hold(len(chunk))
+                body += chunk
     except TimeoutError as error:
         raise UsageError("the request did not arrive in time", status=408) from error
     except web.RequestPayloadError as error:

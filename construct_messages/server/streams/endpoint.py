@@ -10,9 +10,8 @@ from __future__ import annotations
 import asyncio
 import hmac
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
-from contextlib import contextmanager
 from functools import partial
 from typing import Final, ParamSpec, TypeVar
 
@@ -23,7 +22,6 @@ from construct_messages.errors import (
     LimitExceeded,
     NotAcceptable,
     ProtocolError,
-    SourceError,
     UnsupportedByFormat,
 )
 from construct_messages.formats import (
@@ -39,11 +37,11 @@ from construct_messages.formats import (
 from construct_messages.formats.media_types import EVENT_STREAM
 from construct_messages.formats.negotiation import Plain, negotiate, prefer
 from construct_messages.server.config import StreamsSettings
-from construct_messages.server.http.body import read_body
 from construct_messages.server.http.coding import negotiate_coding
 from construct_messages.server.http.endpoint import Route
 from construct_messages.server.http.sending import send
 from construct_messages.server.streams.addresses import ROOT, StreamIris
+from construct_messages.server.streams.bounds import Bounds
 from construct_messages.server.streams.description import read_description
 from construct_messages.server.streams.documents import Documents, json_ld, log
 from construct_messages.server.streams.input import read_messages
@@ -86,7 +84,6 @@ _DOCUMENTS: Final = {format.document_type: format for format in (NDJSON_LD, *FOR
 AFTER: Final = "RDF-Stream-After"
 """The header that tells the sequence before the first element of an answer."""
 
-_RETRY_SECONDS: Final = 5.0
 _LARGE: Final = 1 << 16  # bytes, from which on reading a body takes longer than other requests should wait
 
 
@@ -102,7 +99,7 @@ class StreamsEndpoint:
         public_url: how clients reach the server; None: as the request says.
 
     Attributes:
-        followers: how many get elements pushed now.
+        bounds: how much is done at once.
     """
 
     record = StreamRecord
@@ -120,7 +117,7 @@ class StreamsEndpoint:
     ) -> None:
         self._settings, self._store, self._executor = settings, store, executor
         self._publish, self._public_url = publish, public_url
-        self.followers = 0
+        self.bounds = Bounds(settings)
         self._stopping = asyncio.Event()
         self._documents: dict[str, Documents] = {}
         self._ldes = LdesView(settings, store, in_thread=self._in_thread, iris_of=self._iris)
@@ -129,17 +126,18 @@ class StreamsEndpoint:
         """See `Endpoint.routes`."""
         one = f"{ROOT}/{{stream}}"
         reading, publishing = ("GET", "HEAD"), ("POST",)
+        answering = self.bounds.answering
         return (
-            Route(ROOT, (*reading, "POST"), with_hints(self._streams), ACCEPT_POST),
-            Route(one, (*reading, "PUT", "DELETE"), with_hints(self._stream)),
+            Route(ROOT, (*reading, "POST"), answering(with_hints(self._streams)), ACCEPT_POST),
+            Route(one, (*reading, "PUT", "DELETE"), answering(with_hints(self._stream))),
             Route(f"{one}/input", publishing, with_hints(self._input), ACCEPT_POST),
-            Route(f"{one}/inbox", (*reading, *publishing), with_hints(self._inbox), ACCEPT_POST),
-            Route(f"{one}/output", reading, self._output),
-            Route(f"{one}/output/{{sequence}}", reading, self._element),
+            Route(f"{one}/inbox", (*reading, *publishing), answering(with_hints(self._inbox)), ACCEPT_POST),
+            Route(f"{one}/output", reading, answering(self._output)),
+            Route(f"{one}/output/{{sequence}}", reading, answering(self._element)),
             Route(f"{one}/events", reading, self._events),
             Route(f"{one}/socket", ("GET",), self._socket),
-            Route(f"{one}/ldes", reading, self._ldes.root),
-            Route(f"{one}/ldes/{{page}}", reading, self._ldes.page),
+            Route(f"{one}/ldes", reading, answering(self._ldes.root)),
+            Route(f"{one}/ldes/{{page}}", reading, answering(self._ldes.page)),
         )
 
     async def start(self) -> None:
@@ -178,7 +176,8 @@ class StreamsEndpoint:
         if request.method == "DELETE":
             record.action = "delete"
             self._admit(request, self._publish)
-            await self._store.adelete(name)
+            async with self.bounds.publishing(request):
+                await self._store.adelete(name)
             return web.Response(status=204)
         record.action = "describe"
         state, iris = self._store.state(name), self._iris(request, name)
@@ -193,16 +192,16 @@ class StreamsEndpoint:
         record.action, record.stream = "create", name
         self._admit(request, self._publish)
         iri = self._iris(request, name).stream
-        body = await read_body(request, self._settings.body_bytes, self._settings.idle_seconds)
-        description = read_description(request.headers.get("Content-Type"), body, iri)
-        known = {state.name for state in self._store.streams()}
-        if request.method == "PUT" and name in known:
-            await self._store.adescribe(name, description)
-            return web.Response(status=204)
-        if len(known) >= self._settings.streams:
-            raise LimitExceeded(f"there are {len(known)} streams, and no more are allowed", status=507)
-        await self._store.acreate(name, description)
-        return web.Response(status=201, headers={"Location": iri})
+        async with self.bounds.publishing(request) as body:
+            description = read_description(request.headers.get("Content-Type"), body, iri)
+            known = {state.name for state in self._store.streams()}
+            if request.method == "PUT" and name in known:
+                await self._store.adescribe(name, description)
+                return web.Response(status=204)
+            if len(known) >= self._settings.streams:
+                raise LimitExceeded(f"there are {len(known)} streams, and no more are allowed", status=507)
+            await self._store.acreate(name, description)
+            return web.Response(status=201, headers={"Location": iri})
 
     def _described(self, request: web.Request, document: dict[str, object]) -> web.Response:
         content_type, body = serialize(document, accept_of(request))
@@ -223,20 +222,20 @@ class StreamsEndpoint:
         record.action, record.stream = "publish", name
         state, iris = self._store.state(name), self._iris(request, name)
         self._admit(request, state.description.publish or self._publish)
-        body = await read_body(request, self._settings.body_bytes, self._settings.idle_seconds)
-        settings = self._settings
-        read = partial(
-            read_messages,
-            request.headers.get("Content-Type"),
-            body,
-            base=iris.input,
-            message_bytes=settings.message_bytes,
-            most=settings.batch_messages,
-        )
-        messages = await self._in_thread(read) if len(body) > _LARGE else read()
-        if not messages:
-            raise ProtocolError("the log has no message", status=422, hint="send at least one")
-        sequences = await self._store.aappend_all(name, messages, key=idempotency_key(request))
+        settings, key = self._settings, idempotency_key(request)
+        async with self.bounds.publishing(request) as body:
+            read = partial(
+                read_messages,
+                request.headers.get("Content-Type"),
+                body,
+                base=iris.input,
+                message_bytes=settings.message_bytes,
+                most=settings.batch_messages,
+            )
+            messages = await self._in_thread(read) if len(body) > _LARGE else read()
+            if not messages:
+                raise ProtocolError("the log has no message", status=422, hint="send at least one")
+            sequences = await self._store.aappend_all(name, messages, key=key)
         record.published = len(sequences)
         headers = {"Location": iris.element(sequences[0])}
         if len(sequences) > 1:
@@ -347,7 +346,7 @@ class StreamsEndpoint:
         parameters = dict(request.query)
         if "Last-Event-ID" in request.headers:
             parameters["after"] = request.headers["Last-Event-ID"]
-        with self._following():
+        with self.bounds.following():
             after = await self._after(name, parameters)
             headers[AFTER] = str(after)
             pages = self._store.apages(name, after, follow=True)
@@ -365,7 +364,7 @@ class StreamsEndpoint:
         socket = web.WebSocketResponse(protocols=tuple(SUBPROTOCOLS), heartbeat=self._settings.heartbeat_seconds)
         if not socket.can_prepare(request):
             raise ProtocolError("this is a WebSocket", status=426, hint="connect by ws: or wss:")
-        with self._following():
+        with self.bounds.following():
             pages = self._store.apages(name, await self._after(name, request.query), follow=True)
             await socket.prepare(request)
             protocol = socket.ws_protocol or N_QUADS.subprotocol
@@ -380,19 +379,6 @@ class StreamsEndpoint:
                 if not socket.closed:
                     await socket.close(code=code, message=reason)
         return socket
-
-    @contextmanager
-    def _following(self) -> Iterator[None]:
-        """Counts a follower; refuses one too many."""
-        if self.followers >= self._settings.followers:
-            raise SourceError(
-                f"{self.followers} follow already", status=503, hint="try again later", retry_after=_RETRY_SECONDS
-            )
-        self.followers += 1
-        try:
-            yield
-        finally:
-            self.followers -= 1
 
     async def _after(self, name: str, parameters: Mapping[str, str]) -> int:
         """The sequence behind which a follower begins: where it wants to; without a wish behind the newest element."""

@@ -54,7 +54,7 @@ class StreamsServer:
         """How many follow now."""
         (endpoint,) = self.served.endpoints
         assert isinstance(endpoint, StreamsEndpoint)
-        return endpoint.followers
+        return endpoint.bounds.followers
 
     async def ask(self, method: str, path: str, body: bytes = b"", type: str = "", **headers: str) -> Answer:
         """Sends a request; underscores in the names of headers stand for hyphens."""

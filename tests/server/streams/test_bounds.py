@@ -1,0 +1,116 @@
+"""How much a server of streams does at once: past each bound 503 with Retry-After, and nobody else waits for long."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from construct_messages.checking import Checker
+from construct_messages.message import Message
+from construct_messages.server.streams.bounds import Bounds
+from construct_messages.server.streams.endpoint import StreamsEndpoint
+from construct_messages.streams import StreamStore, open_store
+from tests.support.http.streams import Answer, StreamsServer, serving_streams
+from tests.support.streams import numbered
+from tests.support.waiting import eventually
+
+BODY = b"<urn:s> <urn:p> 1 ."
+AT_ONCE = {"concurrency": 1, "queue_seconds": 0.0}
+
+
+def bounds_of(server: StreamsServer) -> Bounds:
+    (endpoint,) = server.served.endpoints
+    assert isinstance(endpoint, StreamsEndpoint)
+    return endpoint.bounds
+
+
+def is_busy(answer: Answer) -> bool:
+    return answer.status == 503 and int(answer.headers["Retry-After"]) >= 1 and "hint" in answer.json
+
+
+async def post(server: StreamsServer, body: bytes | AsyncIterator[bytes] = BODY) -> int:
+    headers = {"Content-Type": "text/turtle"}
+    async with server.client.post(f"{server.url}/streams/a/input", data=body, headers=headers) as response:
+        return response.status
+
+
+async def test_slow_readers_keep_others_from_reading_only(tmp_path: Path) -> None:
+    with open_store(tmp_path / "streams.db") as store:
+        store.create("a")
+        store.append_all("a", [numbered(number, size=1_000_000) for number in range(30)])
+    async with serving_streams(tmp_path / "streams.db", **AT_ONCE) as server:
+        # more than sockets hold: it is answered for as long as nobody reads
+        slow = await server.client.get(f"{server.url}/streams/a/output?after=0")
+        assert slow.status == 200
+        for path in ("", "/a", "/a/output", "/a/inbox", "/a/output/1", "/a/ldes", "/a/ldes/1-1000"):
+            assert is_busy(await server.ask("GET", f"/streams{path}")), path
+        assert await post(server) == 201
+        following = await server.client.get(f"{server.url}/streams/a/events")
+        assert following.status == 200, "followers have a bound of their own"
+        following.close()
+        slow.close()
+        read = [await server.ask("GET", "/streams/a") for _ in range(1)]
+        while is_busy(read[-1]):  # until the server sees that its client has left
+            read.append(await server.ask("GET", "/streams/a"))
+        assert read[-1].status == 200
+
+
+async def test_publications_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written, appending = asyncio.Event(), StreamStore.aappend_all
+
+    async def hold(*arguments: object, **options: object) -> range:
+        await written.wait()
+        return await appending(*arguments, **options)  # type: ignore[arg-type] # as it was called
+
+    async with serving_streams(tmp_path / "streams.db", **AT_ONCE) as server:
+        await server.ask("PUT", "/streams/a")
+        monkeypatch.setattr(StreamStore, "aappend_all", hold)
+        first = asyncio.create_task(post(server))
+        await eventually(lambda: bounds_of(server).body_bytes == len(BODY), 30)
+        assert is_busy(await server.ask("POST", "/streams/a/input", BODY, "text/turtle"))
+        assert is_busy(await server.ask("PUT", "/streams/b"))
+        assert is_busy(await server.ask("DELETE", "/streams/a"))
+        assert (await server.ask("GET", "/streams/a")).status == 200, "readers have places of their own"
+        written.set()
+        assert await first == 201
+        assert await post(server) == 201
+        assert bounds_of(server).body_bytes == 0
+
+
+async def test_bodies_together(tmp_path: Path) -> None:
+    """A body that trickles in takes memory as it comes, and no place."""
+    rest = asyncio.Event()
+
+    async def slow() -> AsyncIterator[bytes]:
+        yield b"#" + b"x" * 60_000
+        await rest.wait()
+        yield b"\n" + BODY
+
+    async with serving_streams(tmp_path / "streams.db", bodies_bytes=100_000, **AT_ONCE) as server:
+        await server.ask("PUT", "/streams/a")
+        first = asyncio.create_task(post(server, slow()))
+        await eventually(lambda: bounds_of(server).body_bytes > 60_000, 30)
+        assert await post(server) == 201, "there is room for a small one"
+        assert is_busy(await server.ask("POST", "/streams/a/input", b"#" + b"x" * 60_000, "text/turtle"))
+        rest.set()
+        assert await first == 201
+        assert await post(server, b"#" + b"x" * 60_000 + b"\n" + BODY) == 201
+        assert bounds_of(server).body_bytes == 0
+
+
+async def test_a_long_log_is_made_ready_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checked, check = set(), Checker.check
+
+    def note(self: Checker, message: Message) -> None:
+        checked.add(threading.current_thread())
+        check(self, message)
+
+    monkeypatch.setattr(Checker, "check", note)
+    async with serving_streams(tmp_path / "streams.db") as server:
+        await server.ask("PUT", "/streams/a")
+        assert (await server.publish([numbered(number) for number in range(2000)])).status == 201
+    assert threading.main_thread() not in checked
