@@ -46,25 +46,14 @@ def read_registration(cursor: Cursor) -> Registration:
     """
     found = cursor.take(*OPERATORS, "STREAM", "QUERY")
     if not found and cursor.token.kind not in ("iri", "pname"):
-        raise cursor.expected("ISTREAM, DSTREAM, RSTREAM, STREAM or QUERY behind REGISTER")
-    output = _output(cursor)
+        raise cursor.expected(f"{', '.join(OPERATORS)}, STREAM or QUERY behind REGISTER")
+    output = cursor.name("a name for the output", "write REGISTER RSTREAM <output> AS CONSTRUCT ...", "AS", "COMPUTED")
     every = None
     if cursor.take("COMPUTED"):
         cursor.require("EVERY", "write COMPUTED EVERY 5s")
         every = read_duration(cursor)
     cursor.require("AS", "write REGISTER RSTREAM <output> AS CONSTRUCT ...")
     return Registration(output, Operator(found) if found in OPERATORS else None, every)
-
-
-def _output(cursor: Cursor) -> str:
-    """An IRI, or C-SPARQL's bare name."""
-    token = cursor.token
-    if token.kind == "word" and token.keyword not in ("AS", "COMPUTED"):
-        end = cursor.next().end
-        while cursor.token.start == end and (cursor.token.kind == "word" or cursor.token.text in "-._"):
-            end = cursor.next().end
-        return cursor.text[token.start : end]
-    return cursor.iri("a name for the output", "write REGISTER RSTREAM <output> AS CONSTRUCT ...")
 
 
 @dataclass(frozen=True)
@@ -99,17 +88,22 @@ def read_specification(cursor: Cursor) -> Specification:
     """
     if not cursor.take_mark("["):
         raise cursor.expected("[ with the width of the window", _BRACKET_HINT)
-    if cursor.take("NOW"):
-        found = _since_now(cursor) if not cursor.token.is_mark("]") else Specification(0, 0)
+    if cursor.take("FROM"):
+        cursor.require("NOW")
+        found = _since_now(cursor)
+    elif cursor.take("NOW"):
+        found = Specification(0, 0) if cursor.token.is_mark("]") else _since_now(cursor)
     elif cursor.take("ALL"):
         found = Specification(None, _step(cursor))
-    elif cursor.take("RANGE", "SLIDING", "TUMBLING"):
+    elif cursor.take("RANGE", "SLIDING", "SLIDE", "PAST", "TUMBLING"):
         found = _range(cursor, tumbling=cursor.tokens[cursor.index - 1].keyword == "TUMBLING")
     elif cursor.token.keyword in _COUNTS:
         found = _count(cursor)
     elif cursor.token.keyword in ("START", "OFFSET"):
-        message = f"{cursor.token.text} of a window over the past is not read from the text"
-        raise error(cursor.text, cursor.token.start, message, "say where to begin beside the query")
+        message = f"a window with {cursor.token.text} looks into the past of a stream, which is not supported"
+        raise error(
+            cursor.text, cursor.token.start, message, "say beside the query where the stream is to be read from"
+        )
     else:
         raise cursor.expected("RANGE, NOW, ALL or TRIPLES", _BRACKET_HINT)
     report = _report(cursor)
@@ -132,6 +126,7 @@ def _range(cursor: Cursor, *, tumbling: bool) -> Specification:
 
 
 def _step(cursor: Cursor) -> int:
+    cursor.take_mark(",")
     if not cursor.take(*_STEP):
         return 0
     return read_duration(cursor)
@@ -141,9 +136,10 @@ def _since_now(cursor: Cursor) -> Specification:
     """SPARQLStream's `[NOW - 10 S TO NOW - 0 S SLIDE 1 S]`, from behind the first NOW."""
     width = _ago(cursor)
     if cursor.take("TO"):
+        ends = cursor.token
         cursor.require("NOW")
         if not cursor.token.is_mark("]") and cursor.token.keyword not in _STEP and _ago(cursor, zero=True):
-            raise error(cursor.text, cursor.token.start, "a window that ends before now is not supported")
+            raise error(cursor.text, ends.start, "a window that ends before now is not supported", _BRACKET_HINT)
     return Specification(width, _step(cursor))
 
 
@@ -192,12 +188,14 @@ class Dataset:
         name: the IRI of a graph, or of a window.
         window: what is declared, None for a graph of static data.
         merged: whether what it holds is in the default graph: it is not NAMED.
+        implicit: whether it is in the default graph unless a pattern names it: it is FROM STREAM.
         report: the report policy of the window.
     """
 
     name: str
     window: Window | None
     merged: bool
+    implicit: bool = False
     report: Report | None = None
 
 
@@ -210,17 +208,18 @@ def read_from(cursor: Cursor) -> Dataset:
     named = bool(cursor.take("NAMED"))
     if cursor.take("WINDOW"):
         name = window_name(cursor.iri("the IRI of the window", _WINDOW_HINT))
-        cursor.require("ON", _WINDOW_HINT)
+        found = read_specification(cursor) if cursor.token.is_mark("[") else None
+        cursor.take("ON")  # which some queries of RSP4J's leave out
         cursor.take("STREAM", "LOG")
-        stream = cursor.iri("the IRI of the stream", _WINDOW_HINT)
-        found = read_specification(cursor)
-    elif cursor.take("STREAM"):
-        stream = cursor.iri("the IRI of the stream", "write FROM STREAM <stream> [RANGE 15s STEP 5s]")
+        stream = cursor.stream(_WINDOW_HINT)
+        found = found or read_specification(cursor)
+        return Dataset(name, found.window(name, stream), not named, report=found.report)
+    if cursor.take("STREAM"):
+        stream = cursor.stream("write FROM STREAM <stream> [RANGE 15s STEP 5s]")
         name = window_name(stream)
         found = read_specification(cursor)
-    else:
-        return Dataset(cursor.iri("the IRI of a graph, WINDOW or STREAM behind FROM"), None, not named)
-    return Dataset(name, found.window(name, stream), not named, found.report)
+        return Dataset(name, found.window(name, stream), merged=False, implicit=True, report=found.report)
+    return Dataset(cursor.iri("the IRI of a graph, WINDOW or STREAM behind FROM"), None, not named)
 
 
 def window_name(name: str) -> str:

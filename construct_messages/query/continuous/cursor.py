@@ -79,6 +79,29 @@ class Cursor:
         self.index += 1
         return name_of(self.text, token, self.prologue)
 
+    def name(self, what: str, hint: str, *reserved: str) -> str:
+        """Takes a name as `iri` does, or a bare one, as C-SPARQL and newer versions of CQELS have them.
+
+        Args:
+            what: what is expected.
+            hint: how to write it.
+            reserved: keywords that are no names here.
+
+        Raises:
+            QueryError: no name stands there.
+        """
+        token = self.token
+        if token.kind != "word" or token.keyword in reserved:
+            return self.iri(what, hint)
+        end = self.next().end
+        while self.token.start == end and (self.token.kind == "word" or self.token.text in ("-", ".")):
+            end = self.next().end
+        return self.text[token.start : end]
+
+    def stream(self, hint: str) -> str:
+        """Takes the name of a stream."""
+        return self.name("the IRI of a stream", hint, "ON", "STREAM", "WINDOW", "WHERE")
+
 
 def name_of(text: str, token: Token, prologue: Prologue) -> str:
     """The IRI of an `iri` or `pname` token, without brackets; a relative one stays as written where there is no base.

@@ -79,7 +79,11 @@ def parse_continuous(text: str | QueryText, *, base: str | None = None) -> Conti
     static: list[Dataset] = []
     if patterns.windows:
         splices += (_blank(source, tokens[start].start, tokens[end - 1].end) for start, end, _ in clauses)
-        default = tuple(clause.name for _, _, clause in clauses if clause.window and clause.merged)
+        default = tuple(
+            clause.name
+            for _, _, clause in clauses
+            if clause.window and (clause.merged or (clause.implicit and clause.name not in patterns.named))
+        )
         static = [clause for _, _, clause in clauses if clause.window is None]
     if default:
         seen = read_needs(source, tokens, where, len(tokens) - 1, prologue) | Needs.UNION

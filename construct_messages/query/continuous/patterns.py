@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Final, NamedTuple
 
 from construct_messages.errors import QueryError
-from construct_messages.query.continuous.clauses import read_specification, window_name
+from construct_messages.query.continuous.clauses import Specification, read_specification, window_name
 from construct_messages.query.continuous.cursor import Cursor, name_of
 from construct_messages.query.continuous.values import CM, MEMBER, STATIC, WINDOW_NAMES, WINDOWS_GRAPH, Needs, Window
 from construct_messages.query.prologue import Prologue
@@ -21,6 +22,8 @@ from construct_messages.terms import iri
 CONTEXT: Final = frozenset({"http://www.w3.org/ns/prov#generatedAtTime", f"{CM}sequence", f"{CM}stream"})
 """The predicates of message context triples, without brackets."""
 
+_DECLARE: Final = "add FROM NAMED WINDOW {} ON <stream> [RANGE PT15S STEP PT5S]"
+_STREAM_HINT: Final = "write STREAM <stream> [RANGE 15s SLIDE 5s] { ... }"
 _NAMES: Final = ("iri", "pname", "variable")
 _TERMS: Final = ("variable", "iri", "pname", "blank", "string", "number")
 _BEGIN: Final = ("[", "(", "<<", "<<(")
@@ -45,12 +48,14 @@ class Patterns:
         splices: in no order.
         windows: by name: those that were declared, and those of CQELS' patterns.
         needs: by the window's name.
-        streams: whether one of the patterns was CQELS'.
+        named: the windows that a pattern names.
+        streams: whether a pattern of CQELS declares a window.
     """
 
     windows: dict[str, Window]
     splices: list[Splice] = field(default_factory=list)
     needs: dict[str, Needs] = field(default_factory=dict)
+    named: set[str] = field(default_factory=set)
     streams: bool = False
 
 
@@ -109,6 +114,10 @@ class _Reading:
         keyword = self.tokens[index]
         self.replace(keyword.start, keyword.end, "GRAPH")
         if name.kind == "variable":
+            if not self.declared:
+                raise error(
+                    self.text, name.start, f"{name.text} has no window to stand for", _DECLARE.format("<window>")
+                )
             names = " ".join(iri(known) for known in self.declared)
             self.replace(keyword.start, keyword.start, f"VALUES {name.text} {{ {names} }} ")
             self.enter(brace, name.text, sorted(self.declared))
@@ -131,20 +140,26 @@ class _Reading:
         keyword = self.tokens[index]
         self.refuse_nested(keyword, around)
         cursor = Cursor(self.text, self.tokens, index + 1, self.prologue)
-        stream = cursor.iri("the IRI of the stream", "write STREAM <stream> [RANGE 15s SLIDE 5s] { ... }")
-        specification = read_specification(cursor)
+        stream = cursor.stream(_STREAM_HINT)
+        name = window_name(stream)
+        if cursor.token.is_mark("["):
+            found = read_specification(cursor)
+            name = self.name_of_stream(stream, found)
+            self.patterns.windows[name] = found.window(name, stream)
+            self.patterns.streams = True
+        elif name not in self.declared:  # by FROM STREAM
+            raise cursor.expected("[ with the width of the window", _STREAM_HINT)
         if not cursor.token.is_mark("{"):
-            raise cursor.expected("{ behind the window", "write STREAM <stream> [RANGE 15s SLIDE 5s] { ... }")
-        windows = self.patterns.windows
-        name = next(
-            (name for name, window in windows.items() if window == specification.window(name, stream)),
-            f"{WINDOW_NAMES}{len(windows) + 1}",
-        )
-        windows[name] = specification.window(name, stream)
-        self.patterns.streams = True
+            raise cursor.expected("{ behind the window", _STREAM_HINT)
         self.replace(keyword.start, cursor.token.start, f"GRAPH {iri(name)} ")
         self.enter(cursor.index, iri(name), [name])
         return cursor.index
+
+    def name_of_stream(self, stream: str, found: Specification) -> str:
+        """That of the same window, or a new one."""
+        windows = self.patterns.windows
+        numbers = (f"{WINDOW_NAMES}{number}" for number in count(1))
+        return next(name for name in numbers if windows.get(name) in (None, found.window(name, stream)))
 
     def graph(self, index: int, around: _Group | None) -> int:
         """`GRAPH ?g {`; the index of the brace."""
@@ -191,6 +206,7 @@ class _Reading:
         needs = read_needs(self.text, self.tokens, brace, end, self.prologue)
         for window in windows:
             self.patterns.needs[window] = self.patterns.needs.get(window, Needs.NOTHING) | needs
+        self.patterns.named.update(windows)
 
     def refuse_nested(self, token: Token, around: _Group | None) -> None:
         if around is not None:
@@ -198,7 +214,7 @@ class _Reading:
             raise error(self.text, token.start, message, "put the patterns of windows beside each other")
 
     def undeclared(self, name: Token, window: str) -> QueryError:
-        hint = f"add FROM NAMED WINDOW {name.text} ON <stream> [RANGE PT15S STEP PT5S]"
+        hint = _DECLARE.format(name.text)
         if self.declared:
             hint += f", or use one of {', '.join(iri(known) for known in sorted(self.declared))}"
         return error(self.text, name.start, f"the window {iri(window)} is not declared", hint)
