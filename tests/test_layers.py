@@ -33,6 +33,7 @@ FLOORS = {
         "assembly / reading",
         "writing / streams",
         "construct",
+        "continuous",
         "server / spark / feeds",
         "cli",
         "__main__",
@@ -53,6 +54,12 @@ FLOORS = {
         "writer",
         "reader",
         "store",
+    ),
+    "continuous": floors(
+        "windows / stored_terms / event_time / solutions / static",
+        "timeline / contents",
+        "windowed",
+        "streaming",
     ),
     "feeds": floors(
         "event_stream / documents / client / state",

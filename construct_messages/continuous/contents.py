@@ -1,0 +1,180 @@
+"""The dataset that a continuous query is asked of: a store that changes as elements enter windows and leave them.
+
+Which triple stands in which graph is docs/decisions/047-windows-as-datasets.md. A quad is counted, as several messages
+and windows may hold it; the store changes when it is asked, by what is different then. Times and windows' bounds are
+not known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+import pyoxigraph as ox
+
+from construct_messages.continuous.stored_terms import StoredTerms
+from construct_messages.labels import Labels
+from construct_messages.message import Message, Quad
+from construct_messages.query.continuous.values import CM, MEMBER, STATIC, WINDOWS_GRAPH, ContinuousQuery, Needs
+from construct_messages.streams.element import GENERATED_AT, Element
+from construct_messages.terms import XSD, OxTerm, Term
+
+Name: TypeAlias = ox.NamedNode | ox.BlankNode
+
+_DEFAULT: Final = ox.DefaultGraph()
+_WINDOWS: Final = ox.NamedNode(WINDOWS_GRAPH)
+_STATIC: Final = ox.NamedNode(STATIC)
+_MEMBER: Final = ox.NamedNode(MEMBER)
+_GENERATED_AT: Final = ox.NamedNode(GENERATED_AT)
+_SEQUENCE: Final = ox.NamedNode(f"{CM}sequence")
+_STREAM: Final = ox.NamedNode(f"{CM}stream")
+_GRAPH: Final = ox.NamedNode(f"{CM}graph")
+_DATE_TIME: Final = ox.NamedNode(f"{XSD}dateTime")
+
+_ALL: Final = Needs.UNION | Needs.MEMBERS | Needs.CONTEXT
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """An element as windows hold it.
+
+    Args:
+        sequence: of the element.
+        name: its IRI.
+        quads: of its message, as a store gives them back, each once.
+        context: what is said about it.
+        graphs: the names of the graphs of its message.
+    """
+
+    sequence: int
+    name: ox.NamedNode
+    quads: tuple[ox.Quad, ...]
+    context: tuple[tuple[ox.NamedNode, OxTerm], ...]
+    graphs: tuple[Name, ...]
+    _in_window: dict[int, tuple[ox.Quad, ...]] = field(default_factory=dict)
+
+
+class Contents:
+    """The contents of the windows of a query, beside static data, as a store.
+
+    Args:
+        query: its windows, and what it needs of them.
+        static: the quads beside the windows.
+        labels: make those of all blank nodes.
+
+    Attributes:
+        store: as it was when it was last brought up to date.
+    """
+
+    def __init__(self, query: ContinuousQuery, static: Iterable[Quad], labels: Labels) -> None:
+        self.store = ox.Store()
+        self._labels = labels
+        self._counts: dict[ox.Quad, int] = {}
+        self._before: dict[ox.Quad, bool] = {}  # whether the store has a quad whose count has changed since
+        self._static: set[ox.Quad] = set()  # what stays, of the quads that windows hold, too
+        self._stored = StoredTerms()
+        self._windows = [ox.NamedNode(window.name) for window in query.windows]
+        self._needs = [query.needs.get(window.name, _ALL) for window in query.windows]
+        self._merged = [window.name in query.default for window in query.windows]
+        quads = Message(static).map_blanks(lambda node: Term(f"_:{labels.of_data}{node[2:]}")).to_pyoxigraph()
+        self.store.extend(quads)
+        self.store.extend(_member(_STATIC, quad.graph_name) for quad in quads if quad.graph_name != _DEFAULT)
+
+    def hold(self, stream: int, stream_iri: str, name: str, element: Element) -> Held:
+        """An element, to enter windows.
+
+        Args:
+            stream: the number of its stream; blank nodes of one stream are no others'.
+            stream_iri: of its stream, without brackets.
+            name: its own IRI, without brackets.
+            element: with its message.
+        """
+        nquads = element.nquads
+        if b"_:" in nquads:
+            scope = self._labels.of_response(stream)
+            nquads = element.message.map_blanks(lambda node: Term(f"_:{scope}{node[2:]}")).lines
+        parsed = ox.parse(nquads, format=ox.RdfFormat.N_QUADS, lenient=True)
+        quads = tuple(dict.fromkeys(map(self._stored.quad, parsed)))
+        graphs = tuple({quad.graph_name: None for quad in quads if quad.graph_name != _DEFAULT})
+        time = ox.Literal(f"{element.time.replace(tzinfo=None).isoformat()}Z", datatype=_DATE_TIME)
+        context: list[tuple[ox.NamedNode, OxTerm]] = [
+            (_GENERATED_AT, self._stored.term(time)),
+            (_SEQUENCE, ox.Literal(element.sequence)),
+            (_STREAM, ox.NamedNode(stream_iri)),
+        ]
+        context += [(_GRAPH, graph) for graph in graphs]  # type: ignore[misc] # none is the default graph
+        return Held(element.sequence, ox.NamedNode(name), quads, tuple(context), graphs)  # type: ignore[arg-type] # ditto
+
+    def enter(self, window: int, held: Held) -> None:
+        """Counts what an element adds to a window."""
+        quads = held._in_window[window] = tuple(dict.fromkeys(self._quads(window, held)))
+        counts, before = self._counts, self._before
+        for quad in quads:
+            count = counts.get(quad, 0)
+            counts[quad] = count + 1
+            if quad not in before:
+                before[quad] = count > 0 or quad in self._static
+
+    def leave(self, window: int, held: Held) -> None:
+        """Takes back what `enter` counted."""
+        counts, before = self._counts, self._before
+        for quad in held._in_window.pop(window):
+            count = counts.pop(quad)
+            if count > 1:
+                counts[quad] = count - 1
+            if quad not in before:
+                before[quad] = True
+
+    def update(self) -> ox.Store:
+        """Brings the store up to date."""
+        added, removed = [], []
+        for quad, before in self._before.items():
+            now = quad in self._counts or quad in self._static
+            if now and not before:
+                added.append(quad)
+            elif before and not now:
+                removed.append(quad)
+        self._before.clear()
+        for quad in removed:
+            self.store.remove(quad)
+        self.store.extend(added)
+        return self.store
+
+    def _quads(self, window: int, held: Held) -> Iterator[ox.Quad]:
+        needs, name = self._needs[window], held.name
+        graphs: list[ox.NamedNode] = []
+        if Needs.UNION in needs:
+            graphs.append(self._windows[window])
+        if Needs.MEMBERS in needs:
+            graphs.append(name)
+            yield _member(self._windows[window], name)
+        for graph in graphs:
+            for quad in held.quads:
+                yield ox.Quad(quad.subject, quad.predicate, quad.object, graph)
+            if Needs.CONTEXT in needs:
+                for predicate, object in held.context:
+                    yield ox.Quad(name, predicate, object, graph)
+        if self._merged[window]:
+            yield from map(self._kept, self._in_default_graph(needs, held))
+        if held.graphs:
+            yield from map(self._kept, (quad for quad in held.quads if quad.graph_name != _DEFAULT))
+            yield from map(self._kept, (_member(_STATIC, graph) for graph in held.graphs))
+
+    def _in_default_graph(self, needs: Needs, held: Held) -> Iterator[ox.Quad]:
+        for quad in held.quads:
+            yield ox.Quad(quad.subject, quad.predicate, quad.object)
+        if Needs.CONTEXT in needs:
+            for predicate, object in held.context:
+                yield ox.Quad(held.name, predicate, object)
+
+    def _kept(self, quad: ox.Quad) -> ox.Quad:
+        """A quad of a graph that static data may have, too: what is there without a window is static."""
+        if quad not in self._counts and quad not in self._before and quad in self.store:
+            self._static.add(quad)
+        return quad
+
+
+def _member(group: ox.NamedNode, graph: Name | ox.DefaultGraph | ox.Triple) -> ox.Quad:
+    assert isinstance(graph, (ox.NamedNode, ox.BlankNode))
+    return ox.Quad(group, _MEMBER, graph, _WINDOWS)

@@ -1,0 +1,100 @@
+"""The time of an element: when it was committed, or what its message says.
+
+A time has a zone, as in prov:generatedAtTime of LDN for RDF streams; without one it is no time. No windows here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import TypeAlias
+
+import pyoxigraph as ox
+
+from construct_messages.errors import QueryError, UsageError
+from construct_messages.query.tokens import QueryText
+from construct_messages.streams.element import Element, generated_at, microseconds_of
+
+ARRIVAL = "arrival"
+GENERATED = "generated"
+
+TimeOf: TypeAlias = Callable[[Element], int | None]
+"""The time of an element, in microseconds since 1970 in UTC; None where it has none, or several."""
+
+
+def time_of(time: str, query: str) -> TimeOf:
+    """How the time of elements is found.
+
+    Args:
+        time: see `WindowOptions`.
+        query: whose prefixes a property path is written in.
+
+    Raises:
+        UsageError: what is no property path.
+
+    >>> element = Element("s", 1, 7, b'<urn:o> <urn:at> "1970-01-01T00:00:01Z" .')
+    >>> time_of("arrival", "")(element), time_of("<urn:at>", "")(element), time_of("<urn:seen>/<urn:at>", "")(element)
+    (7, 1000000, None)
+    """
+    if time == ARRIVAL:
+        return _arrival
+    if time == GENERATED:
+        return _generated
+    return _Path(time, query)
+
+
+def _arrival(element: Element) -> int:
+    return element.microseconds
+
+
+def _generated(element: Element) -> int | None:
+    text = element.generated or generated_at(element.message)
+    return None if text is None else microseconds(text)
+
+
+def microseconds(text: str) -> int | None:
+    """The time that an xsd:dateTime is; None: it is none, or has no zone.
+
+    >>> microseconds("1970-01-01T01:00:00+01:00"), microseconds("1970-01-01T00:00:00"), microseconds("today")
+    (0, None, None)
+    """
+    try:
+        return microseconds_of(datetime.fromisoformat(text))
+    except (ValueError, UsageError):
+        return None
+
+
+class _Path:
+    """The one time that is at the end of a property path, from any node of a message, in whichever of its graphs."""
+
+    def __init__(self, path: str, query: str) -> None:
+        self._query = f"{_prologue(query)} SELECT DISTINCT ?time {{ ?node ({path}) ?time }} LIMIT 2"
+        try:
+            ox.Store().query(self._query)
+        except SyntaxError as error:
+            raise UsageError(
+                f"time={path!r} is no property path: {error}",
+                hint='give "arrival", "generated" or a path, such as <http://www.w3.org/ns/sosa/resultTime>',
+            ) from error
+
+    def __call__(self, element: Element) -> int | None:
+        store = ox.Store()
+        store.load(element.nquads, format=ox.RdfFormat.N_QUADS, lenient=True)
+        found = [row["time"] for row in store.query(self._query, use_default_graph_as_union=True)]  # type: ignore[union-attr] # a SELECT
+        if len(found) != 1 or not isinstance(found[0], ox.Literal):
+            return None
+        return microseconds(found[0].value)
+
+
+def _prologue(query: str) -> str:
+    """The declarations of a query, without comments."""
+    declared: list[str] = []
+    try:
+        tokens = QueryText.of(query).tokens
+    except QueryError:
+        return ""
+    for index, token in enumerate(tokens):
+        if token.keyword in ("CONSTRUCT", "SELECT"):
+            break
+        declared.append(tokens[index].text)
+    return " ".join(declared)

@@ -1,0 +1,71 @@
+"""Quads as a store of pyoxigraph gives them back, so that equal ones can be told before they are stored.
+
+Oxigraph stores values of the types of XML Schema: `01` and `1` are one integer, and removing the one removes the other.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import pyoxigraph as ox
+
+from construct_messages.terms import XSD, OxTerm
+
+_REMEMBERED: Final = 10_000
+
+_SUBJECT: Final = ox.NamedNode("urn:s")
+_PREDICATE: Final = ox.NamedNode("urn:p")
+
+_FRACTION: Final = r"(?:0|-?[1-9][0-9]{0,9}|-?(?:0|[1-9][0-9]{0,5})\.[0-9]{0,4}[1-9])"
+_DATE: Final = r"[1-9][0-9]{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])"
+_TIME: Final = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{0,5}[1-9])?"
+_SAME: Final = {
+    f"{XSD}integer": re.compile(r"0|-?[1-9][0-9]{0,17}"),
+    f"{XSD}decimal": re.compile(_FRACTION),
+    f"{XSD}double": re.compile(_FRACTION),
+    f"{XSD}dateTime": re.compile(f"{_DATE}T{_TIME}Z"),
+    f"{XSD}boolean": re.compile("true|false"),
+    f"{XSD}string": re.compile(""),
+}
+"""Some of the texts that are stored as they are, by datatype: those that most data has."""
+
+
+class StoredTerms:
+    """What a store makes of terms.
+
+    >>> terms = StoredTerms()
+    >>> terms.term(ox.Literal("01", datatype=ox.NamedNode(f"{XSD}integer"))) == ox.Literal(1)
+    True
+    """
+
+    def __init__(self) -> None:
+        self._store = ox.Store()
+        self._known: dict[OxTerm, OxTerm] = {}
+
+    def quad(self, quad: ox.Quad) -> ox.Quad:
+        """A quad as a store gives it back."""
+        object = quad.object
+        if isinstance(object, (ox.NamedNode, ox.BlankNode)):
+            return quad
+        stored = self.term(object)
+        return quad if stored is object else ox.Quad(quad.subject, quad.predicate, stored, quad.graph_name)
+
+    def term(self, term: OxTerm) -> OxTerm:
+        """The object of a quad as a store gives it back; the same one where it is equal."""
+        if isinstance(term, ox.Literal):
+            datatype = term.datatype.value
+            if not datatype.startswith(XSD):
+                return term
+            same = _SAME.get(datatype)
+            if same is not None and (not same.pattern or same.fullmatch(term.value)):
+                return term
+        known = self._known.get(term)
+        if known is None:
+            self._store.add(ox.Quad(_SUBJECT, _PREDICATE, term))
+            ((_, _, known, _),) = self._store
+            self._store.clear()
+            if len(self._known) == _REMEMBERED:
+                self._known.clear()
+            self._known[term] = known
+        return known

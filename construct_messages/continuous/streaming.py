@@ -1,0 +1,204 @@
+"""`continuous`: a continuous query over streams as iterables, as an asynchronous generator of elements.
+
+The streams decide how time passes. What keeps streams, and survives a restart, is not here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Mapping
+from contextlib import AsyncExitStack, aclosing
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+
+from construct_messages.checking import Checker
+from construct_messages.continuous.event_time import ARRIVAL
+from construct_messages.continuous.static import read_static
+from construct_messages.continuous.windowed import Firing, OnDrop, WindowedQuery
+from construct_messages.continuous.windows import EVERYTHING, Bounds, WindowOptions
+from construct_messages.errors import UsageError
+from construct_messages.logs.lines.texts import to_text
+from construct_messages.message import Message
+from construct_messages.query.continuous.parse import parse_continuous
+from construct_messages.query.continuous.values import ContinuousQuery, Report
+from construct_messages.streams.element import Element, microseconds_of
+
+if TYPE_CHECKING:
+    from construct_messages.sources.open import SourceLike
+
+Timed: TypeAlias = Element | tuple[datetime, Message | None]
+"""An element of a stream; or a message with its time, or a time that has passed without one."""
+
+E = TypeVar("E", Bounds, Report)
+
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+def continuous(
+    query: str | ContinuousQuery,
+    streams: Mapping[str, AsyncIterable[Timed] | Iterable[Timed]],
+    static: SourceLike = None,
+    *,
+    time: str = ARRIVAL,
+    lateness: timedelta = timedelta(0),
+    bounds: str = "(o,c]",
+    report: str | None = None,
+    every: timedelta | None = None,
+    origin: datetime | None = None,
+    on_drop: OnDrop | None = None,
+    label_prefix: str | None = None,
+    base: str | None = None,
+) -> AsyncGenerator[Element]:
+    """What a continuous query with windows gives, while its streams go on.
+
+    Elements are taken of the stream whose time is earliest, since nothing is certain before the others have seen that
+    time. So a stream without elements holds up the others; let it give `(time, None)` now and then. When all streams
+    have ended, the windows close that still hold elements.
+
+    Args:
+        query: RSP-QL, C-SPARQL or CQELS, see docs/continuous.md; or what `parse_continuous` gives.
+        streams: by IRI, each in its order: elements, or pairs of a time (with a time zone) and a message, or of a time
+            and None, which says that it has passed. They are numbered from 1.
+        static: what is there beside the windows, see `open_source`; None: nothing.
+        time: of an element: `"arrival"` (that of the pair), `"generated"` (what its publisher says) or a property path;
+            see `WindowOptions`.
+        lateness: how much earlier than the newest of its stream an element may be.
+        bounds: `"(o,c]"` or `"[o,c)"`: which end of a window by time belongs to it.
+        report: `"ON_WINDOW_CLOSE"`, `"ON_CONTENT_CHANGE"`, `"NON_EMPTY_CONTENT"` or `"PERIODIC"`; None: as the query
+            says.
+        every: the period, where that is periodic.
+        origin: a time at which a window ends; None: the beginning of 1970, in UTC.
+        on_drop: is called with the IRI of the stream, the element, and `"late"` or `"untimed"`, for each element that
+            enters no window.
+        label_prefix: see `construct_messages`.
+        base: an absolute IRI; relative ones in the query are resolved against it.
+
+    Returns:
+        Elements of the stream that REGISTER names, one for each solution that is given out. Their times are those of
+        the evaluations.
+
+    Raises:
+        QueryError: the query is not legal.
+        UsageError: a stream of the query is missing, or another one is there; an option that makes no sense.
+        SourceError: the static data cannot be read, or an evaluation failed.
+        TermError: a message is no RDF.
+
+    >>> import asyncio
+    >>> from datetime import UTC
+    >>> from construct_messages import Quad, iri
+    >>> def seen(second, what):
+    ...     quads = [Quad(iri(f"urn:{what}"), iri("urn:at"), iri("urn:gate"))]
+    ...     return datetime(2026, 1, 1, 12, 0, second, tzinfo=UTC), Message(quads)
+    >>> async def main():
+    ...     query = '''REGISTER ISTREAM <urn:arrivals> AS CONSTRUCT { ?who <urn:arrivedAt> ?gate }
+    ...         FROM NAMED WINDOW <urn:w> ON <urn:seen> [RANGE PT10S STEP PT5S]
+    ...         WHERE { WINDOW <urn:w> { ?who <urn:at> ?gate } } ORDER BY ?who'''
+    ...     streams = {"urn:seen": [seen(1, "ann"), seen(3, "bob"), seen(8, "ann"), seen(12, "cy")]}
+    ...     async for element in continuous(query, streams):
+    ...         print(element.time.time(), element.nquads.decode())
+    >>> asyncio.run(main())
+    12:00:05 <urn:ann> <urn:arrivedAt> <urn:gate> .
+    12:00:05 <urn:bob> <urn:arrivedAt> <urn:gate> .
+    12:00:15 <urn:cy> <urn:arrivedAt> <urn:gate> .
+    """
+    parsed = query if isinstance(query, ContinuousQuery) else parse_continuous(query, base=base)
+    options = WindowOptions(
+        time=time,
+        lateness=lateness // _MICROSECOND,
+        bounds=_one_of(Bounds, "bounds", bounds),
+        origin=0 if origin is None else microseconds_of(origin),
+        report=None if report is None else _one_of(Report, "report", report),
+        every=None if every is None else every // _MICROSECOND,
+    )
+    engine = WindowedQuery(
+        parsed,
+        options,
+        static=() if static is None else read_static(static, parsed),
+        on_drop=on_drop,
+        label_prefix=label_prefix,
+    )
+    if set(streams) != set(engine.streams):
+        raise UsageError(
+            f"the query has windows on {', '.join(engine.streams)}, and there are {', '.join(streams) or 'no streams'}",
+            hint="give each stream of the query by its IRI, without < and >",
+        )
+    return _run(engine, streams)
+
+
+def _one_of(kind: type[E], option: str, value: str) -> E:
+    try:
+        return kind(value)
+    except ValueError:
+        names = ", ".join(repr(one.value) for one in kind)
+        raise UsageError(f"{option}={value!r} is unknown", hint=f"choose one of {names}") from None
+
+
+async def _run(
+    engine: WindowedQuery, streams: Mapping[str, AsyncIterable[Timed] | Iterable[Timed]]
+) -> AsyncGenerator[Element]:
+    given = 0
+    async with AsyncExitStack() as stack:
+        inputs = [await stack.enter_async_context(aclosing(_Input(iri, streams[iri]))) for iri in engine.streams]
+        while inputs:
+            earliest = min(inputs, key=lambda input: input.time)
+            firings = await earliest.step(engine)
+            if earliest.ended:
+                inputs.remove(earliest)
+            for firing in firings:
+                for element in _elements(engine, firing, given):
+                    given += 1
+                    yield element
+
+
+def _elements(engine: WindowedQuery, firing: Firing, given: int) -> list[Element]:
+    stream = engine.query.output or ""
+    return [
+        Element(stream, sequence, firing.time, to_text(message).encode())
+        for sequence, message in enumerate(firing.messages, given + 1)
+    ]
+
+
+class _Input:
+    """One stream on its way into a query.
+
+    Attributes:
+        time: its latest time.
+        ended: whether it has.
+    """
+
+    def __init__(self, iri: str, stream: AsyncIterable[Timed] | Iterable[Timed]) -> None:
+        self._iri, self._sequence, self._checker = iri, 0, Checker()
+        self._items = aiter(stream) if isinstance(stream, AsyncIterable) else _asynchronous(stream)
+        self.time, self.ended = EVERYTHING, False
+
+    async def step(self, engine: WindowedQuery) -> list[Firing]:
+        """Takes the next item, or the end."""
+        try:
+            item = await anext(self._items)
+        except StopAsyncIteration:
+            self.ended = True
+            return engine.end(self._iri)
+        if isinstance(item, Element):
+            self._sequence, element = item.sequence, item
+        else:
+            time, message = item
+            if message is None:
+                firings = engine.advance(microseconds_of(time), self._iri)
+                self.time = engine.watermark(self._iri)
+                return firings
+            self._checker.check(message)
+            self._sequence += 1
+            element = Element(self._iri, self._sequence, microseconds_of(time), to_text(message).encode())
+        firings = engine.take(self._iri, element)
+        self.time = engine.watermark(self._iri)
+        return firings
+
+    async def aclose(self) -> None:
+        """Closes the stream, where it can be closed."""
+        close = getattr(self._items, "aclose", None)
+        if close is not None:
+            await close()
+
+
+async def _asynchronous(items: Iterable[Timed]) -> AsyncIterator[Timed]:
+    for item in items:
+        yield item

@@ -1,0 +1,328 @@
+"""The order of events: elements enter windows and leave them, and queries are evaluated, as time passes.
+
+Time passes with elements (and with `advance`), never by itself. Elements may come out of order; they are held until the
+watermark says that no earlier ones are to come. What happens at an evaluation is not known here.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from heapq import heapify, heappop, heappush
+from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
+
+from construct_messages.continuous.windows import EVERYTHING, Bounds, Extent, Grid, WindowOptions, first_instant
+from construct_messages.query.continuous.values import Report
+
+T = TypeVar("T")
+
+_LAST: Final = 1 << 80
+"""A time behind all others: that of streams that have ended."""
+
+
+class Entered(NamedTuple, Generic[T]):
+    """An element has entered the window of this number."""
+
+    window: int
+    element: T
+
+
+class Left(NamedTuple, Generic[T]):
+    """An element has left the window of this number."""
+
+    window: int
+    element: T
+
+
+class Fired(NamedTuple):
+    """The query is to be evaluated.
+
+    Args:
+        time: of the evaluation.
+        changed: whether a window has changed since the evaluation before.
+    """
+
+    time: int
+    changed: bool
+
+
+Step: TypeAlias = Entered[T] | Left[T] | Fired
+
+
+class _Pending(NamedTuple):
+    time: int
+    stream: int
+    sequence: int
+    element: Any
+
+
+class _Held(NamedTuple):
+    key: int
+    sequence: int
+    element: Any
+
+
+class _Stream:
+    """Where a stream stands."""
+
+    def __init__(self) -> None:
+        self.newest = EVERYTHING
+        self.floor = EVERYTHING
+        self.count = 0  # of the elements that were released
+        self.ended = False
+
+
+class _Window:
+    """What a window holds, oldest first: what it held at the last evaluation, and behind it what entered since."""
+
+    def __init__(self, stream: int, extent: Extent) -> None:
+        self.stream, self.extent = stream, extent
+        self.held = deque[_Held]()
+        self.first = EVERYTHING  # the lowest key it held at the last evaluation
+        self.entered = 0  # since the last evaluation
+
+
+class Timeline(Generic[T]):
+    """The events of some windows, in order.
+
+    Args:
+        windows: the number of its stream, and the extent, of each window.
+        streams: how many streams there are.
+        report: when windows are evaluated.
+        every: the period, where that is periodic.
+        options: see `WindowOptions`.
+
+    Attributes:
+        quiet: set by the caller behind each evaluation: whether another one of the same contents would give nothing,
+            so that it may be left out.
+    """
+
+    def __init__(
+        self,
+        windows: Sequence[tuple[int, Extent]],
+        streams: int,
+        report: Report,
+        every: int | None,
+        options: WindowOptions,
+    ) -> None:
+        self._windows = [_Window(*window) for window in windows]
+        self._streams = [_Stream() for _ in range(streams)]
+        self._of_stream = [
+            [(number, window) for number, window in enumerate(self._windows) if window.stream == stream]
+            for stream in range(streams)
+        ]
+        self._report = report
+        self._periods = Grid(first_instant(options.origin, options.bounds), every or 1)
+        self._lateness = options.lateness
+        self._end_of_instant = 1 if options.bounds is Bounds.OPEN_CLOSED else 0
+        self._pending: list[_Pending] = []
+        self._position: int | None = None  # the instants up to it are done
+        self._floor = EVERYTHING
+        self._changed = True  # since the last evaluation
+        self._evaluated = False
+        self.quiet = False
+
+    def watermark_of(self, stream: int | None = None) -> int:
+        """The time before which no element is to come, of one stream, or of any."""
+        streams = self._streams if stream is None else self._streams[stream : stream + 1]
+        live = [max(stream.newest - self._lateness, stream.floor) for stream in streams if not stream.ended]
+        return max(self._floor, min(live, default=_LAST))
+
+    def offer(self, stream: int, time: int, sequence: int, element: T) -> None:
+        """Takes an element, to be seen in `steps`.
+
+        Args:
+            stream: its number.
+            time: of the element, not before the watermark.
+            sequence: of the element in its stream, higher than those before.
+            element: what enters windows.
+        """
+        state = self._streams[stream]
+        state.newest = max(state.newest, time)
+        heappush(self._pending, _Pending(time, stream, sequence, element))
+
+    def advance(self, time: int, stream: int | None = None) -> None:
+        """Says that no element is to come that is earlier than a time; of one stream, or of any."""
+        if stream is None:
+            self._floor = max(self._floor, time)
+        else:
+            state = self._streams[stream]
+            state.floor = max(state.floor, time)
+
+    def end(self, stream: int) -> None:
+        """Says that no element of a stream is to come."""
+        self._streams[stream].ended = True
+
+    def steps(self) -> Iterator[Step[T]]:
+        """What happens up to the watermark; when all streams have ended, until windows hold what none held before."""
+        while True:
+            limit = self.watermark_of()
+            element = self._pending[0] if self._pending and self._pending[0].time <= limit else None
+            if self._position is not None:
+                until = element.time if element else limit if limit < _LAST else self._last_instant()
+                instant = self._next_instant(until)
+                if instant is not None:
+                    self._position = instant
+                    yield from self._fire(instant, instant - self._end_of_close())
+                    continue
+                self._position = max(self._position, until)
+            if element is None:
+                return
+            heappop(self._pending)
+            if self._position is None:
+                self._position = element.time
+            yield from self._release(element)
+
+    def _end_of_close(self) -> int:
+        # a loss is felt within a microsecond, a close at its end or beginning
+        return 1 if self._report is Report.CONTENT_CHANGE else self._end_of_instant
+
+    def _release(self, element: _Pending) -> Iterator[Step[T]]:
+        stream = self._streams[element.stream]
+        stream.count += 1
+        instant = element.time + 1
+        fires = False
+        for number, window in self._of_stream[element.stream]:
+            key = stream.count - 1 if window.extent.by_count else element.time
+            if key >= self._first(window, instant):
+                window.held.append(_Held(key, element.sequence, element.element))
+                window.entered += 1
+                self._changed = True
+                fires |= self._report is Report.CONTENT_CHANGE
+                yield Entered(number, element.element)
+            fires |= self._closes(window, stream.count)
+        if fires:
+            yield from self._fire(instant, element.time)
+
+    def _first(self, window: _Window, instant: int) -> int:
+        """The lowest key that a window holds at an instant."""
+        by_count = window.extent.by_count
+        return window.extent.first(self._streams[window.stream].count if by_count else instant)
+
+    def _closes(self, window: _Window, count: int) -> bool:
+        return self._report in (Report.WINDOW_CLOSE, Report.NON_EMPTY_CONTENT) and window.extent.closes_with(count)
+
+    def _next_instant(self, until: int) -> int | None:
+        """The first instant to evaluate behind the position, up to one."""
+        position = self._position
+        assert position is not None
+        if self._report is Report.CONTENT_CHANGE:
+            instant = self._next_loss()
+        else:
+            if self.quiet and not self._changed:
+                loss = self._next_loss()
+                if loss is None or loss > until:
+                    return None
+                position = max(position, loss - 1)
+            if self._report is Report.PERIODIC:
+                instant = self._periods.after(position)
+            else:
+                closes = [window.extent.close_after(position) for window in self._windows]
+                instant = min((close for close in closes if close is not None), default=None)
+        if instant is None or instant > until:
+            return None
+        if self._report is Report.NON_EMPTY_CONTENT and self._is_empty(instant):
+            return None  # and so it stays until an element comes
+        return instant
+
+    def _next_loss(self) -> int | None:
+        losses = [window.extent.loss(window.held[0].key) for window in self._windows if window.held]
+        return min((loss for loss in losses if loss is not None), default=None)
+
+    def _last_instant(self) -> int:
+        """The last instant at which a window holds what the streams that have ended gave it."""
+        assert self._position is not None
+        last = self._position
+        for window in self._windows:
+            if window.held:
+                loss = window.extent.loss(window.held[-1].key)
+                close = window.extent.close_after(window.held[-1].key)
+                last = max(last, loss - 1 if loss is not None else close or last)
+        return last
+
+    def _is_empty(self, instant: int) -> bool:
+        return not any(window.held and window.held[-1].key >= self._first(window, instant) for window in self._windows)
+
+    def _fire(self, instant: int, time: int) -> Iterator[Step[T]]:
+        for number, window in enumerate(self._windows):
+            first = self._first(window, instant)
+            while window.held and window.held[0].key < first:
+                self._changed = True
+                yield Left(number, window.held.popleft().element)
+            window.first, window.entered = max(window.first, first), 0
+        changed = self._changed
+        self._changed, self._evaluated = False, True
+        yield Fired(time, changed)
+
+    # --- state ---
+
+    def sequences(self, stream: int) -> Iterator[int]:
+        """The sequences of the elements of a stream that are held or pending."""
+        for pending in self._pending:
+            if pending.stream == stream:
+                yield pending.sequence
+        for _, window in self._of_stream[stream]:
+            for held in window.held:
+                yield held.sequence
+
+    def save(self) -> dict[str, Any]:
+        """What `restore` takes, as JSON can hold it."""
+        return {
+            "position": self._position,
+            "floor": self._floor,
+            "evaluated": self._evaluated,
+            "changed": self._changed,
+            "quiet": self.quiet,
+            "streams": [[stream.newest, stream.floor, stream.count, stream.ended] for stream in self._streams],
+            "windows": [[window.first, len(window.held), window.entered] for window in self._windows],
+        }
+
+    def restore(
+        self, state: Mapping[str, Any], elements: Sequence[Sequence[tuple[int, int, T]]]
+    ) -> Iterator[Entered[T] | Fired]:
+        """Puts a new timeline to where another one was saved.
+
+        Args:
+            state: what `save` gave.
+            elements: those of each stream that the other one held or had pending, and maybe others: time, sequence and
+                what enters windows.
+
+        Returns:
+            What has to be done again: all that windows held at the last evaluation enters, then this evaluation; and
+            what has entered since.
+        """
+        self._position, self._floor = state["position"], state["floor"]
+        self._evaluated, self._changed, self.quiet = state["evaluated"], state["changed"], state["quiet"]
+        for stream, (newest, floor, count, ended) in zip(self._streams, state["streams"], strict=True):
+            stream.newest, stream.floor, stream.count, stream.ended = newest, floor, count, ended
+        limit = self.watermark_of()
+        since: list[Entered[T]] = []
+        for number, (window, (first, length, entered)) in enumerate(zip(self._windows, state["windows"], strict=True)):
+            window.first, window.entered = first, entered
+            released = sorted(element[:2] for element in elements[window.stream] if element[0] <= limit)
+            by_sequence = {sequence: element for _, sequence, element in elements[window.stream]}
+            count = self._streams[window.stream].count
+            keyed = [
+                _Held(
+                    count - len(released) + place if window.extent.by_count else time, sequence, by_sequence[sequence]
+                )
+                for place, (time, sequence) in enumerate(released)
+            ]
+            window.held.extend(held for held in keyed if held.key >= first and self._was_held(window, held))
+            assert len(window.held) == length
+            events = [Entered(number, held.element) for held in window.held]
+            since += events[length - entered :]
+            yield from events[: length - entered]
+        if self._evaluated:
+            yield Fired(0, True)
+        yield from since
+        for stream_number, of_stream in enumerate(elements):
+            for time, sequence, element in of_stream:
+                if time > limit:
+                    self._pending.append(_Pending(time, stream_number, sequence, element))
+        heapify(self._pending)
+
+    @staticmethod
+    def _was_held(window: _Window, held: _Held) -> bool:
+        """Whether an element entered a window at all; windows with gaps between them leave some out."""
+        return window.extent.by_count or held.key >= window.extent.first(held.key + 1)

@@ -1,0 +1,334 @@
+"""`WindowedQuery`: elements of streams in, firings out. The engine of continuous queries with windows, without I/O.
+
+`timeline.py` says what enters and leaves windows and when the query is evaluated, `contents.py` keeps the dataset,
+`solutions.py` evaluates, compares and instantiates. No clock, no HTTP and no store of streams here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, Final, Self, TypeAlias
+
+from construct_messages.continuous.contents import Contents, Held
+from construct_messages.continuous.event_time import time_of
+from construct_messages.continuous.solutions import Evaluation, Solution, given_out
+from construct_messages.continuous.timeline import Entered, Fired, Left, Timeline
+from construct_messages.continuous.windows import Extent, WindowOptions
+from construct_messages.errors import UsageError
+from construct_messages.labels import Labels
+from construct_messages.message import Message, Quad
+from construct_messages.query.continuous.values import ContinuousQuery, Operator
+from construct_messages.streams.element import Element
+
+ElementIri: TypeAlias = Callable[[str, int], str]
+"""The IRI of an element, of that of its stream and its sequence; without brackets."""
+
+OnDrop: TypeAlias = Callable[[str, Element, str], None]
+"""Hears of an element that enters no window: the IRI of its stream, the element, and why: `"late"` or `"untimed"`."""
+
+ReadAgain: TypeAlias = Callable[[str, int, int], Iterable[Element]]
+"""Reads elements again: of the stream with an IRI, from a sequence to another, both included."""
+
+_VERSION: Final = 1
+_MANY: Final = 1024
+
+
+@dataclass(frozen=True)
+class Firing:
+    """What one evaluation gives out.
+
+    Args:
+        time: of the evaluation, in microseconds since 1970 in UTC: when a window closed, or that of an element.
+        operator: which of the solutions it gives.
+        variables: the names of their values.
+        solutions: those that it gives, as terms; the empty string is unbound.
+        messages: one for each of them.
+    """
+
+    time: int
+    operator: Operator
+    variables: tuple[str, ...]
+    solutions: list[Solution]
+    messages: list[Message]
+
+
+class WindowedQuery:
+    """A continuous query over windows, as a value that elements change.
+
+    Time comes with elements. What they cause is given when it is certain: a window that closes at a time, once no
+    earlier element may come.
+
+    Args:
+        query: with windows.
+        options: what the query does not say.
+        static: quads that are there beside the windows.
+        element_iri: names elements, as the query sees them; None: `{stream}/{sequence}`.
+        on_drop: hears of elements that enter no window.
+        label_prefix: what labels of blank nodes begin with, see `construct_messages`.
+
+    Attributes:
+        dropped: how many elements entered no window, by stream and reason.
+
+    Raises:
+        QueryError: the query is not legal.
+        UsageError: it has no windows, or options make no sense for it.
+
+    >>> from construct_messages.query.continuous.parse import parse_continuous
+    >>> query = parse_continuous('''CONSTRUCT { ?s <urn:seen> ?o }
+    ... FROM NAMED WINDOW <urn:w> ON <urn:in> [RANGE PT10S STEP PT10S] WHERE { WINDOW <urn:w> { ?s <urn:p> ?o } }''')
+    >>> engine = WindowedQuery(query)
+    >>> engine.take("urn:in", Element("in", 1, 5_000_000, b'<urn:s> <urn:p> "o" .'))
+    []
+    >>> engine.take("urn:in", Element("in", 2, 12_000_000, b""))[0].messages
+    [<Message of 1 quad: <urn:s> <urn:seen> "o" .>]
+    """
+
+    def __init__(
+        self,
+        query: ContinuousQuery,
+        options: WindowOptions | None = None,
+        *,
+        static: Iterable[Quad] = (),
+        element_iri: ElementIri | None = None,
+        on_drop: OnDrop | None = None,
+        label_prefix: str | None = None,
+    ) -> None:
+        if not query.windows:
+            raise UsageError(
+                "the query has no windows", hint="declare one: FROM NAMED WINDOW <w> ON <stream> [RANGE …]"
+            )
+        self.query, self.options = query, options or WindowOptions()
+        report, every = self.options.policy_of(query)
+        self._labels = Labels(label_prefix)
+        self.streams = tuple(dict.fromkeys(window.stream for window in query.windows))
+        self._number = {stream: number for number, stream in enumerate(self.streams)}
+        windows = [(self._number[window.stream], Extent.of(window, self.options)) for window in query.windows]
+        self._timeline = Timeline[Held](windows, len(self.streams), report, every, self.options)
+        self._contents = Contents(query, static, self._labels)
+        self._evaluation = Evaluation(query, self._labels, self._labels.of_response(len(self.streams)))
+        self._time_of = time_of(self.options.time, query.query)
+        self._element_iri = element_iri or _below_stream
+        self._on_drop = on_drop
+        self._positions = [0] * len(self.streams)
+        self._solutions: list[Solution] = []  # of the last evaluation
+        self._given = 0  # how many messages
+        self._skipped: list[list[int]] = [[] for _ in self.streams]  # sequences of what was dropped
+        self.dropped: dict[str, Counter[str]] = {stream: Counter() for stream in self.streams}
+
+    def take(self, stream: str, element: Element) -> list[Firing]:
+        """Takes an element, and gives what follows from it.
+
+        Args:
+            stream: the IRI of its stream, without brackets.
+            element: behind those that the stream had before.
+
+        Raises:
+            UsageError: a stream that the query does not name, or an element that is not behind those before.
+            SourceError: the evaluation failed.
+        """
+        number = self._number_of(stream)
+        if element.sequence <= self._positions[number]:
+            raise UsageError(f"element {element.sequence} of {stream} came after element {self._positions[number]}")
+        self._positions[number] = element.sequence
+        time = self._time_of(element)
+        if time is None or time < self._timeline.watermark_of():
+            self._drop(number, element, "late" if time is not None else "untimed")
+            return []
+        name = self._element_iri(stream, element.sequence)
+        held = self._contents.hold(number, stream, name, element)
+        self._timeline.offer(number, time, element.sequence, held)
+        return self._run()
+
+    def advance(self, time: int, stream: str | None = None) -> list[Firing]:
+        """Says that no earlier element is to come, and gives what follows from it.
+
+        Args:
+            time: in microseconds since 1970 in UTC.
+            stream: the IRI of the only stream that this is said of; None: of all.
+
+        Raises:
+            UsageError, SourceError: see `take`.
+        """
+        self._timeline.advance(time, None if stream is None else self._number_of(stream))
+        return self._run()
+
+    def end(self, stream: str) -> list[Firing]:
+        """Says that a stream has ended; when all have, windows close that still hold elements.
+
+        Raises:
+            UsageError, SourceError: see `take`.
+        """
+        self._timeline.end(self._number_of(stream))
+        return self._run()
+
+    def watermark(self, stream: str | None = None) -> int:
+        """The time before which no element is to come, of one stream or of any, in microseconds since 1970 in UTC.
+
+        Raises:
+            UsageError: a stream that the query does not name.
+        """
+        return self._timeline.watermark_of(None if stream is None else self._number_of(stream))
+
+    def position(self, stream: str) -> int:
+        """The sequence of the last element that was taken of a stream; 0: none was.
+
+        Raises:
+            UsageError: a stream that the query does not name.
+        """
+        return self._positions[self._number_of(stream)]
+
+    def needs_from(self, stream: str) -> int:
+        """The sequence of the oldest element that is still needed of a stream; the next one where none is.
+
+        Raises:
+            UsageError: a stream that the query does not name.
+        """
+        number = self._number_of(stream)
+        return min(self._timeline.sequences(number), default=self._positions[number] + 1)
+
+    def _number_of(self, stream: str) -> int:
+        number = self._number.get(stream)
+        if number is None:
+            raise UsageError(
+                f"the query has no window on the stream {stream}", hint=f"it has windows on {', '.join(self.streams)}"
+            )
+        return number
+
+    def _drop(self, number: int, element: Element, reason: str) -> None:
+        stream = self.streams[number]
+        self.dropped[stream][reason] += 1
+        skipped = self._skipped[number]
+        skipped.append(element.sequence)
+        if len(skipped) % _MANY == 0:
+            self._forget_skipped()
+        if self._on_drop is not None:
+            self._on_drop(stream, element, reason)
+
+    def _forget_skipped(self) -> None:
+        """Forgets what is not read again."""
+        for number, stream in enumerate(self.streams):
+            first = self.needs_from(stream)
+            self._skipped[number] = [sequence for sequence in self._skipped[number] if sequence >= first]
+
+    def _run(self) -> list[Firing]:
+        firings = []
+        for step in self._timeline.steps():
+            if isinstance(step, Entered):
+                self._contents.enter(step.window, step.element)
+            elif isinstance(step, Left):
+                self._contents.leave(step.window, step.element)
+            else:
+                firing = self._fire(step)
+                if firing.messages or self.options.empty:
+                    firings.append(firing)
+        return firings
+
+    def _fire(self, fired: Fired) -> Firing:
+        operator, before = self.query.operator, self._solutions
+        if fired.changed:
+            self._solutions = self._evaluation.solutions(self._contents.update())
+        solutions = given_out(operator, self._solutions, before, self._evaluation.key)
+        again = operator is Operator.RSTREAM and self._solutions
+        self._timeline.quiet = not again and not self.options.empty
+        messages = list(self._evaluation.instantiate(solutions, self._given))
+        self._given += len(messages)
+        return Firing(fired.time, operator, self._evaluation.variables, solutions, messages)
+
+    # --- state ---
+
+    def save(self) -> bytes:
+        """What `restore` continues from, but for the elements that windows hold: these are read again."""
+        self._forget_skipped()
+        state = {
+            "version": _VERSION,
+            "of": _digest(self.query, self.options),
+            "labels": self._labels.prefix,
+            "given": self._given,
+            "timeline": self._timeline.save(),
+            "streams": [
+                {
+                    "position": self._positions[number],
+                    "first": self.needs_from(stream),
+                    "skipped": self._skipped[number],
+                    "dropped": self.dropped[stream],
+                }
+                for number, stream in enumerate(self.streams)
+            ],
+        }
+        return json.dumps(state, separators=(",", ":")).encode()
+
+    @classmethod
+    def restore(
+        cls,
+        saved: bytes,
+        read: ReadAgain,
+        query: ContinuousQuery,
+        options: WindowOptions | None = None,
+        *,
+        static: Iterable[Quad] = (),
+        element_iri: ElementIri | None = None,
+        on_drop: OnDrop | None = None,
+    ) -> Self:
+        """The query as it was when it was saved; the next element to take is behind `position` of its stream.
+
+        Args:
+            saved: what `save` gave.
+            read: reads the elements again that are still needed.
+            query, options, static, element_iri, on_drop: as they were. Solutions are compared with those that the
+                static data gives now.
+
+        Raises:
+            UsageError: the state is of another query, or with other options, or an element that it needs is missing.
+            QueryError, SourceError: see `take`.
+        """
+        state = json.loads(saved)
+        if state["version"] != _VERSION or state["of"] != _digest(query, options or WindowOptions()):
+            raise UsageError("the state is that of another query or of other options", hint="begin anew without it")
+        engine = cls(
+            query,
+            options,
+            static=static,
+            element_iri=element_iri,
+            on_drop=on_drop,
+            label_prefix=state["labels"],
+        )
+        engine._restore(state, read)
+        return engine
+
+    def _restore(self, state: dict[str, Any], read: ReadAgain) -> None:
+        self._given = state["given"]
+        elements: list[list[tuple[int, int, Held]]] = []
+        for number, (stream, saved) in enumerate(zip(self.streams, state["streams"], strict=True)):
+            self._positions[number] = saved["position"]
+            self._skipped[number] = saved["skipped"]
+            self.dropped[stream] = Counter(saved["dropped"])
+            again = list(read(stream, saved["first"], saved["position"])) if saved["first"] <= saved["position"] else []
+            if [element.sequence for element in again] != list(range(saved["first"], saved["position"] + 1)):
+                raise UsageError(
+                    f"{stream} no longer has its elements {saved['first']} to {saved['position']}",
+                    hint="keep elements at least as long as windows hold them",
+                )
+            held = []
+            for element in again:
+                time = None if element.sequence in saved["skipped"] else self._time_of(element)
+                if time is not None:
+                    name = self._element_iri(stream, element.sequence)
+                    held.append((time, element.sequence, self._contents.hold(number, stream, name, element)))
+            elements.append(held)
+        for step in self._timeline.restore(state["timeline"], elements):
+            if isinstance(step, Entered):
+                self._contents.enter(step.window, step.element)
+            elif isinstance(step, Fired):
+                self._solutions = self._evaluation.solutions(self._contents.update())
+
+
+def _below_stream(stream: str, sequence: int) -> str:
+    return f"{stream}/{sequence}"
+
+
+def _digest(query: ContinuousQuery, options: WindowOptions) -> str:
+    return blake2b(repr((query, options)).encode(), digest_size=16).hexdigest()

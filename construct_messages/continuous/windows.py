@@ -1,0 +1,173 @@
+"""Windows over streams: where they begin and end, what they hold, and when they are evaluated. Arithmetic only.
+
+RSP-QL (Dell'Aglio et al. 2014) for windows by time, SECRET (Botan et al. 2010) for report policies. Time is what
+elements say that it is, in whole microseconds; there is no clock here, no store and no SPARQL.
+
+An *instant* stands between two microseconds: at instant b, everything earlier than b has happened. A window by time
+holds at b what is not older than `first(b)`. Windows of both bounds are half open in these terms: (o, c] is [o+1, c+1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from construct_messages.errors import UsageError
+from construct_messages.query.continuous.values import ContinuousQuery, CountWindow, Report, Window
+
+EVERYTHING: Final = -(1 << 80)
+"""A key before all others."""
+
+
+class Bounds(Enum):
+    """Which end of a window by time belongs to it.
+
+    >>> Bounds("(o,c]") is Bounds.OPEN_CLOSED
+    True
+    """
+
+    OPEN_CLOSED = "(o,c]"
+    """The end, as in RSP-QL."""
+    CLOSED_OPEN = "[o,c)"
+    """The beginning, as in most engines."""
+
+
+@dataclass(frozen=True)
+class WindowOptions:
+    """How the windows of a query are read where the query does not say it.
+
+    Args:
+        time: the time of an element: `"arrival"`, when it was committed; `"generated"`, when its publisher says that it
+            was made; or a property path of SPARQL, in the prefixes of the query, from any node of the message to an
+            xsd:dateTime with a time zone.
+        lateness: how many microseconds an element may be earlier than the newest of its stream. Results wait as long.
+        bounds: of windows by time.
+        origin: a time, in microseconds since 1970 in UTC, at which a window by time ends: others end a whole number of
+            steps before and behind it.
+        report: when windows are evaluated; None: as the query says, else when one closes.
+        every: the period in microseconds, for `Report.PERIODIC`; None: as the query says.
+        empty: whether firings without messages are given, too.
+
+    Raises:
+        UsageError: a negative lateness, or a period below 1.
+    """
+
+    time: str = "arrival"
+    lateness: int = 0
+    bounds: Bounds = Bounds.OPEN_CLOSED
+    origin: int = 0
+    report: Report | None = None
+    every: int | None = None
+    empty: bool = False
+
+    def __post_init__(self) -> None:
+        if self.lateness < 0:
+            raise UsageError(f"lateness={self.lateness} is negative", hint="give microseconds, 0 or more")
+        if self.every is not None and self.every < 1:
+            raise UsageError(f"every={self.every} is no period", hint="give microseconds, 1 or more")
+
+    def policy_of(self, query: ContinuousQuery) -> tuple[Report, int | None]:
+        """When the windows of a query are evaluated, and how often where that is periodic.
+
+        Raises:
+            UsageError: periodic without a period.
+        """
+        every = self.every or query.every
+        report = self.report or query.report or (Report.PERIODIC if every else Report.WINDOW_CLOSE)
+        if report is Report.PERIODIC and every is None:
+            raise UsageError("the report policy is periodic, and there is no period", hint="give every=microseconds")
+        return report, every
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Instants at equal distances.
+
+    Args:
+        origin: one of them.
+        step: how far they are apart.
+
+    >>> grid = Grid(1, 10)
+    >>> grid.after(0), grid.after(1), grid.not_before(1), grid.not_after(10)
+    (1, 11, 1, 1)
+    """
+
+    origin: int
+    step: int
+
+    def after(self, instant: int) -> int:
+        """The first one behind an instant."""
+        return self.not_after(instant) + self.step
+
+    def not_before(self, instant: int) -> int:
+        """The first one that is not before an instant."""
+        return instant + (self.origin - instant) % self.step
+
+    def not_after(self, instant: int) -> int:
+        """The last one that is not behind an instant."""
+        return instant - (instant - self.origin) % self.step
+
+
+@dataclass(frozen=True)
+class Extent:
+    """What a window holds of its stream. Elements have keys: times, or their numbers in the stream, from 0.
+
+    A *place* in the stream is an instant, or how many elements there have been.
+
+    Args:
+        width: how many keys it holds; None: all.
+        grid: the places where it closes; None: it ends at each element.
+        by_count: whether keys are numbers.
+
+    >>> tumbling = Extent(10, Grid(0, 10), by_count=False)
+    >>> tumbling.first(20), tumbling.first(21), tumbling.loss(15), tumbling.close_after(15)
+    (10, 20, 21, 20)
+    """
+
+    width: int | None
+    grid: Grid | None
+    by_count: bool
+
+    @classmethod
+    def of(cls, window: Window, options: WindowOptions) -> Extent:
+        """That of a window.
+
+        Raises:
+            UsageError: a width or a step that is negative, or 0 where messages are counted.
+        """
+        if isinstance(window, CountWindow):
+            if window.count < 1 or window.step < 1:
+                raise UsageError(f"the window {window.name} has {window.count} messages and the step {window.step}")
+            return cls(window.count, Grid(0, window.step), by_count=True)
+        if window.step < 0 or (window.range is not None and window.range < 0):
+            raise UsageError(f"the window {window.name} has the range {window.range} and the step {window.step}")
+        grid = Grid(first_instant(options.origin, options.bounds), window.step) if window.step else None
+        # [NOW] is what has the time of the latest element
+        return cls(1 if window.range == 0 else window.range, grid, by_count=False)
+
+    def first(self, place: int) -> int:
+        """The lowest key that it holds at a place."""
+        if self.width is None:
+            return EVERYTHING
+        return (self.grid.not_before(place) if self.grid else place) - self.width
+
+    def loss(self, key: int) -> int | None:
+        """The instant at which it no longer holds what has a key; None: time alone does not end it."""
+        if self.width is None or self.by_count:
+            return None
+        end = key + self.width
+        return (self.grid.not_after(end) if self.grid else end) + 1
+
+    def close_after(self, instant: int) -> int | None:
+        """The instant at which it closes next; None: time alone does not close it."""
+        return None if self.grid is None or self.by_count else self.grid.after(instant)
+
+    def closes_with(self, count: int) -> bool:
+        """Whether the element closes it that makes them so many."""
+        return self.grid is None or (self.by_count and self.grid.not_after(count) == count)
+
+
+def first_instant(time: int, bounds: Bounds) -> int:
+    """The instant at which a window closes that ends at a time."""
+    return time + (bounds is Bounds.OPEN_CLOSED)
