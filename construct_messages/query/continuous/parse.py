@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from construct_messages.errors import NotConstruct, Position
 from construct_messages.query.continuous.clauses import OPERATORS, Dataset, Registration, read_from, read_registration
 from construct_messages.query.continuous.cursor import Cursor
 from construct_messages.query.continuous.patterns import Splice, read_needs, read_patterns
@@ -28,8 +27,8 @@ def parse_continuous(text: str | QueryText, *, base: str | None = None) -> Conti
         base: an absolute IRI; the text's own BASE is resolved against it and overrides it.
 
     Raises:
-        QueryError: a clause of streams that is none of the three's, or a window that is not declared, with its place.
-        NotConstruct: another form of query, or an update.
+        QueryError: another form of query, a clause of streams that is none of the three's, or a window that is not
+            declared, with its place.
         UsageError: a malformed base.
 
     >>> query = parse_continuous('''REGISTER RSTREAM <urn:out> AS CONSTRUCT { ?s <urn:is> ?o }
@@ -78,6 +77,7 @@ def parse_continuous(text: str | QueryText, *, base: str | None = None) -> Conti
     default: tuple[str, ...] = ()
     static: list[Dataset] = []
     if patterns.windows:
+        splices += patterns.splices
         splices += (_blank(source, tokens[start].start, tokens[end - 1].end) for start, end, _ in clauses)
         default = tuple(
             clause.name
@@ -95,7 +95,7 @@ def parse_continuous(text: str | QueryText, *, base: str | None = None) -> Conti
         output=registration.output,
         operator=operator,
         windows=tuple(patterns.windows.values()),
-        query=_spliced(source, [*splices, *patterns.splices]),
+        query=_spliced(source, splices),
         needs=patterns.needs,
         default=default,
         default_graphs=tuple(clause.name for clause in static if clause.merged),
@@ -113,7 +113,8 @@ def _head(read: QueryText) -> int:
         if keyword in ("CONSTRUCT", "SELECT"):
             return index
         if keyword in ("ASK", "DESCRIBE"):
-            raise NotConstruct(keyword, position=Position.at(read.text, tokens[index].start))
+            message = f"expected CONSTRUCT or SELECT, found {tokens[index].text}"
+            raise error(read.text, tokens[index].start, message, "write it as SELECT: each row becomes a message")
     raise error(read.text, len(read.text), "there is no CONSTRUCT and no SELECT")
 
 

@@ -19,7 +19,7 @@ from construct_messages.query.prologue import Prologue
 from construct_messages.query.tokens import Token, closing, error
 from construct_messages.terms import iri
 
-CONTEXT: Final = frozenset({"http://www.w3.org/ns/prov#generatedAtTime", f"{CM}sequence", f"{CM}stream"})
+CONTEXT: Final = frozenset({"http://www.w3.org/ns/prov#generatedAtTime", f"{CM}sequence", f"{CM}stream", f"{CM}graph"})
 """The predicates of message context triples, without brackets."""
 
 _DECLARE: Final = "add FROM NAMED WINDOW {} ON <stream> [RANGE PT15S STEP PT5S]"
@@ -45,11 +45,12 @@ class Patterns:
     """What the patterns of a query come to.
 
     Args:
-        splices: in no order.
+        splices: in no order; of a query without windows to be left out.
         windows: by name: those that were declared, and those of CQELS' patterns.
         needs: by the window's name.
         named: the windows that a pattern names.
         streams: whether a pattern of CQELS declares a window.
+        graphs: whether GRAPH stands outside of all windows.
     """
 
     windows: dict[str, Window]
@@ -57,6 +58,7 @@ class Patterns:
     needs: dict[str, Needs] = field(default_factory=dict)
     named: set[str] = field(default_factory=set)
     streams: bool = False
+    graphs: bool = False
 
 
 def read_patterns(
@@ -77,7 +79,10 @@ def read_patterns(
     """
     reading = _Reading(text, tokens, prologue, Patterns(dict(windows), needs=dict.fromkeys(windows, Needs.NOTHING)))
     reading.read(start)
-    return reading.patterns
+    patterns = reading.patterns
+    if patterns.graphs:
+        patterns.needs = {window: needs | Needs.GRAPHS for window, needs in patterns.needs.items()}
+    return patterns
 
 
 class _Reading:
@@ -163,8 +168,6 @@ class _Reading:
 
     def graph(self, index: int, around: _Group | None) -> int:
         """`GRAPH ?g {`; the index of the brace."""
-        if not self.patterns.windows:
-            return index + 1
         name, brace = self.name(index, "GRAPH <graph> { ... }")
         start = self.tokens[index].start
         if around is not None:
@@ -173,10 +176,13 @@ class _Reading:
                 self.patterns.needs[window] |= Needs.MEMBERS
         elif name.kind == "variable":
             self.replace(start, start, f"{_membership(iri(STATIC), name.text)} ")
+            self.patterns.graphs = True
         else:
             window = window_name(name_of(self.text, name, self.prologue))
-            if window in self.patterns.windows:  # C-SPARQL's FROM NAMED STREAM
+            if window in self.declared:  # C-SPARQL's FROM NAMED STREAM
                 self.enter_named(brace, name, window)
+            else:
+                self.patterns.graphs = True
         return brace
 
     def service(self, index: int) -> int:

@@ -19,7 +19,7 @@ MEMBER: Final = f"{CM}member"
 """The predicate, without brackets, between a window and the graphs that `GRAPH` sees in it."""
 
 STATIC: Final = "urn:construct-messages:static"
-"""The subject, without brackets, of `MEMBER` for the named graphs of the static data."""
+"""The subject, without brackets, of `MEMBER` for the named graphs that `GRAPH` sees outside of windows."""
 
 WINDOW_NAMES: Final = "urn:construct-messages:window:"
 """What the IRI of a window begins with that the text gives no absolute IRI."""
@@ -54,7 +54,9 @@ class Needs(Flag):
     MEMBERS = 2
     """The graphs of single messages, and what `WINDOWS_GRAPH` says about them."""
     CONTEXT = 4
-    """The message context triples: time, sequence and stream of each message."""
+    """The message context triples: time, sequence, stream and named graphs of each message."""
+    GRAPHS = 8
+    """The named graphs of messages under their own names, for GRAPH outside of windows."""
 
 
 @dataclass(frozen=True)

@@ -205,7 +205,7 @@ CASES = {
         ),
         operator=Operator.ISTREAM,
         static=((), ("http://deri.org/floorplan/",)),
-        needs={f"{NUMBERED}1": Needs.UNION, f"{NUMBERED}2": Needs.UNION},
+        needs={f"{NUMBERED}1": Needs.UNION | Needs.GRAPHS, f"{NUMBERED}2": Needs.UNION | Needs.GRAPHS},
     ),
     "cqels sliding, in small letters": Case(
         "select ?a where { stream <urn:s> [range 2s slide 1s]\n{?a <urn:p> ?b} stream <urn:t>[all]{?a <urn:q> ?c} }",
