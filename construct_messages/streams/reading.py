@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from construct_messages.errors import Gone, NotFound
-from construct_messages.streams.database import row_id, sequence_of
+from construct_messages.streams.database import row_id
 from construct_messages.streams.element import Description, Element, State
 
 PAGE_ELEMENTS: Final = 1000
@@ -155,9 +155,9 @@ def _gone(state: State, sequence: int) -> Gone:
 
 
 def _elements(connection: sqlite3.Connection, stream: StoredStream, first: int, last: int) -> Iterator[Element]:
+    start = row_id(stream.id, 0)
     rows = connection.execute(
-        "SELECT id, time, nquads, generated FROM element WHERE id BETWEEN ? AND ? ORDER BY id",
-        (row_id(stream.id, first), row_id(stream.id, last)),
+        "SELECT ?, id - ?, time, nquads, generated FROM element WHERE id BETWEEN ? AND ? ORDER BY id",
+        (stream.state.name, start, start + first, start + last),
     )
-    for row, *rest in rows:
-        yield Element(stream.state.name, sequence_of(row), *rest)
+    return map(Element._make, rows)

@@ -188,6 +188,8 @@ class NodesEncoder(TextEncoder):
 
     def write_document(self, message: Message) -> str:
         """One message with a context of the prefixes that it uses; see `Encoder.encode_document`."""
+        if not self._namespaces:
+            return self.document(message, plain(self._full))
         notation = Notation(self._namespaces, self.quote)
         try:
             # written once to know the prefixes

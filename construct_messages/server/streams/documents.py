@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Final
 
 from construct_messages.formats import N_QUADS, NDJSON_LD, RDFM, Format, Syntax
@@ -67,27 +67,28 @@ async def log(elements: AsyncGenerator[list[Element]], format: Format, syntax: S
     """
     # nothing is known of messages to come
     encoder = encoder_for(format, syntax, EncoderOptions(triple_terms=True))
-    encode = _stored_lines(syntax) if format == N_QUADS else _encoded(encoder)
-    held = [encoder.start()]
+    # a version that forbids some messages has them checked
+    as_stored = format == N_QUADS and syntax.triple_terms and syntax.directions
+    held = encoder.start()
     async for page in elements:
-        held += map(encode, page)
-        yield b"".join(held)
-        held.clear()
-    yield b"".join((*held, encoder.finish()))
+        yield held + (_stored_lines(page, syntax) if as_stored else encoded(page, encoder))
+        held = b""
+    yield held + encoder.finish()
 
 
-def _encoded(encoder: Encoder) -> Callable[[Element], bytes]:
-    return lambda element: encoder.encode(element.message)
+def encoded(elements: Sequence[Element], encoder: Encoder) -> bytes:
+    """Elements as an encoder writes their messages."""
+    return b"".join([encoder.encode(element.message) for element in elements])
 
 
-def _stored_lines(syntax: Syntax) -> Callable[[Element], bytes]:
-    """The plain encoder's lines of N-Quads, made of rows as they are; None where the version forbids some messages."""
-    if not (syntax.triple_terms and syntax.directions):
-        return _encoded(encoder_for(N_QUADS, syntax))
+def _stored_lines(elements: Sequence[Element], syntax: Syntax) -> bytes:
+    """The same for N-Quads, made of rows as they are."""
     delimiter = syntax.delimiter.encode()
-    if syntax.delimiter_first:
-        return lambda element: delimiter + (element.nquads + b"\n" if element.nquads else b"")
-    return lambda element: (element.nquads + b"\n" if element.nquads else b"") + delimiter
+    before, after = (delimiter, b"") if syntax.delimiter_first else (b"", delimiter)
+    rows = [element.nquads for element in elements]
+    if all(rows):
+        return before + (b"\n" + delimiter).join(rows) + b"\n" + after
+    return b"".join([before + (row + b"\n" if row else b"") + after for row in rows])
 
 
 async def json_ld(elements: AsyncGenerator[list[Element]], iri_of: Callable[[Element], str]) -> AsyncGenerator[bytes]:
@@ -101,19 +102,19 @@ async def json_ld(elements: AsyncGenerator[list[Element]], iri_of: Callable[[Ele
     """
     encoder = encoder_for(NDJSON_LD, NDJSON_LD.own or RDFM)
     context = {"prov": PROV, "xsd": XSD}
-    yield b'{"@context": %s,\n "@graph": [' % json.dumps(context).encode()
-    between = b"\n  "
+    held = b'{"@context": %s,\n "@graph": [\n  ' % _json(context)
     async for page in elements:
+        nodes = []
         for element in page:
-            time = element.generated or element.time.isoformat()
-            node = {
-                "@id": iri_of(element),
-                "prov:generatedAtTime": {"@type": "xsd:dateTime", "@value": time},
-                "@graph": _nodes(json.loads(encoder.encode_document(element.message))),
-            }
-            yield between + json.dumps(node, ensure_ascii=False).encode()
-            between = b",\n  "
-    yield b"\n ]}\n"
+            time = {"@type": "xsd:dateTime", "@value": element.generated or element.time.isoformat()}
+            graph = _nodes(encoder.encode_document(element.message))
+            nodes.append(
+                b'{"@id": %s, "prov:generatedAtTime": %s, "@graph": [%s]}'
+                % (_json(iri_of(element)), _json(time), graph)
+            )
+        yield held + b",\n  ".join(nodes)
+        held = b",\n  "
+    yield b"\n ]}\n" if held.startswith(b",") else held.rstrip() + b"]}\n"
 
 
 class JsonLdDocument:
@@ -124,7 +125,7 @@ class JsonLdDocument:
     >>> document, message = JsonLdDocument(), Message([Quad(iri("urn:s"), iri("urn:p"), iri("urn:o"))])
     >>> print((document.start() + document.encode(message) + document.finish()).decode(), end="")
     {"@graph": [
-      {"@id": "urn:s", "urn:p": {"@id": "urn:o"}}
+      {"@id":"urn:s","urn:p":{"@id":"urn:o"}}
      ]}
     """
 
@@ -142,19 +143,26 @@ class JsonLdDocument:
         Raises:
             UnsupportedByFormat: JSON-LD cannot carry it.
         """
-        parts = []
-        for node in _nodes(json.loads(self._encoder.encode_document(message))):
-            parts += [self._between, json.dumps(node, ensure_ascii=False).encode()]
-            self._between = b",\n  "
-        return b"".join(parts)
+        nodes = _nodes(self._encoder.encode_document(message))
+        if not nodes:
+            return b""
+        between, self._between = self._between, b",\n  "
+        return between + nodes
 
     def finish(self) -> bytes:
         """What stands after the last message."""
         return b"\n ]}\n"
 
 
-def _nodes(document: dict[str, object]) -> list[object]:
-    included = document.get("@included")
-    if isinstance(included, list) and document.keys() == {"@included"}:
-        return included
-    return [document] if document else []
+def _nodes(document: bytes) -> bytes:
+    """The node objects of a message that is written without a context: one, several under `@included`, or none."""
+    if document == b"{}":
+        return b""
+    return document[len(_INCLUDED) : -2] if document.startswith(_INCLUDED) else document
+
+
+_INCLUDED: Final = b'{"@included":['
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode()
