@@ -35,13 +35,16 @@ from construct_messages.query.algebra.nodes import (
 )
 from construct_messages.query.algebra.plan import Dataset
 from construct_messages.query.algebra.translation import translate_query
-from construct_messages.query.rewrite import ConstructQuery
+from construct_messages.query.prologue import given_base, given_prefixes, insert
+from construct_messages.query.rewrite import ConstructQuery, query_form
 from construct_messages.query.select import Select, unused
 from construct_messages.query.tokens import decoded, tokenize
 from construct_messages.results.tsv import TsvDecoder
+from construct_messages.rows import row_message
 from construct_messages.solutions import Solutions
 from construct_messages.sources import REWRITTEN
 from construct_messages.sources.evaluators.evaluation import explain, query
+from construct_messages.template import Template
 from construct_messages.terms import parse_term
 
 BATCH: Final = 1000
@@ -58,19 +61,19 @@ def transform(
     prefixes: Mapping[str, str] | None = None,
     base: str | None = None,
 ) -> Iterator[Message]:
-    """Evaluates a CONSTRUCT query over each message alone; one message for each solution, in the order of the messages.
+    """Evaluates a query over each message alone; one message for each solution, in the order of the messages.
 
     A message is a dataset: its default graph is the query's, its named graphs are the query's. Blank nodes of the
     messages keep their labels. The messages are taken in batches of 1,000: for a few at a time, call it for them.
 
     Args:
-        query: the text of a CONSTRUCT query.
+        query: the text of a CONSTRUCT query, or of a SELECT, whose rows become messages as `rows.row_message` says.
         messages: any number, such as those of a log.
         prefixes: used where the query uses but does not declare them.
         base: the IRI that relative IRIs of the query resolve against.
 
     Raises:
-        QueryError: the query is not a legal CONSTRUCT query.
+        QueryError: the query is not a legal one.
         TermError: a message that is no RDF.
 
     >>> from construct_messages import Quad, iri, literal
@@ -80,7 +83,7 @@ def transform(
     ...     print(message)
     <Message of 1 quad: <urn:sensor> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <urn:Hot> .>
     """
-    transformation = Transformation(ConstructQuery.parse(query, prefixes=prefixes, base=base))
+    transformation = Transformation(query, prefixes=prefixes, base=base)
     return _transformed(transformation, iter(messages))
 
 
@@ -96,22 +99,29 @@ class Transformation:
     """A query that is evaluated over one message at a time.
 
     Args:
-        query: the query.
+        query, prefixes, base: see `transform`.
 
     Attributes:
         batches: whether one query can be asked of many messages; else each has a store of its own.
 
     Raises:
-        QueryError: the engine refuses the query.
+        QueryError: the query is not a legal one.
     """
 
-    def __init__(self, query: ConstructQuery) -> None:
-        self._select = query.rewritten
-        self._template = query.template.labelled(Labels())
-        self._given = 0
-        self._together = _together(query.rewritten) if _is_separable(str(query.rewritten)) else None
+    def __init__(self, query: str, *, prefixes: Mapping[str, str] | None = None, base: str | None = None) -> None:
+        self._labels, self._given = Labels(), 0
+        self._template: Template | None = None
+        self._together: Select | None = None
+        if query_form(query) == "SELECT":
+            self._text = insert([], given_base(base), given_prefixes(prefixes))[1] + query
+        else:
+            parsed = ConstructQuery.parse(query, prefixes=prefixes, base=base)
+            self._text = parsed.select
+            self._template = parsed.template.labelled(self._labels)
+            if _is_separable(self._text):
+                self._together = _together(parsed.rewritten)
         self.batches = self._together is not None
-        _solve(ox.Store(), self._select)  # for its errors
+        self._solve(ox.Store(), self._text)  # for its errors
 
     def batch(self, messages: Sequence[bytes]) -> Iterator[Message]:
         """The messages that some messages become.
@@ -131,15 +141,19 @@ class Transformation:
         except SyntaxError:
             # a graph stands in a quad already: a second one is no N-Quads
             return self._apart(messages)
-        solutions = _solve(store, self._together)
-        *columns, graphs = solutions.text if solutions else [[] for _ in self._together.variables]
+        variables, solutions = self._solve(store, str(self._together))
+        if not solutions:
+            return iter(())
+        *columns, graphs = solutions.text
         order = sorted(range(len(graphs)), key=graphs.__getitem__)
-        return self._instantiate(Solutions([[column[place] for place in order] for column in columns]))
+        return self._instantiate(variables, Solutions([[column[place] for place in order] for column in columns]))
 
     def plain(self, messages: Iterable[bytes]) -> Iterator[Message]:
         """The same as `batch`, with a store for each message."""
         for message in messages:
-            yield from self._instantiate(_solve(_load(message), self._select))
+            variables, solutions = self._solve(_load(message), self._text)
+            if solutions:
+                yield from self._instantiate(variables, solutions)
 
     def _apart(self, messages: Sequence[bytes]) -> Iterator[Message]:
         """Those with named graphs one by one, and those between them together."""
@@ -147,12 +161,31 @@ class Transformation:
             together = list(run)
             yield from self.plain(together) if names_graphs else self.batch(together)
 
-    def _instantiate(self, solutions: Solutions | None) -> Iterator[Message]:
-        if solutions is None:
-            return iter(())
+    def _instantiate(self, variables: Sequence[str], solutions: Solutions) -> Iterator[Message]:
         first = self._given
         self._given += len(solutions)
+        if self._template is None:
+            return (row_message(variables, row, self._labels, number) for number, row in enumerate(solutions, first))
         return map(of_distinct, self._template.instantiate_all(solutions.text, first))
+
+    def _solve(self, store: ox.Store, text: str) -> tuple[tuple[str, ...], Solutions | None]:
+        """The variables and the solutions of a query; None: there are none.
+
+        Raises:
+            QueryError, SourceError: the evaluation failed.
+        """
+        try:
+            result = query(store, text)
+            assert isinstance(result, ox.QuerySolutions)
+            variables = tuple(variable.value for variable in result.variables)
+            document = result.serialize(format=ox.QueryResultsFormat.TSV)
+        except (ConstructMessagesError, SyntaxError, OSError, ValueError, RuntimeError) as error:
+            raise explain(error, text, None if self._template is None else REWRITTEN) from error
+        assert document is not None  # without a file, it is what is given back
+        decoder = TsvDecoder(variables, scope="")
+        batches = decoder.feed(document)
+        decoder.close()
+        return variables, batches[0] if batches else None
 
 
 def _names_graphs(lines: bytes) -> bool:
@@ -172,26 +205,6 @@ def _load(lines: bytes) -> ox.Store:
     else:
         store.load(lines, format=ox.RdfFormat.N_QUADS, lenient=True)
     return store
-
-
-def _solve(store: ox.Store, select: Select) -> Solutions | None:
-    """The solutions of a query; None: there are none.
-
-    Raises:
-        QueryError, SourceError: the evaluation failed.
-    """
-    text = str(select)
-    try:
-        result = query(store, text)
-        assert isinstance(result, ox.QuerySolutions)
-        document = result.serialize(format=ox.QueryResultsFormat.TSV)
-    except (ConstructMessagesError, SyntaxError, OSError, ValueError, RuntimeError) as error:
-        raise explain(error, text, REWRITTEN) from error
-    assert document is not None  # without a file, it is what is given back
-    decoder = TsvDecoder(select.variables, scope="")
-    batches = decoder.feed(document)
-    decoder.close()
-    return batches[0] if batches else None
 
 
 def _together(select: Select) -> Select:
