@@ -56,7 +56,7 @@ FLOORS = {
         "store",
     ),
     "continuous": floors(
-        "windows / stored_terms / event_time / solutions / static",
+        "windows / stored_terms / event_time / solutions / static / transform",
         "timeline / contents",
         "windowed",
         "streaming",
