@@ -57,9 +57,9 @@ FLOORS = {
         "store",
     ),
     "continuous": floors(
-        "windows / stored_terms / event_time / solutions / static / transform",
+        "windows / stored_terms / event_time / solutions / static / transform / comparison / freshness / spool",
         "timeline / contents",
-        "windowed",
+        "windowed / watch",
         "streaming",
     ),
     "feeds": floors(
