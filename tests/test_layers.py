@@ -63,8 +63,9 @@ FLOORS = {
         "streaming",
     ),
     "feeds": floors(
-        "event_stream / documents / client / state",
-        "discovery / transports",
+        "event_stream / documents / client / state / values",
+        "collection / known / hypermedia / transports",
+        "discovery / ldes / inbox",
         "subscription",
         "publication",
     ),
