@@ -7,6 +7,7 @@ which page is read next.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Final, NamedTuple, TypeAlias
 
 from construct_messages.errors import SourceError
@@ -216,7 +217,7 @@ class Page:
     def members(self) -> Iterator[Member]:
         """The members, in the order of the page."""
         if self._in_profile:
-            for start, end in zip(self._starts, [*self._starts[1:], len(self._quads)], strict=True):
+            for start, end in pairwise([*self._starts, len(self._quads)]):
                 yield Member(self._quads[start].object, self._quads[start + 1 : end])
         else:
             for member in dict.fromkeys(self._quads[start].object for start in self._starts):
