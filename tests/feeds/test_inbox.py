@@ -12,16 +12,11 @@ from construct_messages import Message
 from construct_messages.errors import ConstructMessagesError, LogError, SourceError, UsageError
 from construct_messages.feeds import subscribe
 from construct_messages.streams.element import Element
-from tests.support.ldes import FORMATS, Site, site
+from tests.support.ldes import FAST, FORMATS, Site, all_of, site
 from tests.support.waiting import eventually
 
-FAST: dict[str, Any] = {"retries": 2, "poll_seconds": 0.01}
 ACTIVITY = """{"@context": "https://www.w3.org/ns/activitystreams", "id": "urn:n%s", "type": "Announce",
  "actor": "urn:me", "summary": "one\\nof many"}"""
-
-
-async def all_of(url: str, **options: Any) -> list[Element]:
-    return [element async for element in subscribe(url, follow=False, **FAST | options)]
 
 
 def subjects(elements: list[Element]) -> list[str]:

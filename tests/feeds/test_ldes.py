@@ -11,32 +11,15 @@ import msgspec
 import pytest
 
 from construct_messages import Message, Quad, iri, literal
-from construct_messages.errors import ConstructMessagesError, LimitExceeded, LogError, SourceError, UsageError
+from construct_messages.errors import SourceError
 from construct_messages.feeds import Checkpoint, Subscription, subscribe
 from construct_messages.streams.element import Element
 from construct_messages.terms import Term
 from tests.support.http.streams import StreamsServer
-from tests.support.ldes import FORMATS, Site, member, relation, site, time_of
+from tests.support.ldes import EX, FAST, FORMATS, all_of, members, numbers, pages, relation, site
 from tests.support.logs.kinds import isomorphic
 from tests.support.streams import numbered
 from tests.support.waiting import eventually
-
-FAST: dict[str, Any] = {"retries": 2, "poll_seconds": 0.01}
-EX = "http://example.org/"
-
-
-async def all_of(url: str, **options: Any) -> list[Element]:
-    """The elements that are there."""
-    return [element async for element in subscribe(url, follow=False, **FAST | options)]
-
-
-def numbers(elements: list[Element]) -> list[int]:
-    """What hand-written members say that they are."""
-    found = []
-    for element in elements:
-        (number,) = (quad.object for quad in element.message if quad.predicate == f"<{EX}number>")
-        found.append(int(number[1:].partition('"')[0]))
-    return found
 
 
 class Following:
@@ -143,23 +126,6 @@ async def test_after_retention(small_pages: StreamsServer) -> None:
 
 
 # --- pages of other hands ---------------------------------------------------------------------------------------------
-
-
-def pages(where: Site, *, ordered: bool = True) -> None:
-    """A root with two pages, the later one first; members of a page are in no order."""
-    path = "ldes:timestampPath dct:created ;" if ordered else ""
-    where.page(
-        "/",
-        f"</#stream> a ldes:EventStream ; {path} tree:view <> . "
-        + relation("/b", "GreaterThanOrEqualTo", time_of(4))
-        + relation("/a", "LessThan", time_of(4)),
-    )
-    where.page("/b", members(5, 4, 6))
-    where.page("/a", members(2, 3, 1), Cache_Control="public, immutable")
-
-
-def members(*wanted: int) -> str:
-    return "".join(map(member, wanted))
 
 
 @pytest.mark.parametrize("media_type", FORMATS)
@@ -346,133 +312,3 @@ async def test_from_now_on() -> None:
         where.page("/b", members(5, 4, 6, 7))
         async with aclosing(subscription):
             assert numbers([await anext(subscription)]) == [7]
-
-
-# --- what goes wrong --------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504])
-async def test_statuses_that_pass(status: int) -> None:
-    async with site() as where:
-        pages(where)
-        where.failures = {"/": [status], "/a": [status, status], "/b": [status]}
-        assert numbers(await all_of(where.url + "/")) == [1, 2, 3, 4, 5, 6]
-
-
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 406, 501])
-async def test_statuses_that_do_not(status: int) -> None:
-    async with site() as where:
-        pages(where)
-        where.pages["/b"] = status
-        with pytest.raises(SourceError) as raised:
-            await all_of(where.url + "/")
-        assert raised.value.status == status
-        assert where.asked["/b"] == 1
-
-
-async def test_pages_that_are_gone() -> None:
-    async with site() as where:
-        pages(where)
-        where.pages["/a"] = 410
-        assert numbers(await all_of(where.url + "/")) == [4, 5, 6]
-        where.pages["/"] = 410
-        with pytest.raises(SourceError) as raised:
-            await all_of(where.url + "/")
-        assert raised.value.status == 410
-
-
-async def test_other_origins() -> None:
-    """Pages and redirects lead to the same origin, unless another one is allowed; the token goes to the first only."""
-    async with site() as where, site() as other:
-        pages(where)
-        where.page("/", f"</#stream> ldes:timestampPath dct:created ; tree:view <> . {relation(other.url + '/c')}")
-        other.page("/c", members(1).replace("</#", f"<{where.url}/#"))
-        with pytest.raises(SourceError, match="another origin"):
-            await all_of(where.url + "/")
-        assert not other.requests
-        assert numbers(await all_of(where.url + "/", origins=[other.url], token="secret")) == [1]
-        assert "Authorization" not in other.requests[0].headers
-        assert where.requests[-1].headers["Authorization"] == "Bearer secret"
-        where.pages["/redirect"], where.headers["/redirect"] = 302, {"Location": f"{other.url}/c"}
-        with pytest.raises(SourceError, match="redirects"):
-            await all_of(where.url + "/redirect")
-        where.headers["/redirect"] = {"Location": "/"}
-        assert numbers(await all_of(where.url + "/redirect", origins=[other.url])) == [1]
-
-
-@pytest.mark.parametrize(
-    "target",
-    [
-        "http://127.0.0.2/",
-        "http://169.254.169.254/latest/meta-data/",
-        "https://127.0.0.1/",
-        "file:///etc/passwd",
-        "http://me:secret@127.0.0.1/",
-        "gopher://127.0.0.1/",
-        "urn:x",
-        "//example.org/",
-    ],
-)
-async def test_hostile_relations(target: str) -> None:
-    async with site() as where:
-        where.page("/", f"</#stream> tree:view <> . {relation(target)}")
-        with pytest.raises((SourceError, UsageError), match=r"another origin|malformed|credentials"):
-            await all_of(where.url + "/")
-        assert set(where.asked) == {"/"}
-
-
-VIEW = "</#s> ldes:timestampPath dct:created ; tree:view <> . "
-
-
-@pytest.mark.parametrize(
-    ("body", "error", "said"),
-    [
-        ("<> a tree:Node .", SourceError, "describes no stream"),
-        ("</#s> tree:view </x>, </y> .", SourceError, "2 views"),
-        ("</#s> tree:view </x> .", SourceError, "status 404"),
-        ("</#s> tree:view <", SourceError, "describes no stream"),
-        (VIEW + "</#s> tree:member [] .", SourceError, "is no IRI"),
-        (VIEW + "</#s> tree:member ex:m .", SourceError, "0 values"),
-        (VIEW + "</#s> tree:member ex:m . ex:m dct:created 1, 2 .", SourceError, "2 values"),
-        (VIEW + "<> tree:relation [ tree:node [] ] .", SourceError, "no page"),
-        (VIEW + relation("/x"), SourceError, "status 404"),
-        (VIEW + relation("/broken"), LogError, "/broken"),
-        (VIEW + relation("/html"), SourceError, "not read"),
-        (VIEW + relation("/large"), LimitExceeded, "more than 100000 bytes"),
-    ],
-    ids=str,
-)
-async def test_pages_that_are_none(body: str, error: type[ConstructMessagesError], said: str) -> None:
-    async with site() as where:
-        where.page("/", body)
-        where.page("/broken", "ex:s ex:p")
-        where.page("/html", "<html>", Content_Type="text/html")
-        where.page("/large", "# " + "x" * 100_000)
-        with pytest.raises(error) as raised:
-            await all_of(where.url + "/", message_bytes=100_000)
-        assert said in "\n".join((str(raised.value), *getattr(raised.value, "__notes__", ())))
-
-
-async def test_many_relations() -> None:
-    """Ten thousand relations to one page, and a loop, cost one request each."""
-    async with site() as where:
-        where.page(
-            "/",
-            "</#stream> ldes:timestampPath dct:created ; tree:view <> . "
-            + "".join(relation("/a", "GreaterThan", time_of(number % 60)) for number in range(10_000)),
-        )
-        where.page("/a", members(1) + relation("/") + relation("/a"))
-        assert numbers(await all_of(where.url + "/")) == [1]
-        assert where.asked["/a"] <= 2
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [({"after": 3}, "no sequences"), ({"via": "sse", "follow": True}, "cannot be had via sse")],
-    ids=str,
-)
-async def test_what_cannot_be_asked_for(options: dict[str, Any], said: str) -> None:
-    async with site() as where:
-        pages(where)
-        with pytest.raises((UsageError, SourceError), match=said):
-            await anext(subscribe(where.url + "/", **FAST | {"follow": False} | options))

@@ -6,9 +6,16 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyoxigraph as ox
 from aiohttp import web
+
+from construct_messages.feeds import subscribe
+from construct_messages.streams.element import Element
+
+FAST: dict[str, Any] = {"retries": 2, "poll_seconds": 0.01}
+EX = "http://example.org/"
 
 PREFIXES = """
 PREFIX dct: <http://purl.org/dc/terms/>
@@ -116,3 +123,34 @@ def relation(page: str, kind: str = "", value: str = "", path: str = "dct:create
     """A relation from the page that it stands on, as Turtle."""
     bound = f"a tree:{kind}Relation ; tree:path {path} ; tree:value {value} ; " if kind else "a tree:Relation ; "
     return f"<> tree:relation [ {bound}tree:node <{page}> ] .\n"
+
+
+def pages(where: Site, *, ordered: bool = True) -> None:
+    """A root with two pages, the later one first; members of a page are in no order."""
+    path = "ldes:timestampPath dct:created ;" if ordered else ""
+    where.page(
+        "/",
+        f"</#stream> a ldes:EventStream ; {path} tree:view <> . "
+        + relation("/b", "GreaterThanOrEqualTo", time_of(4))
+        + relation("/a", "LessThan", time_of(4)),
+    )
+    where.page("/b", members(5, 4, 6))
+    where.page("/a", members(2, 3, 1), Cache_Control="public, immutable")
+
+
+def members(*wanted: int) -> str:
+    return "".join(map(member, wanted))
+
+
+async def all_of(url: str, **options: Any) -> list[Element]:
+    """The elements that are there."""
+    return [element async for element in subscribe(url, follow=False, **FAST | options)]
+
+
+def numbers(elements: list[Element]) -> list[int]:
+    """What hand-written members say that they are."""
+    found = []
+    for element in elements:
+        (number,) = (quad.object for quad in element.message if quad.predicate == f"<{EX}number>")
+        found.append(int(number[1:].partition('"')[0]))
+    return found
