@@ -4,7 +4,6 @@
 """
 
 from construct_messages.construct import QueryMessages, construct_messages
-from construct_messages.continuous.transform import transform
 from construct_messages.errors import (
     CannotFold,
     CannotWrite,
@@ -71,7 +70,6 @@ __all__ = [
     "open_source",
     "query_form",
     "read_log",
-    "transform",
     "triple",
     "write_log",
 ]

@@ -32,7 +32,7 @@ _STREAM: Final = ox.NamedNode(f"{CM}stream")
 _GRAPH: Final = ox.NamedNode(f"{CM}graph")
 _DATE_TIME: Final = ox.NamedNode(f"{XSD}dateTime")
 
-_ALL: Final = Needs.UNION | Needs.MEMBERS | Needs.CONTEXT
+_ALL: Final = ~Needs.NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ class Contents:
                     yield ox.Quad(name, predicate, object, graph)
         if self._merged[window]:
             yield from map(self._kept, self._in_default_graph(needs, held))
-        if held.graphs:
+        if held.graphs and Needs.GRAPHS in needs:
             yield from map(self._kept, (quad for quad in held.quads if quad.graph_name != _DEFAULT))
             yield from map(self._kept, (_member(_STATIC, graph) for graph in held.graphs))
 

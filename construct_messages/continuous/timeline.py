@@ -230,14 +230,22 @@ class Timeline(Generic[T]):
         return min((loss for loss in losses if loss is not None), default=None)
 
     def _last_instant(self) -> int:
-        """The last instant at which a window holds what the streams that have ended gave it."""
+        """The last instant at which a window holds what the streams that have ended gave it.
+
+        One that elements do not leave as time passes is evaluated once more.
+        """
         assert self._position is not None
         last = self._position
         for window in self._windows:
             if window.held:
+                newest = self._streams[window.stream].newest
                 loss = window.extent.loss(window.held[-1].key)
-                close = window.extent.close_after(window.held[-1].key)
-                last = max(last, loss - 1 if loss is not None else close or last)
+                if loss is not None:
+                    last = max(last, loss - 1)
+                elif self._report is Report.PERIODIC:
+                    last = max(last, self._periods.after(newest))
+                elif self._report is not Report.CONTENT_CHANGE:
+                    last = max(last, window.extent.close_after(newest) or last)
         return last
 
     def _is_empty(self, instant: int) -> bool:
@@ -308,7 +316,9 @@ class Timeline(Generic[T]):
                 )
                 for place, (time, sequence) in enumerate(released)
             ]
-            window.held.extend(held for held in keyed if held.key >= first and self._was_held(window, held))
+            # windows with gaps between them leave some out
+            entries = (held for held in keyed if held.key >= window.extent.first(held.key + 1))
+            window.held.extend(held for held in entries if held.key >= first)
             assert len(window.held) == length
             events = [Entered(number, held.element) for held in window.held]
             since += events[length - entered :]
@@ -321,8 +331,3 @@ class Timeline(Generic[T]):
                 if time > limit:
                     self._pending.append(_Pending(time, stream_number, sequence, element))
         heapify(self._pending)
-
-    @staticmethod
-    def _was_held(window: _Window, held: _Held) -> bool:
-        """Whether an element entered a window at all; windows with gaps between them leave some out."""
-        return window.extent.by_count or held.key >= window.extent.first(held.key + 1)

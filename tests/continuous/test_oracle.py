@@ -1,0 +1,37 @@
+"""The engine of windows against the oracle of `tests/support/continuous.py`, over random streams and parameters."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+
+from construct_messages.continuous import WindowedQuery
+from tests.support.continuous import Case, Evaluated, Event, as_evaluated, evaluations, messages_of
+from tests.support.histories import happen, histories, options_of
+
+
+@given(histories())
+@settings(max_examples=60, deadline=None)
+def test_agrees_with_the_oracle(history: tuple[Case, list[Event]]) -> None:
+    check_history(*history)
+
+
+@pytest.mark.slow
+@given(histories())
+@settings(max_examples=1000, deadline=None)
+def test_agrees_with_the_oracle_at_length(history: tuple[Case, list[Event]]) -> None:
+    check_history(*history)
+
+
+def check_history(case: Case, events: list[Event]) -> None:
+    engine = WindowedQuery(case.query, options_of(case), static=case.static)
+    expected: list[Evaluated] = []
+    for place, event in enumerate(events, 1):
+        firings = happen(engine, case, event)
+        before, expected = expected, evaluations(case, events[:place])
+        assert expected[: len(before)] == before  # nothing is taken back
+        assert [as_evaluated(firing) for firing in firings] == expected[len(before) :]
+        for firing in firings:
+            assert Counter(firing.messages) == Counter(messages_of(case, firing.solutions))

@@ -1,0 +1,100 @@
+"""A query that is saved and restored, at any element, goes on as one that never stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from construct_messages.continuous import Firing, WindowedQuery, WindowOptions
+from construct_messages.errors import UsageError
+from construct_messages.query.continuous.parse import parse_continuous
+from construct_messages.query.continuous.values import Operator
+from construct_messages.streams.element import Element
+from tests.support.continuous import Case, Event
+from tests.support.histories import happen, histories, options_of
+
+QUERY = parse_continuous("""CONSTRUCT { ?s <urn:is> [] } FROM NAMED WINDOW <urn:w> ON <urn:in> [ROWS 2]
+    WHERE { WINDOW <urn:w> { ?s <urn:p> ?o } }""")
+
+
+def restored(engine: WindowedQuery, case: Case, events: list[Event]) -> WindowedQuery:
+    def read(stream: str, first: int, last: int) -> Iterable[Element]:
+        number = case.streams.index(stream)
+        assert first == engine.needs_from(stream)
+        for event in events:
+            if event.stream == number and event.element is not None and first <= event.element.sequence <= last:
+                yield event.element
+
+    again = WindowedQuery.restore(engine.save(), read, case.query, options_of(case), static=case.static)
+    assert again.save() == engine.save()
+    return again
+
+
+def unordered(firings: list[Firing]) -> list[Firing]:
+    """Firings whose solutions have an order, which is the engine's own otherwise."""
+    return [
+        replace(firing, solutions=sorted(firing.solutions), messages=sorted(firing.messages, key=lambda m: m.lines))
+        for firing in firings
+    ]
+
+
+def check_history(case: Case, events: list[Event], stops: list[int]) -> None:
+    without = WindowedQuery(case.query, options_of(case), static=case.static, label_prefix="x")
+    stopped = WindowedQuery(case.query, options_of(case), static=case.static, label_prefix="x")
+    for place, event in enumerate(events):
+        if place in stops:
+            stopped = restored(stopped, case, events)
+        assert unordered(happen(stopped, case, event)) == unordered(happen(without, case, event))
+        assert stopped.dropped == without.dropped
+
+
+@given(histories(), st.lists(st.integers(0, 9)))
+@settings(max_examples=50, deadline=None)
+def test_restored(history: tuple[Case, list[Event]], stops: list[int]) -> None:
+    check_history(*history, stops)
+
+
+@pytest.mark.slow
+@given(histories())
+@settings(max_examples=800, deadline=None)
+def test_restored_at_each_element(history: tuple[Case, list[Event]]) -> None:
+    check_history(*history, list(range(20)))
+
+
+def test_state_is_small() -> None:
+    engine = WindowedQuery(replace(QUERY, operator=Operator.DSTREAM))
+    for number in range(1, 2000):
+        engine.take("urn:in", Element("in", number, number, b'<urn:s> <urn:p> "%d" .' % number))
+    assert len(engine.save()) < 500
+
+
+def test_blank_nodes_of_templates_are_new_behind_a_restart() -> None:
+    elements = [Element("in", number, number, b'<urn:s%d> <urn:p> "o" .' % number) for number in (1, 2)]
+    query = replace(QUERY, operator=Operator.ISTREAM)
+    engine = WindowedQuery(query)
+    before = engine.take("urn:in", elements[0])
+    engine = WindowedQuery.restore(engine.save(), lambda _, first, last: elements[first - 1 : last], query)
+    behind = engine.take("urn:in", elements[1])
+    assert not _nodes(before) & _nodes(behind)
+    assert {node.partition("_t")[0] for node in _nodes(before)} == {node.partition("_t")[0] for node in _nodes(behind)}
+
+
+def _nodes(firings: list[Firing]) -> set[str]:
+    return {quad.object for firing in firings for message in firing.messages for quad in message}
+
+
+def test_state_of_another_query_is_refused() -> None:
+    saved = WindowedQuery(QUERY).save()
+    with pytest.raises(UsageError, match="another query"):
+        WindowedQuery.restore(saved, lambda *_: (), QUERY, WindowOptions(lateness=1))
+
+
+def test_elements_that_are_gone_are_an_error() -> None:
+    engine = WindowedQuery(QUERY)
+    engine.take("urn:in", Element("in", 1, 1, b""))
+    with pytest.raises(UsageError, match="no longer has its elements 1 to 1"):
+        WindowedQuery.restore(engine.save(), lambda *_: (), QUERY)
