@@ -14,6 +14,7 @@ import pytest
 
 from construct_messages.cli import build_parser
 from construct_messages.formats import FORMATS, SYNTAXES, Format
+from construct_messages.query.continuous.parse import parse_continuous
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.sources.http.profiles import PROFILES
 from tests.support.docs import BLOCKS, PAGES, SPARK, Block
@@ -58,7 +59,7 @@ def shell(command: str, place: Path) -> str:
 
 
 def test_every_language_is_tested() -> None:
-    assert {block.language for block in BLOCKS} - SHOWN <= {"console", "python", "sparql"}
+    assert {block.language for block in BLOCKS} - SHOWN <= {"console", "python", "rspql", "sparql"}
 
 
 @pytest.mark.parametrize(
@@ -92,6 +93,11 @@ def test_python(page: str, place: Path) -> None:
 def test_sparql(block: Block) -> None:
     query = ConstructQuery.parse(block.text)
     assert query.template.patterns
+
+
+@of("rspql")
+def test_rspql(block: Block) -> None:
+    assert parse_continuous(block.text).windows
 
 
 def test_the_first_log_of_the_readme(place: Path) -> None:

@@ -192,8 +192,8 @@ class _Reading:
             return index + 1
         end = closing(self.tokens, brace)
         for token in self.tokens[brace:end]:
-            if token.keyword == "WINDOW":
-                message = "WINDOW cannot be used within SERVICE: another engine has no such window"
+            if token.keyword in ("WINDOW", "STREAM"):
+                message = f"{token.text} cannot be used within SERVICE: another engine has no such window"
                 raise error(self.text, token.start, message, "put it beside the SERVICE")
         return end + 1
 
@@ -223,7 +223,7 @@ class _Reading:
         hint = _DECLARE.format(name.text)
         if self.declared:
             hint += f", or use one of {', '.join(iri(known) for known in sorted(self.declared))}"
-        return error(self.text, name.start, f"the window {iri(window)} is not declared", hint)
+        return error(self.text, name.start, f"the window {name.text} is not declared", hint)
 
     def replace(self, start: int, end: int, text: str) -> None:
         breaks = "".join(char if char in "\r\n" else "" for char in self.text[start:end])

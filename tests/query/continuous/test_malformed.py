@@ -86,6 +86,10 @@ MALFORMED = {
         f"{FROM} {{ SERVICE SILENT <urn:e> {{ §WINDOW <urn:w> {{}} }} }}",
         "WINDOW cannot be used within SERVICE",
     ),
+    "STREAM in SERVICE": (
+        "SELECT * { SERVICE <urn:e> { §STREAM <urn:s> [NOW] {} } }",
+        "STREAM cannot be used within SERVICE",
+    ),
     "on another line": ("SELECT *\r\nFROM STREAM <urn:s>\r\n  [RANGE 2s §STOP] {}", "expected ], found STOP"),
 }
 
