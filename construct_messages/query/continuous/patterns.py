@@ -129,7 +129,7 @@ class _Reading:
             return brace
         window = window_name(name_of(self.text, name, self.prologue))
         if window not in self.patterns.windows:
-            raise self.undeclared(name, window)
+            raise self.undeclared(name)
         self.enter_named(brace, name, window)
         return brace
 
@@ -219,7 +219,7 @@ class _Reading:
             message = f"{token.text} cannot be used within the window {around.name}"
             raise error(self.text, token.start, message, "put the patterns of windows beside each other")
 
-    def undeclared(self, name: Token, window: str) -> QueryError:
+    def undeclared(self, name: Token) -> QueryError:
         hint = _DECLARE.format(name.text)
         if self.declared:
             hint += f", or use one of {', '.join(iri(known) for known in sorted(self.declared))}"
