@@ -1,16 +1,16 @@
 """The values a user holds: `Quad` and `Message`.
 
 An RDF Message is an RDF dataset, possibly empty, that is to be read atomically (RDF Messages, section 1,
-https://w3c-cg.github.io/rsp/messages/). A message is held as quads, or as columns of terms: its quads are then made
+https://w3c-cg.github.io/rsp/messages/). A message is held as quads, or as their terms in a row: its quads are then made
 when they are first asked for. No serialization here, and nothing about where messages come from.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import pyoxigraph as ox
 
@@ -47,11 +47,19 @@ class Quad(NamedTuple):
         return " ".join((*(term for term in self if term is not None), "."))
 
 
-Columns: TypeAlias = tuple[list[Term], list[Term], list[Term], list[Term | None]]
-"""The subjects, predicates, objects and graphs of some quads, in their order."""
-
 make_quad = cast("Callable[[Iterable[str | None]], Quad]", partial(tuple.__new__, Quad))
 """Makes a quad of its four parts in a row, as `Quad._make` does, but without counting them."""
+
+
+def by_quad(terms: Iterable[Term | None]) -> Iterator[tuple[Term | None, ...]]:
+    """The parts of each quad, of a row of terms: subject, predicate, object, graph, subject …
+
+    >>> list(by_quad([iri("urn:s"), iri("urn:p"), iri("urn:o"), None]))
+    [('<urn:s>', '<urn:p>', '<urn:o>', None)]
+    """
+    row = iter(terms)
+    return zip(row, row, row, row, strict=True)
+
 
 _predicate_of: Final = itemgetter(1)
 _object_of: Final = itemgetter(2)
@@ -72,7 +80,7 @@ class Message:
     <Message, empty>
     """
 
-    __slots__ = ("_columns", "_made", "_set", "checked")
+    __slots__ = ("_made", "_set", "_terms", "checked")
 
     def __init__(self, quads: Iterable[Quad] = ()) -> None:
         held = tuple(quads)
@@ -80,7 +88,7 @@ class Message:
         if len(set(map(_predicate_of, held))) < len(held) and len(set(map(_object_of, held))) < len(held):
             held = tuple(dict.fromkeys(held))
         self._made = held
-        self._columns: Columns | None = None  # until quads are made of them
+        self._terms: Sequence[Term | None] | None = None  # until quads are made of them
         self._set: frozenset[Quad] | None = None
         self.checked = False
 
@@ -130,10 +138,10 @@ class Message:
 
     @property
     def _quads(self) -> tuple[Quad, ...]:
-        columns = self._columns
-        if columns is not None:
-            self._made = tuple(map(make_quad, zip(*columns, strict=True)))
-            self._columns = None  # last, so that other threads find the one or the other
+        terms = self._terms
+        if terms is not None:
+            self._made = tuple(map(make_quad, by_quad(terms)))
+            self._terms = None  # last, so that other threads find the one or the other
         return self._made
 
     @property
@@ -150,13 +158,13 @@ class Message:
         >>> Message([Quad(iri("urn:s"), iri("urn:p"), iri("urn:o"))]).lines
         b'<urn:s> <urn:p> <urn:o> .\\n'
         """
-        columns = self._columns
-        quads = self._made if columns is None else zip(*columns, strict=True)
+        terms = self._terms
+        quads = self._made if terms is None else by_quad(terms)
         return "".join([f"{s} {p} {o} .\n" if g is None else f"{s} {p} {o} {g} .\n" for s, p, o, g in quads]).encode()
 
     def __len__(self) -> int:
-        columns = self._columns
-        return len(self._made) if columns is None else len(columns[0])
+        terms = self._terms
+        return len(self._made) if terms is None else len(terms) // 4
 
     def __iter__(self) -> Iterator[Quad]:
         return iter(self._quads)
@@ -251,20 +259,20 @@ class Message:
         )
 
 
-def of_columns(columns: Columns) -> Message:
-    """The message of quads by column; the quads are made when they are first asked for.
+def of_terms(terms: Sequence[Term | None]) -> Message:
+    """The message of quads whose terms stand in a row; the quads are made when they are first asked for.
 
     Args:
-        columns: the message keeps them.
+        terms: as `by_quad` takes them; the message keeps them.
 
-    >>> of_columns(([iri("urn:s")] * 2, [iri("urn:p")] * 2, [iri("urn:o")] * 2, [None] * 2))
+    >>> of_terms([iri("urn:s"), iri("urn:p"), iri("urn:o"), None] * 2)
     <Message of 1 quad: <urn:s> <urn:p> <urn:o> .>
     """
-    _, predicates, objects, _ = columns
-    if len(set(predicates)) < len(predicates) and len(set(objects)) < len(objects):  # see `Message`
-        return Message(map(make_quad, zip(*columns, strict=True)))
+    size = len(terms) // 4
+    if len(set(terms[1::4])) < size and len(set(terms[2::4])) < size:  # see `Message`
+        return Message(map(make_quad, by_quad(terms)))
     message = Message.__new__(Message)
-    message._columns, message._made, message._set, message.checked = columns, (), None, False
+    message._terms, message._made, message._set, message.checked = terms, (), None, False
     return message
 
 
@@ -275,7 +283,7 @@ def of_distinct(quads: tuple[Quad, ...]) -> Message:
     True
     """
     message = Message.__new__(Message)
-    message._columns, message._made, message._set, message.checked = None, quads, None, True
+    message._terms, message._made, message._set, message.checked = None, quads, None, True
     return message
 
 

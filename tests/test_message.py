@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from construct_messages.errors import TermError
-from construct_messages.message import Message, Quad, of_columns
+from construct_messages.message import Message, Quad, of_terms
 from construct_messages.reading import read_log
 from construct_messages.template import Template
 from construct_messages.terms import Term, iri, parse_term
@@ -128,32 +128,31 @@ def test_graphs_of_rdflib() -> None:
         Message.from_rdflib(rdflib.Graph().add((rdflib.Variable("v"), p, o)))
 
 
-# --- by column --------------------------------------------------------------------------------------------------------
+# --- as terms in a row ------------------------------------------------------------------------------------------------
 
 
 @given(QUADS.flatmap(lambda quads: st.lists(st.sampled_from(quads), max_size=12) if quads else st.just(quads)))
-def test_columns_are_quads(quads: list[Quad]) -> None:
-    def by_column() -> Message:
-        subjects, predicates, objects, graphs = ([quad[place] for quad in quads] for place in range(4))
-        return of_columns((subjects, predicates, objects, graphs))  # type: ignore[arg-type] # mypy sees one type
+def test_terms_in_a_row_are_quads(quads: list[Quad]) -> None:
+    def in_a_row() -> Message:
+        return of_terms([term for quad in quads for term in quad])
 
     message = Message(quads)
-    assert list(by_column()) == list(message)
-    assert len(by_column()) == len(message)
-    assert by_column() == message == by_column()
-    assert hash(by_column()) == hash(message)
-    assert by_column().quads == message.quads
-    assert by_column().lines == message.lines == "".join(f"{quad}\n" for quad in message).encode()
-    assert repr(by_column()) == repr(message)
-    assert by_column().isomorphic(message)
-    assert list(pickle.loads(pickle.dumps(by_column()))) == list(message)
-    assert by_column().to_pyoxigraph() == message.to_pyoxigraph()
+    assert list(in_a_row()) == list(message)
+    assert len(in_a_row()) == len(message)
+    assert in_a_row() == message == in_a_row()
+    assert hash(in_a_row()) == hash(message)
+    assert in_a_row().quads == message.quads
+    assert in_a_row().lines == message.lines == "".join(f"{quad}\n" for quad in message).encode()
+    assert repr(in_a_row()) == repr(message)
+    assert in_a_row().isomorphic(message)
+    assert list(pickle.loads(pickle.dumps(in_a_row()))) == list(message)
+    assert in_a_row().to_pyoxigraph() == message.to_pyoxigraph()
 
 
 def test_quads_are_made_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr("construct_messages.message.make_quad", None)
-        message = of_columns(([S, S], [P, P], [O, S], [None, O]))
+        message = of_terms([S, P, O, None, S, P, S, O])
         assert len(message) == 2
         assert message.lines == b"<urn:s> <urn:p> <urn:o> .\n<urn:s> <urn:p> <urn:s> <urn:o> .\n"
         message = pickle.loads(pickle.dumps(message))

@@ -2,7 +2,7 @@ r"""N-Triples and N-Quads logs, read: bytes in any pieces go in, messages come o
 
 Here lines are found, announcements and delimiters obeyed, messages put together; `statements.py` reads the statements,
 and `encoder.py` writes. A line end is LF, CR or CRLF. Each byte is looked at once, however large the message. A message
-holds its own terms by column, and nothing else of what it was read with.
+holds its own terms, and nothing else of what it was read with.
 
 RDF Messages, section 3 (`VERSION "…-messages"` and `MESSAGE`, each on a line of its own), and the first draft, section
 3.1 (comments that match `/^\s*@message/`, those behind a statement on its line included).
@@ -13,6 +13,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator, Mapping
+from itertools import compress, count
 from types import MappingProxyType
 from typing import Final
 
@@ -24,10 +25,10 @@ from construct_messages.logs.capabilities import missing_feature
 from construct_messages.logs.from_pyoxigraph import Rename, log_error
 from construct_messages.logs.line_buffer import too_long
 from construct_messages.logs.lines.statements import BLANK, Statements
-from construct_messages.message import Columns, Message, of_columns
+from construct_messages.message import Message, of_terms
 from construct_messages.terms import Term, map_blanks
 
-_BLOCK: Final = 1 << 15
+_BLOCK: Final = 1 << 16
 """How many bytes of lines are taken apart at a time: large enough to be quick, and small against a message's bound."""
 
 _DIRECTIVE: Final = re.compile(
@@ -85,7 +86,7 @@ class LinesDecoder:
         # the message that is open: its number, the bytes of its lines, its quads
         self._number, self._size = 1, 0
         self._own: MessageLabels | None = None  # as soon as it has blank nodes
-        self._columns: Columns | None = None  # None: it has no quads so far
+        self._terms: list[Term | None] | None = None  # None: it has no quads so far
         self._ready: list[Message] = []  # those that are complete and not given yet
 
     def _use(self, syntax: Syntax | None) -> None:
@@ -151,7 +152,7 @@ class LinesDecoder:
         self._begun = True
         if self._rest or self._undecided:
             yield from self.feed(b"\n")
-        if self._columns or (self.delimiter and not self._scoped):
+        if self._terms or (self.delimiter and not self._scoped):
             self._delimit(self._lines)
             yield from self._take()
 
@@ -195,32 +196,35 @@ class LinesDecoder:
 
     def _read_lines(self, text: str) -> None:
         # behind a statement no announcement can change any more what labels mean
-        known = not self._scoped and (self._syntax is not None or self._columns is not None)
-        (subjects, predicates, objects, graphs), others = self._statements.read(
-            text, self._labels.in_log if known else None
-        )
-        start, line = 0, self._lines
-        for index, other in others:
+        known = not self._scoped and (self._syntax is not None or self._terms is not None)
+        terms, others = self._statements.read(text, self._labels.in_log if known else None)
+        usual, ready = self._usual_delimiter, self._ready
+        start, before = 0, self._lines + 1  # what makes the line number of an index
+        for index, other in zip(compress(count(), others), filter(None, others), strict=True):
             if other is BLANK:
-                subjects[index], objects[index] = self._in_scope(subjects[index]), self._in_scope(objects[index])
-                if (graph := graphs[index]) is not None:
-                    graphs[index] = self._in_scope(graph)
+                rename = self._scope()
+                for place in range(4 * index, 4 * index + 4):
+                    if (term := terms[place]) and term[0] == "_":
+                        terms[place] = rename(term)
                 continue
-            if start < index:
-                self._take_in(
-                    (subjects[start:index], predicates[start:index], objects[start:index], graphs[start:index])
-                )
-            line += index - start + 1
+            quads = terms[4 * start : 4 * index]
             start = index + 1
-            if other == self._usual_delimiter:
-                self._delimit(line)
+            if other == usual and quads and self._terms is None:
+                # nearly always; the same as below with fewer calls
+                ready.append(of_terms(quads))
+                self._own = None
+                self._number += 1
+                self.delimiter = before + index
+                continue
+            self._take_in(quads)
+            if other == usual:
+                self._delimit(before + index)
             elif other.find("\n") < len(other) - 1:  # several lines, which say nothing
-                line += other.count("\n") - 1
+                before += other.count("\n") - 1
             else:
-                self._read_other(other[:-1], line)
-        if start < len(graphs):
-            self._take_in((subjects[start:], predicates[start:], objects[start:], graphs[start:]))
-        self._lines = line + len(graphs) - start
+                self._read_other(other[:-1], before + index)
+        self._take_in(terms[4 * start :])
+        self._lines = before + len(others) - 1
 
     def _read_other(self, text: str, line: int) -> None:
         """Does what a line says that is no canonical statement."""
@@ -255,10 +259,8 @@ class LinesDecoder:
                 place = _OBJECT.search(text)
                 assert place is not None
                 raise self._error(f"{self._syntax.version} has no {feature}", line, place.start() + 1)
-            subject, predicate, object, graph = quad
-            self._take_in(
-                ([self._in_scope(subject)], [predicate], [self._in_scope(object)], [graph and self._in_scope(graph)])
-            )
+            rename = self._scope()
+            self._take_in([term and map_blanks(term, rename) for term in quad])
 
     def _announce(self, label: str, line: int, column: int) -> None:
         if not label.endswith("-messages"):
@@ -268,7 +270,7 @@ class LinesDecoder:
             known = ", ".join(syntax.label for syntax in LABELLED)
             raise self._error(f'VERSION "{label}" is not known', line, column, f"choose one of {known}")
         if self._syntax is None:
-            if self._columns:
+            if self._terms:
                 raise self._error(f'VERSION "{label}" behind a statement', line, column, "begin the log with it")
             self._use(syntax)
         elif self._syntax.label != label:
@@ -284,28 +286,26 @@ class LinesDecoder:
 
     def _delimit(self, line: int) -> None:
         # the first comment opens the first message, unless that has begun without
-        columns = self._columns
-        if self._scoped or self.delimiter or columns or self._continued:
-            self._ready.append(Message() if columns is None else of_columns(columns))
-            self._columns = self._own = None
+        terms = self._terms
+        if self._scoped or self.delimiter or terms or self._continued:
+            self._ready.append(Message() if terms is None else of_terms(terms))
+            self._terms = self._own = None
             self._number += 1
         self.delimiter = line
 
-    def _take_in(self, quads: Columns) -> None:
-        if self._columns is None:
-            self._columns = quads
-            return
-        for column, more in zip(self._columns, quads, strict=True):
-            column += more  # type: ignore[operator] # both are the same column
+    def _take_in(self, terms: list[Term | None]) -> None:
+        if self._terms is None:
+            self._terms = terms or None
+        else:
+            self._terms += terms
 
-    def _in_scope(self, term: Term) -> Term:
-        """The term with the labels that its blank nodes are to have."""
-        rename: Rename = self._labels.in_log
-        if self._scoped:
-            if self._own is None:
-                self._own = self._labels.in_message(self._number)
-            rename = self._own.__getitem__
-        return map_blanks(term, rename)
+    def _scope(self) -> Rename:
+        """Gives the blank nodes of the open message their labels."""
+        if not self._scoped:
+            return self._labels.in_log
+        if self._own is None:
+            self._own = self._labels.in_message(self._number)
+        return self._own.__getitem__
 
     def _error(self, message: str, line: int, column: int = 1, hint: str | None = None) -> LogError:
         return LogError(message, number=self._number, position=Position(line, column), hint=hint)

@@ -15,22 +15,21 @@ import re
 from collections.abc import Iterable
 from functools import cache
 from itertools import compress, count
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple
 
 import pyoxigraph as ox
 
 from construct_messages.errors import LimitExceeded
 from construct_messages.formats import Format
 from construct_messages.logs.from_pyoxigraph import DEEPEST, Rename, to_message
-from construct_messages.message import Columns, Message, make_quad
-from construct_messages.terms import UNBOUND, Lenience, Term, escape, nesting, unescape
+from construct_messages.message import Message, make_quad
+from construct_messages.terms import Lenience, Term, escape, nesting, unescape
 from construct_messages.terms.grammar import CANONICAL_BLANK, CANONICAL_IRI, CANONICAL_LITERAL, ECHAR, UCHAR
 
 # --- canonical lines ------------------------------------------------------------------------------------------------
 
-# To be quick these run to the next `>` or blank; what they take is a term only once _CANONICAL says so.
+# To be quick this runs to the next `>`; what it takes is an IRI only once _CANONICAL says so.
 _IRI: Final = "<[^>]*+>"
-_NODE: Final = rf"{_IRI}|_:[^ \n]*+"
 
 # lines that say nothing: blank ones, and comments that are no delimiter
 _NOTHING: Final = r"(?:[ \t]*+(?:#[^@\n]*+)?\n)++"
@@ -38,18 +37,19 @@ _NOTHING: Final = r"(?:[ \t]*+(?:#[^@\n]*+)?\n)++"
 
 @cache
 def _line(graphs: bool) -> re.Pattern[str]:
-    """Subject, predicate, object (or a blank node instead), graph; or else the line, with its end.
+    """Subject, predicate, object, graph, each but the second with a group for a blank node; or else the line, whole.
 
-    An object is seldom met again, so it is checked here. Lines that say nothing are one match together: a few bytes of
-    a packed log are millions of them.
+    Predicates and graphs are met again and again: they are checked once. Lines that say nothing are one match together:
+    a few bytes of a packed log are millions of them.
     """
-    graph = f"(?: ({_NODE}))?+" if graphs else "((?!))?"
-    object = f"{CANONICAL_IRI}|{CANONICAL_LITERAL}"
-    return re.compile(rf"({_NODE}) ({_IRI}) (?:({object})|({CANONICAL_BLANK})){graph} \.\n|({_NOTHING}|.*\n)")
+    subject = f"(?:({CANONICAL_IRI})|({CANONICAL_BLANK}))"
+    object = f"(?:({CANONICAL_IRI}|{CANONICAL_LITERAL})|({CANONICAL_BLANK}))"
+    graph = f"(?:({_IRI}) |({CANONICAL_BLANK}) |)" if graphs else "((?!))?((?!))?"
+    return re.compile(rf"{subject} ({_IRI}) {object} {graph}\.\n|(MESSAGE\n|{_NOTHING}|.*\n)")
 
 
-_CANONICAL: Final = re.compile(rf"(?:(?:{CANONICAL_IRI}|{CANONICAL_BLANK})\n)*+")
-"""Subjects, predicates and graphs, a line each."""
+_CANONICAL: Final = re.compile(rf"(?:(?:{CANONICAL_IRI})\n)*+")
+"""Predicates and graphs, a line each."""
 
 _REMEMBERED: Final = 1 << 20
 """How many characters are read before the terms that were met are forgotten, which bounds what they take."""
@@ -62,14 +62,14 @@ class Lines(NamedTuple):
     """What some whole lines hold.
 
     Args:
-        columns: of quads, one for each line, of no meaning where the line is among the others; lines that say nothing
-            are one together.
-        others: the lines that are no canonical statements, each with its index in the columns and its end, and those
-            that hold a blank node whose label was kept, each with its index and `BLANK`.
+        terms: subject, predicate, object and graph of each line in turn, of no meaning where the line is among the
+            others; lines that say nothing are one together.
+        others: for each line None; or the line with its end where it is no canonical statement, and `BLANK` where it
+            holds a blank node whose label was kept.
     """
 
-    columns: Columns
-    others: list[tuple[int, str]]
+    terms: list[Term | None]
+    others: list[str | None]
 
 
 class Statements:
@@ -81,8 +81,8 @@ class Statements:
 
     >>> from construct_messages.formats import N_TRIPLES
     >>> lines = Statements(N_TRIPLES).read('<urn:s> <urn:p> "o"@en .\\n_:b <urn:p>  <urn:o> .\\n')
-    >>> lines.columns[2][0], lines.others
-    ('"o"@en', [(1, '_:b <urn:p>  <urn:o> .\\n')])
+    >>> lines.terms[2], lines.others
+    ('"o"@en', [None, '_:b <urn:p>  <urn:o> .\\n'])
     """
 
     def __init__(self, format: Format, lenience: Lenience | None = None) -> None:
@@ -107,49 +107,35 @@ class Statements:
             self._forget()
         # between the matches there is nothing: split gives the columns without a tuple for each line
         found: list[Any] = self._split(text)
-        columns: Columns = found[1::7], found[2::7], found[3::7], found[5::7]
-        subjects, predicates, objects, graphs = columns
-        nodes: list[Term | None] = found[4::7]
-        others: list[str | None] = found[6::7]
-        if any(nodes):
-            labels = {node: node if rename is None else rename(node) for node in nodes if node}
-            for index in compress(count(), nodes):
-                objects[index] = labels[found[7 * index + 4]]
-                if rename is None:
-                    others[index] = BLANK
-        for column in (subjects, predicates, graphs):
+        subjects, predicates, objects, graphs = found[1::9], found[3::9], found[4::9], found[6::9]
+        others: list[str | None] = found[8::9]
+        for column in (predicates, graphs):
             if not self._known.issuperset(column):
-                new = cast("set[Term]", set(column) - self._known)  # None is known
+                new = set(column) - self._known
                 if not _CANONICAL.fullmatch("\n".join([*new, ""])):
                     return self._one_by_one(text, rename)
-                blanks = {term for term in new if term[0] == "_"}
-                self._known |= new - blanks
-                if not blanks:
-                    continue
-                if rename is None:
-                    for index in compress(count(), map(blanks.__contains__, column)):
+                self._known |= new
+        for column, nodes in ((subjects, found[2::9]), (objects, found[5::9]), (graphs, found[7::9])):
+            if any(nodes):
+                labels = {node: node if rename is None else rename(node) for node in nodes if node}
+                for index in compress(count(), nodes):
+                    column[index] = labels[nodes[index]]
+                    if rename is None:
                         others[index] = BLANK
-                elif renamed := self._rename(blanks, rename):
-                    column[:] = map(renamed.get, column, column)  # type: ignore[arg-type] # None is no key
-        return Lines(columns, list(compress(enumerate(others), others)))  # type: ignore[arg-type] # None is left out
-
-    def _rename(self, blanks: set[Term], rename: Rename) -> dict[Term, Term]:
-        """The new labels of blank nodes; those that keep theirs are known then."""
-        renamed = {blank: label for blank in blanks if (label := rename(blank)) != blank}
-        self._known |= blanks - renamed.keys()
-        return renamed
+        terms: list[Term | None] = [None] * (4 * len(others))
+        terms[0::4], terms[1::4], terms[2::4], terms[3::4] = subjects, predicates, objects, graphs
+        return Lines(terms, others)
 
     def _one_by_one(self, text: str, rename: Rename | None) -> Lines:
         # splitlines() would know more line ends
         lines = text.split("\n")[:-1]
         if len(lines) == 1:
-            return Lines(([UNBOUND], [UNBOUND], [UNBOUND], [None]), [(0, text)])
-        together = Lines(([], [], [], []), [])
-        for index, line in enumerate(lines):
-            columns, others = self.read(f"{line}\n", rename)
-            for column, more in zip(together.columns, columns, strict=True):
-                column += more  # type: ignore[operator] # both are the same column
-            together.others.extend((index, other) for _, other in others)
+            return Lines([None] * 4, [text])
+        together = Lines([], [])
+        for line in lines:
+            read = self.read(f"{line}\n", rename)
+            together.terms.extend(read.terms)
+            together.others.extend(read.others)
         return together
 
     def parse(self, line: str) -> Message:

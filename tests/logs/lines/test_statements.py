@@ -12,7 +12,7 @@ from construct_messages.formats import N_QUADS, N_TRIPLES, Format
 from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.logs.lines import statements as lines_statements
 from construct_messages.logs.lines.statements import BLANK, Statements
-from construct_messages.message import Quad, make_quad
+from construct_messages.message import Quad, by_quad, make_quad
 from construct_messages.terms import RDF, XSD, Term, is_blank, literal
 from tests.support.places import shared_path
 
@@ -31,11 +31,10 @@ def by_pyoxigraph(text: str, format: Format) -> list[Quad] | None:
 def agree(lines: list[str], format: Format) -> int:
     """Asserts that whatever was read of some lines is what pyoxigraph reads; says how many were."""
     read = Statements(format).read("".join(f"{line}\n" for line in lines))
-    assert [index for index, _ in read.others] == sorted({index for index, _ in read.others})
-    blanks = {index for index, other in read.others if other is BLANK}
-    left = {index: other for index, other in read.others if other is not BLANK}
+    blanks = {index for index, other in enumerate(read.others) if other is BLANK}
+    left = {index: other for index, other in enumerate(read.others) if other and other is not BLANK}
     behind = iter(lines)
-    quads = list(map(make_quad, zip(*read.columns, strict=True)))
+    quads = list(map(make_quad, by_quad(read.terms)))
     for index, quad in enumerate(quads):
         line = next(behind)
         if index in left:
@@ -119,7 +118,7 @@ def test_what_is_canonical(format: Format) -> None:
 @each_format
 def test_what_is_canonical_is_the_form_that_is_written(format: Format) -> None:
     for line in CANONICAL + (GRAPHS if format.graphs else []):
-        (quad,) = map(make_quad, zip(*Statements(format).read(f"{line}\n").columns, strict=True))
+        (quad,) = map(make_quad, by_quad(Statements(format).read(f"{line}\n").terms))
         assert str(quad) == line
 
 
@@ -266,5 +265,5 @@ def test_terms_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lines_statements, "_REMEMBERED", 1000)
     statements = Statements(N_TRIPLES)
     for number in range(1000):
-        assert statements.read(f"<urn:{number}> <urn:p> <urn:b> .\n").others == []
+        assert statements.read(f"<urn:{number}> <urn:p> <urn:b> .\n").others == [None]
         assert len(statements._known) < 200
