@@ -15,9 +15,10 @@ from construct_messages.query.continuous.values import WINDOW_NAMES, CountWindow
 from construct_messages.query.tokens import error
 
 OPERATORS: Final = tuple(operator.value for operator in Operator)
-_COUNTS: Final = ("TRIPLES", "ROWS", "ELEMENTS", "MESSAGES")
+_COUNTS: Final = ("TRIPLES", "TRIPLE", "ROWS", "ELEMENTS", "MESSAGES")
 _STEP: Final = ("STEP", "SLIDE")
 _REPORTS: Final = {report.value: report for report in Report} | {report.name: report for report in Report}
+_REGISTER_HINT: Final = "write REGISTER RSTREAM <output> AS CONSTRUCT ..."
 _BRACKET_HINT: Final = "write it as in [RANGE PT15S STEP PT5S]"
 _WINDOW_HINT: Final = "write FROM NAMED WINDOW <window> ON <stream> [RANGE PT15S STEP PT5S]"
 _MOST: Final = 18  # digits of a number of messages
@@ -47,12 +48,17 @@ def read_registration(cursor: Cursor) -> Registration:
     found = cursor.take(*OPERATORS, "STREAM", "QUERY")
     if not found and cursor.token.kind not in ("iri", "pname"):
         raise cursor.expected(f"{', '.join(OPERATORS)}, STREAM or QUERY behind REGISTER")
-    output = cursor.name("a name for the output", "write REGISTER RSTREAM <output> AS CONSTRUCT ...", "AS", "COMPUTED")
+    output = cursor.name(
+        "a name for the output", "write REGISTER RSTREAM <output> AS CONSTRUCT ...", "AS", "COMPUTED", "UNDER"
+    )
+    if cursor.token.keyword == "UNDER":
+        message = "UNDER ENTAILMENT REGIME is not supported: patterns are matched as they are"
+        raise error(cursor.text, cursor.token.start, message, "leave it out")
     every = None
     if cursor.take("COMPUTED"):
         cursor.require("EVERY", "write COMPUTED EVERY 5s")
         every = read_duration(cursor)
-    cursor.require("AS", "write REGISTER RSTREAM <output> AS CONSTRUCT ...")
+    cursor.require("AS", _REGISTER_HINT)
     return Registration(output, Operator(found) if found in OPERATORS else None, every)
 
 
@@ -92,7 +98,7 @@ def read_specification(cursor: Cursor) -> Specification:
         cursor.require("NOW")
         found = _since_now(cursor)
     elif cursor.take("NOW"):
-        found = Specification(0, 0) if cursor.token.is_mark("]") else _since_now(cursor)
+        found = _since_now(cursor) if cursor.token.text == "-" else Specification(0, _step(cursor))
     elif cursor.take("ALL"):
         found = Specification(None, _step(cursor))
     elif cursor.take("RANGE", "SLIDING", "SLIDE", "PAST", "TUMBLING"):
@@ -185,18 +191,18 @@ class Dataset:
     """One FROM clause.
 
     Args:
-        name: the IRI of a graph, or of a window.
-        window: what is declared, None for a graph of static data.
+        name: the IRI of a graph, or of a window; None for a window without one.
+        stream: the IRI of the stream of a window; None for a graph of static data.
+        specification: of the window.
         merged: whether what it holds is in the default graph: it is not NAMED.
         implicit: whether it is in the default graph unless a pattern names it: it is FROM STREAM.
-        report: the report policy of the window.
     """
 
-    name: str
-    window: Window | None
-    merged: bool
+    name: str | None
+    stream: str | None = None
+    specification: Specification | None = None
+    merged: bool = False
     implicit: bool = False
-    report: Report | None = None
 
 
 def read_from(cursor: Cursor) -> Dataset:
@@ -207,19 +213,33 @@ def read_from(cursor: Cursor) -> Dataset:
     """
     named = bool(cursor.take("NAMED"))
     if cursor.take("WINDOW"):
-        name = window_name(cursor.iri("the IRI of the window", _WINDOW_HINT))
-        found = read_specification(cursor) if cursor.token.is_mark("[") else None
-        cursor.take("ON")  # which some queries of RSP4J's leave out
-        cursor.take("STREAM", "LOG")
-        stream = cursor.stream(_WINDOW_HINT)
-        found = found or read_specification(cursor)
-        return Dataset(name, found.window(name, stream), not named, report=found.report)
+        return _window(cursor, named=named)
     if cursor.take("STREAM"):
         stream = cursor.stream("write FROM STREAM <stream> [RANGE 15s STEP 5s]")
-        name = window_name(stream)
-        found = read_specification(cursor)
-        return Dataset(name, found.window(name, stream), merged=False, implicit=True, report=found.report)
-    return Dataset(cursor.iri("the IRI of a graph, WINDOW or STREAM behind FROM"), None, not named)
+        return Dataset(window_name(stream), stream, read_specification(cursor), implicit=True)
+    cursor.take("GRAPH")  # of drafts of RSP-QL
+    return Dataset(cursor.iri("the IRI of a graph, WINDOW or STREAM behind FROM"), merged=not named)
+
+
+def _window(cursor: Cursor, *, named: bool) -> Dataset:
+    """`FROM NAMED WINDOW <w> ON <s> [RANGE …]`, from behind WINDOW.
+
+    Drafts of RSP-QL have the name last (`ON STREAM <s> [RANGE …] AS <w>`), parsers of RSP4J's the bracket first, and
+    some queries leave out ON.
+    """
+    name = None
+    if not cursor.token.is_mark("[") and cursor.token.keyword not in ("ON", "STREAM"):
+        name = window_name(cursor.iri("the IRI of the window", _WINDOW_HINT))
+    found = read_specification(cursor) if cursor.token.is_mark("[") else None
+    cursor.take("ON")
+    cursor.take("STREAM")
+    stream = cursor.stream(_WINDOW_HINT)
+    found = found or read_specification(cursor)
+    if name is None and cursor.take("AS"):
+        name = window_name(cursor.iri("the IRI of the window", _WINDOW_HINT))
+    if name is None and named:
+        raise cursor.expected("AS and the IRI of the window", _WINDOW_HINT)
+    return Dataset(name, stream, found, merged=not named)
 
 
 def window_name(name: str) -> str:

@@ -100,18 +100,26 @@ class Cursor:
 
     def stream(self, hint: str) -> str:
         """Takes the name of a stream."""
-        return self.name("the IRI of a stream", hint, "ON", "STREAM", "WINDOW", "WHERE")
+        return self.name("the IRI of a stream", hint, "ON", "STREAM", "WINDOW", "WHERE", "LOG")
 
 
 def name_of(text: str, token: Token, prologue: Prologue) -> str:
-    """The IRI of an `iri` or `pname` token, without brackets; a relative one stays as written where there is no base.
+    """The IRI of an `iri` or `pname` token, without brackets.
+
+    Names stay as written that have no IRI: relative ones without base, and those of the empty prefix where nobody
+    declares it, as many published queries have them for windows and streams.
+
+    Raises:
+        QueryError: another prefix that is not declared, or no IRI.
 
     >>> from construct_messages.query.tokens import tokenize
-    >>> name_of("<temperatures>", tokenize("<temperatures>")[0], Prologue(None, {}, {}, frozenset()))
-    'temperatures'
+    >>> [name_of(name, tokenize(name)[0], Prologue(None, {}, {}, frozenset())) for name in ("<in>", ":in")]
+    ['in', ':in']
     """
     if token.kind == "iri" and prologue.base is None and is_relative(token.text[1:-1]):
         return token.text[1:-1]
+    if token.text.startswith(":") and "" not in prologue.prefixes and "" not in prologue.unusable:
+        return token.text
     return prologue.iri(text, token)[1:-1]
 
 

@@ -7,13 +7,14 @@ is the user's text, at its place.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from construct_messages.query.continuous.clauses import OPERATORS, Dataset, Registration, read_from, read_registration
-from construct_messages.query.continuous.cursor import Cursor
-from construct_messages.query.continuous.patterns import Splice, read_needs, read_patterns
-from construct_messages.query.continuous.values import ContinuousQuery, Needs, Operator, Report, Window
-from construct_messages.query.prologue import Prologue, given_base
+from construct_messages.query.continuous.cursor import Cursor, is_relative
+from construct_messages.query.continuous.patterns import Splice, read_needs, read_patterns, unused_name
+from construct_messages.query.continuous.values import ContinuousQuery, Needs, Operator, Window
+from construct_messages.query.prologue import Prologue, given_base, insert
 from construct_messages.query.tokens import QueryText, Token, check_braces, closing, error, outer
 
 
@@ -59,38 +60,44 @@ def parse_continuous(text: str | QueryText, *, base: str | None = None) -> Conti
         written = tokens[head + 1]
         operator = Operator(written.keyword)
         splices.append(_blank(source, written.start, written.end))
-    clauses: list[tuple[int, int, Dataset]] = []
+    clauses: list[_Clause] = []
     windows: dict[str, Window] = {}
     for index in places:
-        if tokens[index].keyword != "FROM" or (clauses and index < clauses[-1][1]):
+        if tokens[index].keyword != "FROM" or (clauses and index < clauses[-1].end):
             continue
         cursor.index = index + 1
         clause = read_from(cursor)
-        clauses.append((index, cursor.index, clause))
-        if clause.window is not None:
-            if clause.name in windows:
-                message = f"the window <{clause.name}> is declared twice"
+        name = clause.name or unused_name(windows)
+        clauses.append(_Clause(index, cursor.index, name, clause))
+        if clause.stream is not None and clause.specification is not None:
+            if name in windows:
+                message = f"the window <{name}> is declared twice"
                 raise error(source, tokens[index].start, message, "give the windows different names")
-            windows[clause.name] = clause.window
-    where = max((_behind_template(tokens, head), *(end for _, end, _ in clauses)))
+            windows[name] = clause.specification.window(name, clause.stream)
+    where = max((_behind_template(tokens, head), *(clause.end for clause in clauses)))
     patterns = read_patterns(source, tokens, where, prologue, windows)
     default: tuple[str, ...] = ()
-    static: list[Dataset] = []
+    static: list[_Clause] = []
     if patterns.windows:
         splices += patterns.splices
-        splices += (_blank(source, tokens[start].start, tokens[end - 1].end) for start, end, _ in clauses)
+        splices += (_blank(source, tokens[clause.start].start, tokens[clause.end - 1].end) for clause in clauses)
         default = tuple(
             clause.name
-            for _, _, clause in clauses
-            if clause.window and (clause.merged or (clause.implicit and clause.name not in patterns.named))
+            for clause in clauses
+            if clause.says.stream is not None
+            and (clause.says.merged or (clause.says.implicit and clause.name not in patterns.named))
         )
-        static = [clause for _, _, clause in clauses if clause.window is None]
+        static = [clause for clause in clauses if clause.says.stream is None]
     if default:
         seen = read_needs(source, tokens, where, len(tokens) - 1, prologue) | Needs.UNION
         for name in default:
             patterns.needs[name] |= seen
+    if base is not None and any(token.kind == "iri" and is_relative(token.text[1:-1]) for token in tokens):
+        place, declaration = insert(tokens[:head], base, {})
+        splices.append(Splice(place, place, declaration))
     if operator is None:
         operator = Operator.ISTREAM if patterns.streams or not patterns.windows else Operator.RSTREAM
+    specifications = [clause.says.specification for clause in clauses if clause.says.specification is not None]
     return ContinuousQuery(
         output=registration.output,
         operator=operator,
@@ -98,11 +105,20 @@ def parse_continuous(text: str | QueryText, *, base: str | None = None) -> Conti
         query=_spliced(source, splices),
         needs=patterns.needs,
         default=default,
-        default_graphs=tuple(clause.name for clause in static if clause.merged),
-        named_graphs=tuple(clause.name for clause in static if not clause.merged),
+        default_graphs=tuple(clause.name for clause in static if clause.says.merged),
+        named_graphs=tuple(clause.name for clause in static if not clause.says.merged),
         every=registration.every,
-        report=_report(clause for _, _, clause in clauses),
+        report=next((found.report for found in specifications if found.report is not None), None),
     )
+
+
+class _Clause(NamedTuple):
+    """A FROM clause: the index of its FROM, that behind its end, its name and what it says."""
+
+    start: int
+    end: int
+    name: str
+    says: Dataset
 
 
 def _head(read: QueryText) -> int:
@@ -126,10 +142,6 @@ def _behind_template(tokens: Sequence[Token], head: int) -> int:
     if tokens[head].keyword == "CONSTRUCT" and index < len(tokens) and tokens[index].is_mark("{"):
         return closing(tokens, index) + 1
     return index
-
-
-def _report(clauses: Iterable[Dataset]) -> Report | None:
-    return next((clause.report for clause in clauses if clause.report is not None), None)
 
 
 def _blank(text: str, start: int, end: int) -> Splice:

@@ -6,13 +6,13 @@ places in the text. What a pattern means is said in docs/decisions/046. Nothing 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Final, NamedTuple
 
 from construct_messages.errors import QueryError
-from construct_messages.query.continuous.clauses import Specification, read_specification, window_name
+from construct_messages.query.continuous.clauses import read_specification, window_name
 from construct_messages.query.continuous.cursor import Cursor, name_of
 from construct_messages.query.continuous.values import CM, MEMBER, STATIC, WINDOW_NAMES, WINDOWS_GRAPH, Needs, Window
 from construct_messages.query.prologue import Prologue
@@ -85,6 +85,15 @@ def read_patterns(
     return patterns
 
 
+def unused_name(windows: Collection[str]) -> str:
+    """A name for a window that the text gives none.
+
+    >>> unused_name({"urn:construct-messages:window:1"})
+    'urn:construct-messages:window:2'
+    """
+    return next(name for number in count(1) if (name := f"{WINDOW_NAMES}{number}") not in windows)
+
+
 class _Reading:
     def __init__(self, text: str, tokens: Sequence[Token], prologue: Prologue, patterns: Patterns) -> None:
         self.text = text
@@ -135,7 +144,7 @@ class _Reading:
 
     def enter_named(self, brace: int, name: Token, window: str) -> None:
         written = name.text
-        if iri(window) != written and name.kind == "iri":
+        if window.startswith(WINDOW_NAMES) and window not in written:
             written = iri(window)
             self.replace(name.start, name.end, written)
         self.enter(brace, written, [window])
@@ -149,8 +158,10 @@ class _Reading:
         name = window_name(stream)
         if cursor.token.is_mark("["):
             found = read_specification(cursor)
-            name = self.name_of_stream(stream, found)
-            self.patterns.windows[name] = found.window(name, stream)
+            windows = self.patterns.windows
+            same = (name for name, window in windows.items() if window == found.window(name, stream))
+            name = next(same, unused_name(windows))
+            windows[name] = found.window(name, stream)
             self.patterns.streams = True
         elif name not in self.declared:  # by FROM STREAM
             raise cursor.expected("[ with the width of the window", _STREAM_HINT)
@@ -159,12 +170,6 @@ class _Reading:
         self.replace(keyword.start, cursor.token.start, f"GRAPH {iri(name)} ")
         self.enter(cursor.index, iri(name), [name])
         return cursor.index
-
-    def name_of_stream(self, stream: str, found: Specification) -> str:
-        """That of the same window, or a new one."""
-        windows = self.patterns.windows
-        numbers = (f"{WINDOW_NAMES}{number}" for number in count(1))
-        return next(name for name in numbers if windows.get(name) in (None, found.window(name, stream)))
 
     def graph(self, index: int, around: _Group | None) -> int:
         """`GRAPH ?g {`; the index of the brace."""

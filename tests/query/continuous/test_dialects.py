@@ -121,6 +121,24 @@ CASES = {
         (TimeWindow("urn:w", "urn:s", 2 * SECOND, 2 * SECOND),),
         needs={"urn:w": Needs.UNION | Needs.CONTEXT},
     ),
+    "rsp-ql of drafts, the name last": Case(
+        """SELECT ISTREAM ?s FROM NAMED WINDOW ON STREAM <urn:s> [RANGE PT3H SLIDE PT10M] AS <urn:w>
+        FROM NAMED GRAPH <urn:g> FROM GRAPH <urn:h> WHERE { WINDOW <urn:w> { ?s <urn:p> ?o } }""",
+        (TimeWindow("urn:w", "urn:s", 10800 * SECOND, 600 * SECOND),),
+        operator=Operator.ISTREAM,
+        static=(("urn:h",), ("urn:g",)),
+    ),
+    "rsp-ql of drafts, without name": Case(
+        """REGISTER QUERY q COMPUTED EVERY  1m AS SELECT * FROM  WINDOW  [RANGE 1h, SLIDE 15m] ON STREAM <urn:s>
+        FROM WINDOW [RANGE 1h] ON STREAM <urn:t> WHERE { ?s <urn:p> ?o }""",
+        (
+            TimeWindow(f"{NUMBERED}1", "urn:s", 3600 * SECOND, 900 * SECOND),
+            TimeWindow(f"{NUMBERED}2", "urn:t", 3600 * SECOND, 0),
+        ),
+        output="q",
+        default=(f"{NUMBERED}1", f"{NUMBERED}2"),
+        every=60 * SECOND,
+    ),
     "rsp-ql of rsp4j, without ON": Case(
         "SELECT * FROM NAMED WINDOW <w1> <s1> [RANGE 3s STEP 1s] WHERE { WINDOW <w1> { ?s <urn:p> ?o } }",
         (TimeWindow(f"{NUMBERED}w1", "s1", 3 * SECOND, SECOND),),
@@ -132,6 +150,10 @@ CASES = {
     ),
     "rsp-ql of kolibrie, tumbling": Case(
         rsp_ql("[TUMBLING PT10M]"), (TimeWindow("urn:w", "urn:s", 600 * SECOND, 600 * SECOND),)
+    ),
+    "rsp-ql of kolibrie, with a prefix that nobody declares": Case(
+        "SELECT * FROM NAMED WINDOW :w ON :s [RANGE 3 STEP 1] WHERE { WINDOW :w { ?s a <urn:C> } }",
+        (TimeWindow(f"{NUMBERED}:w", ":s", 3_000, 1_000),),
     ),
     "rsp-ql of janus, with clauses before REGISTER": Case(
         f"""{PREFIX} FROM NAMED WINDOW :w ON STREAM :s [RANGE 60000 STEP 1000]
@@ -216,7 +238,7 @@ CASES = {
         operator=Operator.ISTREAM,
     ),
     "cqels by count": Case(
-        """CONSTRUCT { ?a <urn:p> ?b } WHERE { STREAM <urn:s> [TRIPLES 10] { ?a <urn:p> ?b }
+        """CONSTRUCT { ?a <urn:p> ?b } WHERE { STREAM <urn:s> [TRIPLE 10] { ?a <urn:p> ?b }
         STREAM <urn:s> [ROWS 10 SLIDE 5] { ?b <urn:p> ?c }
         STREAM <urn:s> [TRIPLES 10 SLIDE TRIPLES 2] { ?c <urn:p> 1 } }""",
         (
@@ -242,6 +264,11 @@ CASES = {
     "sparqlstream with two ends": Case(
         "SELECT RSTREAM ?x FROM NAMED STREAM <urn:s> [NOW-10 S TO NOW-0 S SLIDE 1 SEC] WHERE { ?x <urn:p> ?y }",
         (TimeWindow("urn:s", "urn:s", 10 * SECOND, SECOND),),
+        default=("urn:s",),
+    ),
+    "sparqlstream of an instant": Case(
+        "SELECT ?x FROM NAMED STREAM <urn:s> [NOW SLIDE 2 HOURS] WHERE { ?x <urn:p> ?y }",
+        (TimeWindow("urn:s", "urn:s", 0, 7200 * SECOND),),
         default=("urn:s",),
     ),
     # --- no streams ---
@@ -275,3 +302,20 @@ def test_what_is_left_is_sparql(case: Case) -> None:
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_lines_stay(case: Case) -> None:
     assert parse_continuous(case.text).query.count("\n") == case.text.count("\n")
+
+
+def test_relative_names_are_resolved() -> None:
+    text = """REGISTER RSTREAM <out> AS SELECT * FROM NAMED WINDOW <w> ON <s> [NOW] FROM <static>
+    WHERE { WINDOW <w> { ?s <p> ?o } }"""
+    read = parse_continuous(text, base="http://example.org/streams/")
+    assert read.output == "http://example.org/streams/out"
+    assert read.windows == (TimeWindow("http://example.org/streams/w", "http://example.org/streams/s", 0, 0),)
+    assert read.default_graphs == ("http://example.org/streams/static",)
+    assert read.query.startswith("BASE <http://example.org/streams/> ")
+    ox.Store().query(read.query)
+    assert "BASE" not in parse_continuous("SELECT * { ?s <urn:p> ?o }", base="http://example.org/").query
+
+
+def test_relative_names_without_base_stay_as_they_are_written() -> None:
+    read = parse_continuous("REGISTER RSTREAM <out> AS SELECT * FROM STREAM <s/1> [NOW] FROM <a.ttl> { ?s ?p ?o }")
+    assert (read.output, read.windows[0].stream, read.default_graphs) == ("out", "s/1", ("a.ttl",))

@@ -24,8 +24,16 @@ MALFORMED = {
         "SELECT * FROM §WHERE {}",
         "expected the IRI of a graph, WINDOW or STREAM behind FROM, found WHERE",
     ),
-    "FROM GRAPH": ("SELECT * FROM §GRAPH <urn:g> {}", "expected the IRI of a graph, WINDOW or STREAM behind FROM"),
-    "window without name": ("SELECT * FROM NAMED WINDOW §ON <urn:s> [NOW] {}", "expected the IRI of the window"),
+    "window without name": ("SELECT * FROM NAMED WINDOW ON <urn:s> [NOW] §{}", "expected AS and the IRI of the window"),
+    "window with a bare name": ("SELECT * FROM NAMED WINDOW §w ON <urn:s> [NOW] {}", "expected the IRI of the window"),
+    "window over a log": (
+        "SELECT * FROM NAMED WINDOW <urn:w> ON §LOG <urn:s> [NOW] {}",
+        "expected the IRI of a stream",
+    ),
+    "an entailment regime": (
+        "REGISTER STREAM <urn:o> §UNDER ENTAILMENT REGIME <urn:r> AS SELECT * {}",
+        "UNDER ENTAILMENT REGIME is not supported",
+    ),
     "window without stream": (
         "SELECT * FROM NAMED WINDOW <urn:w> ON §[NOW] {}",
         "expected the IRI of a stream, found [",

@@ -107,10 +107,12 @@ def queries(draw: st.DrawFn) -> Drawn:
         else:
             declared = draw(DECLARED)
             stream = draw(st.sampled_from(["urn:t", "urn:u"]))
-            numbers = (f"urn:construct-messages:window:{number}" for number in range(1, 99))
-            known = {window.name: window for window in windows}
-            name = next(name for name in numbers if known.get(name) in (None, declared.window(name, stream)))
-            if name not in known:
+            numbered = "urn:construct-messages:window:"
+            name = next(
+                (known.name for known in windows if declared.window(known.name, stream) == known),
+                f"{numbered}{1 + sum(known.name.startswith(numbered) for known in windows)}",
+            )
+            if name not in [known.name for known in windows]:
                 windows.append(declared.window(name, stream))
             inner, inserted = draw(contents(f"<{name}>"))
             pieces += ["STREAM", f"<{stream}>", *declared.bracket, "{", *inner, "}"]
