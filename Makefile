@@ -12,6 +12,10 @@ lint:
 	$(PYTHON) -m mypy
 	$(PYTHON) -m pytest -q tests/test_layers.py
 
+# the documentation site, into site/; needs the extra `docs`
+docs:
+	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --strict
+
 # the property tests at length: twenty times the examples
 fuzz:
 	$(PYTHON) -m pytest -q --hypothesis-profile=long -m hypothesis tests

@@ -4,6 +4,7 @@
 """
 
 from construct_messages.construct import QueryMessages, construct_messages
+from construct_messages.continuous.transform import transform
 from construct_messages.errors import (
     CannotFold,
     CannotWrite,
@@ -70,6 +71,7 @@ __all__ = [
     "open_source",
     "query_form",
     "read_log",
+    "transform",
     "triple",
     "write_log",
 ]

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Generator, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
+from dataclasses import replace
 from datetime import date, time, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
@@ -26,7 +27,7 @@ from construct_messages.message import Message
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.single_use import SingleUse
 from construct_messages.solutions import Solutions
-from construct_messages.sources import Request, Source
+from construct_messages.sources import Condition, Request, Source
 from construct_messages.sources.http.timeouts import RETRIES
 from construct_messages.sources.open import open_source
 from construct_messages.terms import Lenience, Term, from_pyoxigraph, from_rdflib, iri, parse_term
@@ -253,6 +254,26 @@ class QueryMessages(SingleUse):
 
     def _amessages(self) -> AsyncGenerator[Message]:
         return _aiterate(self._abatches(), self._assembly)
+
+    # --- solutions ---
+
+    def abatches(self, condition: Condition | None = None) -> AsyncGenerator[Solutions]:
+        """The solutions, a batch at a time, for asyncio; `instantiate` makes messages of those that are wanted.
+
+        Args:
+            condition: what the source said before of its data; where that is unchanged, there are no solutions.
+
+        Raises:
+            SourceError: see `Source.asolutions`; the solutions are not all then.
+        """
+        self._begin()
+        request = replace(self._request, condition=condition)
+        batches = self._arunning = _apull(self._source, request, self._assembly, self._owns_source)
+        return batches
+
+    def instantiate(self, solutions: Solutions) -> Iterator[Message]:
+        """The messages of some solutions, in their order."""
+        return self._assembly.feed(solutions)
 
     # --- logs ---
 

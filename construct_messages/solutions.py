@@ -70,6 +70,17 @@ class Solutions:
         """
         return self._slice(0, count)
 
+    def take(self, places: Sequence[int]) -> Solutions:
+        """Those at some places, of which there is at least one.
+
+        >>> list(Solutions.of([("<urn:a>",), ("<urn:b>",), ("<urn:c>",)]).take([0, 2]))
+        [('<urn:a>',), ('<urn:c>',)]
+        """
+        columns = self._text if self._text is not None else self._utf8
+        assert columns is not None
+        part = cast(Sequence[list[Term]], [[column[place] for place in places] for column in columns])
+        return Solutions(part, response=self.response)
+
     def parts(self, count: int) -> Iterator[Solutions]:
         """All of them, `count` at a time.
 

@@ -17,14 +17,14 @@ from construct_messages.formats import FORMATS, SYNTAXES, Format
 from construct_messages.query.continuous.parse import parse_continuous
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.sources.http.profiles import PROFILES
-from tests.support.docs import BLOCKS, PAGES, SPARK, Block
+from tests.support.docs import BLOCKS, PAGES, SPARK, TUTORIAL, Block
 from tests.support.places import ROOT
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 
 # Blocks that other tests run, or that are no code: what a query gives, the syntax of a command, settings.
-SHOWN = {"text", "turtle", "sh", "toml", "nginx", "ini", "dockerfile", "yaml"}
+SHOWN = {"text", "py", "turtle", "sh", "toml", "nginx", "ini", "dockerfile", "yaml"}
 
 
 def of(*languages: str) -> pytest.MarkDecorator:
@@ -64,7 +64,7 @@ def test_every_language_is_tested() -> None:
 
 @pytest.mark.parametrize(
     "block",
-    [block for block in BLOCKS if block.language == "console" and block.page != SPARK],
+    [block for block in BLOCKS if block.language == "console" and block.page not in (SPARK, TUTORIAL)],
     ids=lambda block: f"{block.page}:{block.line}",
 )
 def test_console(block: Block, place: Path) -> None:
@@ -75,7 +75,9 @@ def test_console(block: Block, place: Path) -> None:
         assert shell(command, place) == output
 
 
-@pytest.mark.parametrize("page", sorted({block.page for block in BLOCKS if block.language == "python"}))
+@pytest.mark.parametrize(
+    "page", sorted({block.page for block in BLOCKS if block.language == "python" and block.page != TUTORIAL})
+)
 def test_python(page: str, place: Path) -> None:
     """A page's Python blocks run one after the other, as a reader types them; a text block behind one is its output."""
     of_page = [block for block in BLOCKS if block.page == page]

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import construct_messages
+from tests.support.layers import PICTURE, drawn
 
 PACKAGE = Path(construct_messages.__file__).parent
 
@@ -56,14 +57,15 @@ FLOORS = {
         "store",
     ),
     "continuous": floors(
-        "windows / stored_terms / event_time / solutions / static",
+        "windows / stored_terms / event_time / solutions / static / transform / comparison / freshness / spool",
         "timeline / contents",
-        "windowed",
+        "windowed / watch",
         "streaming",
     ),
     "feeds": floors(
-        "event_stream / documents / client / state",
-        "discovery / transports",
+        "event_stream / documents / client / state / values",
+        "collection / known / hypermedia / transports",
+        "discovery / ldes / inbox",
         "subscription",
         "publication",
     ),
@@ -294,3 +296,11 @@ def test_streams_and_their_server_meet_in_the_store(path: Path) -> None:
     forbidden = {"aiohttp", "http"} if room_of(path) == "streams" else {"sqlite3"}
     for name, line in imports(path):
         assert name.split(".")[0] not in forbidden, f"{path}:{line} imports {name}"
+
+
+def test_the_picture_shows_these_floors() -> None:
+    assert PICTURE.read_text(encoding="utf-8") == drawn(FLOORS[""]), "run python -m tests.test_layers"
+
+
+if __name__ == "__main__":
+    PICTURE.write_text(drawn(FLOORS[""]), encoding="utf-8")

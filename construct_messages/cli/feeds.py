@@ -7,6 +7,7 @@ import asyncio
 import os
 import signal
 import sys
+import time
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import ExitStack, aclosing, contextmanager
 from datetime import datetime
@@ -26,12 +27,17 @@ from construct_messages.reading import LogReader
 from construct_messages.writing import format_of_target, log_file
 
 if TYPE_CHECKING:
+    from construct_messages.feeds import Subscription
     from construct_messages.feeds.state import Received
     from construct_messages.streams.element import Element
 
 # `feeds` is imported only where it is used: other commands need no HTTP client, and would wait for it
 
 _ENDS: Final = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
+_SAVE_SECONDS: Final = 1.0
+"""How long a message is in a log before the state tells of it."""
 
 
 def add(commands: Commands) -> None:
@@ -64,14 +70,31 @@ def add(commands: Commands) -> None:
         allow_abbrev=False,
     )
     subscribe.set_defaults(command=_subscribe)
-    subscribe.add_argument("url", metavar="URL", help="the stream, or its events, socket or output")
+    subscribe.add_argument(
+        "url", metavar="URL", help="the stream, or its events, socket or output; an event stream (LDES); an LDN inbox"
+    )
     where = subscribe.add_mutually_exclusive_group()
     where.add_argument("--last", metavar="N", type=int, help="begin with the N newest messages")
-    where.add_argument("--after", metavar="N", type=int, help="begin behind the message with this sequence")
+    where.add_argument(
+        "--after", metavar="N", type=int, help="begin behind the message with this sequence; 0: with the first"
+    )
     where.add_argument("--since", metavar="TIME", help="begin with what was stored then, as in 2026-11-22T12:00:00Z")
-    subscribe.add_argument("--follow", action="store_true", help="wait for more; default: end behind what is there")
     subscribe.add_argument(
-        "--via", choices=["sse", "websocket", "pull"], help="how messages come; default: what the stream offers first"
+        "--follow",
+        action="store_true",
+        help="wait for more, and begin with what comes next, unless told otherwise; default: end behind what is there",
+    )
+    subscribe.add_argument(
+        "--via",
+        choices=["sse", "websocket", "pull", "ldes", "inbox"],
+        help="how messages come; default: what the stream offers first",
+    )
+    subscribe.add_argument(
+        "--allow-origin",
+        metavar="ORIGIN",
+        action="append",
+        default=[],
+        help="read pages and notifications there, too; default: where URL is",
     )
     subscribe.add_argument("--context", metavar="IRI=FILE", action="append", default=[], help="a JSON-LD context")
     subscribe.add_argument(
@@ -151,12 +174,15 @@ def _subscribe(options: argparse.Namespace) -> int:
     if state is not None and state.url != options.url:
         raise UsageError(f"the state is of {state.url}, and not of {options.url}", hint="name another state file")
     where = {"last": options.last, "after": options.after, "since": since}
+    if options.follow and not options.quiet and state is None and not any(each is not None for each in where.values()):
+        print("begins with what comes next; --after 0 begins with the first message", file=sys.stderr)
     elements = subscribe(
         options.url,
-        **(where if state is None else {"after": state.sequence}),
+        **(where if state is None else {"checkpoint": state.checkpoint}),
         follow=options.follow,
         via=options.via,
         contexts=contexts(options),
+        origins=options.allow_origin,
         token=_token(options),
         retries=options.retries,
     )
@@ -181,13 +207,13 @@ def _time(text: str) -> datetime:
     return time
 
 
-async def _receive(elements: AsyncGenerator[Element], log: _Log, step: Callable[[], None], *, stoppable: bool) -> None:
+async def _receive(elements: Subscription, log: _Log, step: Callable[[], None], *, stoppable: bool) -> None:
     """Writes elements as they come, until there are no more, or a signal ends what would go on for ever."""
     task = asyncio.current_task()
     assert task is not None
     stopped = False
 
-    def stop() -> None:
+    def stop(_: object = None) -> None:
         nonlocal stopped
         stopped = True
         task.cancel()
@@ -195,14 +221,29 @@ async def _receive(elements: AsyncGenerator[Element], log: _Log, step: Callable[
     for number in _ENDS if stoppable else ():
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores SIGHUP
             asyncio.get_running_loop().add_signal_handler(number, stop)
+    saving: asyncio.Task[None] | None = None
     try:
         async with aclosing(elements):
+            await elements.start()
+            log.reach(elements)
+            if log.keeps_state:
+                log.save()
+                saving = asyncio.create_task(log.keep_saving())
+                saving.add_done_callback(stop)
             async for element in elements:
                 log.write(element)
                 step()
     except asyncio.CancelledError:
         if not stopped:
             raise
+    finally:
+        if saving is not None:
+            saving.remove_done_callback(stop)
+            saving.cancel()
+            await asyncio.wait([saving])
+        log.save()  # also before an error: what was written stays
+    if saving is not None and not saving.cancelled():
+        saving.result()  # its error
 
 
 class _Log:
@@ -217,6 +258,13 @@ class _Log:
     def __init__(self, encoder: Encoder, options: argparse.Namespace, state: Received | None) -> None:
         self._encoder, self._options, self._state = encoder, options, state
         self._write: Callable[[bytes], object] = bytearray().extend
+        self._sync: Callable[[], object] = lambda: None
+        self._cannot_be_cut = options.output == STANDARD
+        self._elements: Subscription | None = None
+        self._changed = asyncio.Event()
+        self._saved: Received | None = state
+        self._whole = True  # the last element was written
+        self.keeps_state = options.state is not None
         self.message_count, self.size = 0, 0
 
     @contextmanager
@@ -234,21 +282,55 @@ class _Log:
                 file = stack.enter_context(_growing(place, None if self._state is None else self._state.size))
                 self.size = file.tell()
                 self._write, begun = file.write, self.size > 0
+                self._sync = lambda: os.fsync(file.fileno())
             else:
                 self._write = stack.enter_context(log_file(place))
             if not begun:
                 self._put(self._encoder.start())
             yield
 
-    def write(self, element: Element) -> None:
-        """Writes an element, and then how far this is."""
-        self._put(self._encoder.encode(element.message))
-        self.message_count += 1
-        if self._options.state is not None:
-            from construct_messages.feeds.state import Received, write_state
+    def reach(self, elements: Subscription) -> None:
+        """Takes the subscription whose position is to be kept."""
+        self._elements = elements
 
-            size = None if self._options.output == STANDARD else self.size
-            write_state(self._options.state, Received(self._options.url, element.sequence, size))
+    def write(self, element: Element) -> None:
+        """Writes an element. What a file holds beyond what its state says is cut off when it is continued."""
+        self._whole = False
+        self._put(self._encoder.encode(element.message))
+        self._whole = True
+        self.message_count += 1
+        if self._cannot_be_cut:
+            self.save()
+        else:
+            self._changed.set()
+
+    def save(self) -> None:
+        """Writes how far this is, behind the log itself.
+
+        Raises:
+            CannotWrite: the state cannot be written.
+        """
+        checkpoint = None if self._elements is None else self._elements.checkpoint
+        if checkpoint is None or not self.keeps_state or not self._whole:
+            return
+        from construct_messages.feeds.state import Received, write_state
+
+        self._changed.clear()
+        state = Received(self._options.url, checkpoint, None if self._cannot_be_cut else self.size)
+        if state != self._saved:
+            self._sync()
+            write_state(self._options.state, state)
+            self._saved = state
+
+    async def keep_saving(self) -> None:
+        """Saves within a second of what is written, or later where saving itself takes long."""
+        pause = _SAVE_SECONDS
+        while True:
+            await self._changed.wait()
+            await asyncio.sleep(pause)
+            started = time.monotonic()
+            self.save()
+            pause = max(_SAVE_SECONDS, 10 * (time.monotonic() - started))
 
     def finish(self) -> None:
         """Writes what stands behind the last message."""

@@ -7,6 +7,7 @@ Both go on where they stopped, so that nothing is lost and nothing comes twice. 
 from __future__ import annotations
 
 from construct_messages.feeds.publication import publish
-from construct_messages.feeds.subscription import subscribe
+from construct_messages.feeds.state import Checkpoint
+from construct_messages.feeds.subscription import Subscription, subscribe
 
-__all__ = ["publish", "subscribe"]
+__all__ = ["Checkpoint", "Subscription", "publish", "subscribe"]

@@ -6,16 +6,16 @@ RFC 9110 (status codes, Retry-After), RFC 9457 (what a refusal says), RFC 6455 (
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Container, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
 from types import TracebackType
 from typing import Final, Self
-from urllib.parse import urlsplit
+from urllib.parse import urldefrag, urljoin, urlsplit
 from urllib.request import Request
 
 import aiohttp
 
-from construct_messages.errors import SourceError, SourceTimeout, UsageError, shown
+from construct_messages.errors import LimitExceeded, SourceError, SourceTimeout, UsageError, shown
 from construct_messages.sources.http.aiohttp_client import areceive, asend, new_session
 from construct_messages.sources.http.failures import unreachable
 from construct_messages.sources.http.response import seconds, without_query
@@ -23,9 +23,12 @@ from construct_messages.sources.http.retries import Attempts, attempts
 from construct_messages.sources.http.timeouts import Timeouts
 from construct_messages.sources.http.urls import check_url
 
-_PASSING: Final = frozenset((408, 425, 429, 502, 503, 504))
+CONTEXT: Final = "http://www.w3.org/ns/json-ld#context"
+"""The relation of the link to the JSON-LD context of what an answer holds."""
+
+_PASSING: Final = frozenset((408, 425, 429, 500, 502, 503, 504))
 """Status codes of what may be otherwise in a moment."""
-_BODY_BYTES: Final = 1 << 20  # of descriptions and refusals
+_BODY_BYTES: Final = 1 << 20  # of refusals and acknowledgements
 _PING_SECONDS: Final = 20.0
 
 
@@ -35,9 +38,55 @@ def check_stream_url(url: str) -> None:
     Raises:
         UsageError: they cannot, or it holds credentials or a fragment.
     """
-    if "@" in urlsplit(url).netloc:
+    try:
+        credentials = "@" in urlsplit(url).netloc
+    except ValueError:  # brackets that are none
+        credentials = False
+    if credentials:
         raise UsageError("the URL holds credentials", hint="give a token")
     check_url(as_http(url))
+
+
+def target_of(url: str, said: str, origins: Container[str] = ()) -> str:
+    """The absolute URL of what an answer names, without a fragment.
+
+    Args:
+        url: of the request.
+        said: what is named there.
+        origins: other ones that are trusted, as `origin_of` writes them.
+
+    Raises:
+        UsageError: no request can be sent there.
+        SourceError: it is at another origin.
+
+    >>> target_of("http://example.org/streams/a", "a/events")
+    'http://example.org/streams/a/events'
+    """
+    try:
+        found = urldefrag(urljoin(url, said)).url
+    except ValueError:
+        found = said
+    check_stream_url(found)
+    if origin_of(found) != origin_of(url) and origin_of(found) not in origins:
+        raise SourceError(
+            f"{without_query(url)} names {without_query(found)}, which is at another origin",
+            hint="give that URL itself, or allow its origin, if you trust it; a server behind a proxy needs public_url",
+        )
+    return found
+
+
+_PORTS: Final = {"http": 80, "https": 443}
+
+
+def origin_of(url: str) -> str:
+    """The origin of a URL that requests can be sent to (RFC 6454, section 4).
+
+    >>> origin_of("WSS://Example.org/streams/a/socket"), origin_of("http://[::1]:8080/")
+    ('https://example.org:443', 'http://[::1]:8080')
+    """
+    parts = urlsplit(as_http(url))
+    host = parts.hostname or ""
+    return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}:{parts.port or _PORTS.get(parts.scheme)}"
 
 
 def as_http(url: str) -> str:
@@ -53,13 +102,15 @@ class Client:
     """A session with one server, as an async context manager.
 
     Args:
-        token: sent as `Authorization: Bearer`; None: none.
+        origin: of the server, as `origin_of` writes it.
+        token: sent as `Authorization: Bearer` to that server, and to no other; None: none.
         retries: how often a request is sent again.
         idle_seconds: how long the server may be silent.
     """
 
-    def __init__(self, token: str | None, retries: int, idle_seconds: float) -> None:
-        self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    def __init__(self, origin: str, token: str | None, retries: int, idle_seconds: float) -> None:
+        self._origin = origin
+        self._token = {} if token is None else {"Authorization": f"Bearer {token}"}
         self._retries = retries
         self._timeouts = Timeouts(None, stall=idle_seconds)
 
@@ -76,18 +127,30 @@ class Client:
         """The attempts at what may fail in a way that passes, to iterate with `async for`; the last error is raised."""
         return attempts(self._retries, self._timeouts, lambda _: True)
 
+    def _headers(self, url: str) -> Mapping[str, str]:
+        return self._token if origin_of(url) == self._origin else {}
+
     async def open(
-        self, method: str, url: str, headers: Mapping[str, str], body: bytes | None = None
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes | None = None,
+        accepted: Container[int] = (),
     ) -> aiohttp.ClientResponse:
         """The response to a request, whose body is still to be read; the caller closes it.
+
+        Args:
+            method, url, headers, body: of the request.
+            accepted: status codes that are no refusals here.
 
         Raises:
             SourceError: none, or one that is a refusal; `status` is its.
         """
-        request = Request(url, data=body, headers={**self._headers, **headers}, method=method)
+        request = Request(url, data=body, headers={**self._headers(url), **headers}, method=method)
         with _timed():
             response = await asend(self._session, request, without_query(url), self._timeouts)
-        if response.status < 300:
+        if response.status < 300 or response.status in accepted:
             return response
         said = await self.body(response, url)
         raise refusal(url, response.status, said, response.headers.get("Retry-After"))
@@ -109,18 +172,24 @@ class Client:
         finally:
             response.close()
 
-    async def body(self, response: aiohttp.ClientResponse, url: str) -> bytes:
-        """The body of a response, which is short; the response is closed.
+    async def body(self, response: aiohttp.ClientResponse, url: str, most: int = _BODY_BYTES) -> bytes:
+        """The body of a response; the response is closed.
+
+        Args:
+            response: the response.
+            url: of the request.
+            most: how many bytes it may have.
 
         Raises:
-            SourceError: it breaks off, or is long.
+            SourceError: it breaks off.
+            LimitExceeded: it is too long.
         """
         body = bytearray()
         async with aclosing(self.chunks(response, url)) as chunks:
             async for chunk in chunks:
                 body += chunk
-                if len(body) > _BODY_BYTES:
-                    raise SourceError(f"{without_query(url)} answers with more than {_BODY_BYTES} bytes")
+                if len(body) > most:
+                    raise LimitExceeded(f"{without_query(url)} answers with more than {most} bytes")
         return bytes(body)
 
     async def connect(self, url: str, subprotocols: Sequence[str], most: int) -> aiohttp.ClientWebSocketResponse:
@@ -136,7 +205,11 @@ class Client:
         """
         try:
             return await self._session.ws_connect(
-                as_http(url), protocols=subprotocols, headers=self._headers, heartbeat=_PING_SECONDS, max_msg_size=most
+                as_http(url),
+                protocols=subprotocols,
+                headers=self._headers(url),
+                heartbeat=_PING_SECONDS,
+                max_msg_size=most,
             )
         except aiohttp.WSServerHandshakeError as error:
             retry_after = error.headers.get("Retry-After") if error.headers else None

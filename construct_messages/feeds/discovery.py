@@ -1,7 +1,8 @@
 """Finds what a stream offers: by its description, or because the URL is that of an endpoint itself.
 
-LDN for RDF streams (discovery); Linked Data Notifications, section 3.1. The members of the description are those that
-`server/streams/resources.py` writes. What it names is used at the same origin only, as the token is sent there.
+LDN for RDF streams (discovery); Linked Data Notifications, section 3.1; Linked Data Event Streams. The members of the
+description are those that `server/streams/resources.py` writes. What it names is used at the same origin only, as the
+token is sent there.
 """
 
 from __future__ import annotations
@@ -9,17 +10,29 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urldefrag
 
-from construct_messages.errors import SourceError
-from construct_messages.feeds.client import Client, as_http, check_stream_url, link
+import aiohttp
+
+from construct_messages.errors import LogError, SourceError
+from construct_messages.feeds.client import CONTEXT, Client, as_http, check_stream_url, link, target_of
+from construct_messages.feeds.documents import ACCEPT_PAGES, FETCHED, Documents, document_of
+from construct_messages.feeds.hypermedia import Page
 from construct_messages.formats import NDJSON_LD
 from construct_messages.formats.media_types import EVENT_STREAM, JSON, read_media_type
 from construct_messages.sources.http.response import without_query
+from construct_messages.streams.vocabulary import LDP
+from construct_messages.terms import iri
 
-_INBOX: Final = "http://www.w3.org/ns/ldp#inbox"
+_INBOX, _CONTAINS = f"{LDP}inbox", iri(f"{LDP}contains")
 _DESCRIPTIONS: Final = (NDJSON_LD.document_type, JSON)
-_ACCEPT: Final = {"Accept": f"{NDJSON_LD.document_type}, {JSON};q=0.9, {EVENT_STREAM};q=0.5"}
+_ACCEPT: Final = {
+    "Accept": f"{NDJSON_LD.document_type}, {JSON};q=0.9, {EVENT_STREAM};q=0.5, "
+    + ", ".join(f"{format.document_type};q=0.4" for format in FETCHED if format != NDJSON_LD)
+}
+_DESCRIPTION_BYTES: Final = 1 << 20  # at least
+_RDF: Final = {"Accept": ACCEPT_PAGES}
+_MEDIA_TYPES: Final = (JSON, *(format.document_type for format in FETCHED))
 
 
 class Endpoints(NamedTuple):
@@ -31,6 +44,8 @@ class Endpoints(NamedTuple):
         output: gives a sequence of elements as a log.
         events: pushes them as server-sent events.
         socket: pushes them over WebSocket.
+        ldes: gives them as members of a Linked Data Event Stream; also its IRI.
+        inbox: lists notifications.
     """
 
     stream: str
@@ -38,20 +53,28 @@ class Endpoints(NamedTuple):
     output: str | None = None
     events: str | None = None
     socket: str | None = None
+    ldes: str | None = None
+    inbox: str | None = None
 
 
-async def discover(client: Client, url: str, *, is_stream: bool = False) -> Endpoints:
+async def discover(
+    client: Client, url: str, contexts: Mapping[str, Any], most: int, *, is_stream: bool = False
+) -> Endpoints:
     """What there is at a URL. The list of elements, at an output or inbox, leads to the stream that it is of.
 
     Args:
         client: sends the requests.
-        url: of a stream, or of one of its endpoints.
+        url: of a stream, or of one of its endpoints; the IRI of an event stream may have a fragment.
+        contexts: JSON-LD contexts by their IRI.
+        most: how many bytes a document may have.
         is_stream: whether it is known to be that of a stream.
 
     Raises:
         UsageError: no URL that requests can be sent to.
         SourceError: nothing that is known here.
     """
+    asked, (url, _) = url, urldefrag(url)
+    most = max(most, _DESCRIPTION_BYTES)
     check_stream_url(url)
     stream = without_query(url)
     if as_http(url) != url:
@@ -64,32 +87,61 @@ async def discover(client: Client, url: str, *, is_stream: bool = False) -> Endp
         if error.status == 405:
             return Endpoints(stream, input=url)
         raise
-    media_type, _ = read_media_type(response.headers.get("Content-Type", "")) or ("", {})
-    if media_type == EVENT_STREAM:
+    if (media_type := _media_type(response)) == EVENT_STREAM:
         response.close()
         return Endpoints(stream, events=url)
-    inbox = link(response, _INBOX)
-    body = await client.body(response, url)
+    body = await client.body(response, url, most)
     if media_type in _DESCRIPTIONS:
         said = _members(body)
         owner = _target(url, said, "stream")
         if owner is not None and not is_stream:
-            return await discover(client, owner, is_stream=True)
+            return await discover(client, owner, contexts, most, is_stream=True)
         endpoints = Endpoints(
             _member(said, "@id") or stream,
             input=_target(url, said, "input") or _target(url, said, "inbox"),
             output=_target(url, said, "output"),
             events=_target(url, said, "push"),
             socket=_target(url, said, "websocket"),
+            ldes=_target(url, said, "ldes"),
+            inbox=_target(url, said, "inbox"),
         )
         if any(endpoints[1:]):
             return endpoints
-    if inbox is not None:
-        return Endpoints(stream, input=_same_origin(url, inbox))
+        # other formats need no contexts, and contexts are not fetched
+        response = await client.open("GET", url, _RDF)
+        media_type, body = _media_type(response), await client.body(response, url, most)
+    if (inbox := link(response, _INBOX)) is not None:
+        found = target_of(url, inbox)
+        return Endpoints(stream, input=found, inbox=found)
+    if media_type in _MEDIA_TYPES:
+        documents = document_of(response.headers, link(response, CONTEXT), str(response.url), contexts, most)
+        if (described := _described(documents, body, asked)) is not None:
+            return described
     raise SourceError(
         f"{without_query(url)} describes no stream",
         hint="give the URL of a stream, such as https://example.org/streams/a",
     )
+
+
+def _described(documents: Documents, body: bytes, asked: str) -> Endpoints | None:
+    """What RDF says: an event stream, a list of notifications, or where that is."""
+    url = documents.base
+    try:
+        page = Page(documents.quads(body, in_order=False))
+    except LogError as error:
+        raise SourceError(f"{without_query(url)} describes no stream: {error.message}", hint=error.hint) from error
+    if (view := page.view(asked, (url, urldefrag(asked).url))) is not None:
+        return Endpoints(view[0][1:-1], ldes=asked)
+    if page.pairs(_CONTAINS):
+        return Endpoints(url, input=url, inbox=url)
+    if inboxes := {target for _, target in page.pairs(iri(_INBOX))}:
+        found = target_of(url, min(inboxes)[1:-1])
+        return Endpoints(url, input=found, inbox=found) if len(inboxes) == 1 else None
+    return None
+
+
+def _media_type(response: aiohttp.ClientResponse) -> str:
+    return (read_media_type(response.headers.get("Content-Type", "")) or ("", {}))[0]
 
 
 def _members(body: bytes) -> Mapping[str, Any]:
@@ -109,24 +161,4 @@ def _member(said: Mapping[str, Any], name: str) -> str | None:
 
 def _target(url: str, said: Mapping[str, Any], name: str) -> str | None:
     value = _member(said, name)
-    return None if value is None else _same_origin(url, value)
-
-
-def _same_origin(url: str, target: str) -> str:
-    """The absolute URL of what a description names.
-
-    Raises:
-        SourceError: it is at another origin.
-
-    >>> _same_origin("http://example.org/streams/a", "a/events")
-    'http://example.org/streams/a/events'
-    """
-    found = urljoin(url, target)
-    check_stream_url(found)
-    here, there = urlsplit(url), urlsplit(as_http(found))
-    if (here.scheme, here.netloc.lower()) != (there.scheme, there.netloc.lower()):
-        raise SourceError(
-            f"{without_query(url)} names {without_query(found)}, which is at another origin",
-            hint="give that URL itself, if you trust it; a server behind a proxy needs public_url",
-        )
-    return found
+    return None if value is None else target_of(url, value)

@@ -11,16 +11,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+import pyoxigraph as ox
+
 from construct_messages.errors import LogError, SourceError, shown
-from construct_messages.formats import FORMATS, NDJSON_LD, RDF_XML, Format
+from construct_messages.formats import FORMATS, N_QUADS, N_TRIPLES, NDJSON_LD, RDF_XML, TRIG, TURTLE, Format
 from construct_messages.formats.media_types import JSON, read_media_type
 from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions, decoder_for
+from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.logs.lines.texts import to_text
 from construct_messages.logs.rdfxml.decoder import read_document
-from construct_messages.message import Message
+from construct_messages.message import Message, Quad
 from construct_messages.streams.element import GENERATED_AT, Element, generated_at
+from construct_messages.streams.vocabulary import PROFILE
 
+_PARSED: Final = {
+    N_QUADS: ox.RdfFormat.N_QUADS,
+    TRIG: ox.RdfFormat.TRIG,
+    N_TRIPLES: ox.RdfFormat.N_TRIPLES,
+    TURTLE: ox.RdfFormat.TURTLE,
+}
 _GENERATED: Final = f"<{GENERATED_AT}>".encode()
 _LINE_ENDS: Final = bytes.maketrans(b"\r\n", b"  ")
 
@@ -44,6 +54,38 @@ def format_of_documents(content_type: str) -> Format:
         f"the stream sends {shown(content_type)!a}, which is not read",
         hint="choose another transport, or ask for one of " + ", ".join(format.document_type for format in FORMATS),
     )
+
+
+_PROFILE: Final = f'; profile="{PROFILE}"'
+FETCHED: Final = (N_QUADS, TRIG, TURTLE, N_TRIPLES, NDJSON_LD, RDF_XML)
+"""The formats of pages and notifications, best first."""
+
+ACCEPT_PAGES: Final = ", ".join(
+    f"{format.document_type}{_PROFILE if format in _PARSED else ''};q={1 - place / 10:.1f}"
+    for place, format in enumerate(FETCHED)
+)
+"""Asks for pages of Linked Data Event Streams, in the TREE profile where a server keeps to it."""
+
+
+def document_of(
+    headers: Mapping[str, str], context: str | None, base: str, contexts: Mapping[str, Any], most: int
+) -> Documents:
+    """How the document of a response is read.
+
+    Args:
+        headers: of the response.
+        context: the IRI of the JSON-LD context that its header Link names; None: there is none.
+        base: its URL.
+        contexts: JSON-LD contexts by their IRI.
+        most: how large it may be.
+
+    Raises:
+        SourceError: its format is not known.
+    """
+    said = headers.get("Content-Type", "")
+    media_type, _ = read_media_type(said) or ("", {})
+    # JSON-LD 1.1, section 6.1: a document that is JSON-LD says its context itself
+    return Documents(format_of_documents(said), base, contexts, context if media_type == JSON else None, most)
 
 
 def element_of(stream: str, sequence: int, message: Message) -> Element:
@@ -75,7 +117,7 @@ class Documents:
 
     format: Format
     base: str
-    contexts: Mapping[str, Any] | None
+    contexts: Mapping[str, Any]
     context: str | None
     message_bytes: int
 
@@ -98,6 +140,28 @@ class Documents:
         if len(messages) > 1:
             raise LogError(f"a document holds {len(messages)} messages", number=sequence)
         return messages[0] if messages else Message()  # a document without a statement may be no bytes
+
+    def quads(self, document: bytes, *, in_order: bool) -> list[Quad]:
+        """What a document says, however many messages it is.
+
+        Args:
+            document: the bytes.
+            in_order: whether a statement that stands in it twice is to come twice, where it has no messages.
+
+        Raises:
+            LogError: it is malformed.
+            LimitExceeded: it is too large.
+        """
+        messages = self._messages(document)
+        if in_order and len(messages) == 1 and self.format in _PARSED:
+            return self._parsed(document)
+        return [quad for message in messages for quad in message]
+
+    def _parsed(self, document: bytes) -> list[Quad]:
+        """The statements of a document that was read before, so that it is known to be well-formed."""
+        labels = Labels()
+        parsed = ox.parse(document, format=_PARSED[self.format], base_iri=self.base)
+        return [read for quad in parsed for read in to_message([quad], labels.in_log)]
 
     def _messages(self, document: bytes) -> list[Message]:
         if self.format == RDF_XML and document:

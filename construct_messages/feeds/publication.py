@@ -17,14 +17,15 @@ import msgspec
 
 from construct_messages.checking import Checker
 from construct_messages.errors import SourceError, UsageError
-from construct_messages.feeds.client import Client
+from construct_messages.feeds.client import Client, check_stream_url, origin_of
 from construct_messages.feeds.discovery import discover
 from construct_messages.feeds.state import Sent, read_state, write_state
 from construct_messages.feeds.subscription import IDLE_SECONDS, RETRIES
 from construct_messages.formats import N_QUADS, RDFM, content_type
 from construct_messages.labels import Labels
-from construct_messages.logs import encoder_for
+from construct_messages.logs import MESSAGE_BYTES, encoder_for
 from construct_messages.message import Message
+from construct_messages.streams.contexts import CONTEXTS
 
 BATCH: Final = 1000
 """How many messages a request has at most, by default."""
@@ -71,11 +72,15 @@ async def publish(
     """
     if batch < 1:
         raise UsageError(f"batch={batch} is less than 1")
+    check_stream_url(url)
     sent = Sent.begin(url, key) if state is None else read_state(state, Sent) or Sent.begin(url, key)
     if sent.url != url:
         raise UsageError(f"the state is of {sent.url}, and not of {url}", hint="name another state file")
     labels = Labels.at(sent.key)
-    async with Client(token, retries, idle_seconds) as client, aclosing(_batches(messages, sent, batch)) as batches:
+    async with (
+        Client(origin_of(url), token, retries, idle_seconds) as client,
+        aclosing(_batches(messages, sent, batch)) as batches,
+    ):
         target = await _input(client, url, create)
         async for each in batches:
             # one write before each batch: it also says that those before were acknowledged
@@ -93,12 +98,12 @@ async def _input(client: Client, url: str, create: bool) -> str:
     async for attempt in client.attempts():
         with attempt:
             try:
-                endpoints = await discover(client, url)
+                endpoints = await discover(client, url, CONTEXTS, MESSAGE_BYTES)
             except SourceError as error:
                 if not create or error.status != 404:
                     raise
                 (await client.open("PUT", url, {})).close()
-                endpoints = await discover(client, url)
+                endpoints = await discover(client, url, CONTEXTS, MESSAGE_BYTES)
     if endpoints.input is None:
         raise SourceError(f"{endpoints.stream} takes no messages", hint="give the URL of a stream that does")
     return endpoints.input

@@ -34,17 +34,32 @@ class Sent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return cls(url, uuid4().hex if key is None else key)
 
 
+class Checkpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """How far a subscription is; one that begins with it gives what comes next.
+
+    Args:
+        sequence: of the last element that it gave; also how many it gave, where the source has no numbers.
+        last: what the last member of an event stream is in the order of, as N-Triples terms; empty: no order.
+        known: what it gave that may come again: IRIs of members with the same values, or, where there is no order,
+            digests of all of them.
+    """
+
+    sequence: int
+    last: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
+
+
 class Received(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How far a subscriber is.
 
     Args:
         url: where it subscribes.
-        sequence: of the last element that was written.
-        size: bytes of the output with it; None: the output cannot be cut.
+        checkpoint: of its subscription.
+        size: bytes of the output with what came before; None: the output cannot be cut.
     """
 
     url: str
-    sequence: int
+    checkpoint: Checkpoint
     size: int | None
 
 
@@ -77,3 +92,5 @@ def write_state(path: str | os.PathLike[str], state: Sent | Received) -> None:
     """
     with atomic_file(path) as file:
         file.write(msgspec.json.encode(state) + b"\n")
+        file.flush()
+        os.fsync(file.fileno())  # otherwise the name may be there before the bytes, when the power goes

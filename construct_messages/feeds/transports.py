@@ -15,20 +15,21 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import aiohttp
 
 from construct_messages.errors import SourceError, UsageError, shown
-from construct_messages.feeds.client import Client, link, refusal
+from construct_messages.feeds.client import CONTEXT, Client, link, refusal
 from construct_messages.feeds.documents import Documents, element_of, format_of_documents
 from construct_messages.feeds.event_stream import EventParser
+from construct_messages.feeds.state import Checkpoint
 from construct_messages.formats import FORMATS, N_QUADS, RDFM, content_type, find_format
 from construct_messages.formats.media_types import EVENT_STREAM
 from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions, decoder_for
+from construct_messages.message import Message
 from construct_messages.sources.http.response import without_query
 from construct_messages.streams.element import Element
 
 AFTER: Final = "RDF-Stream-After"
 """The response header that tells the sequence before the first element of an answer."""
 
-_CONTEXT: Final = "http://www.w3.org/ns/json-ld#context"
 _EVENT: Final = "rdf-message"
 _PAUSES: Final = (0.1, 60.0)
 """The least and the most seconds that a server may ask a client to wait."""
@@ -57,6 +58,11 @@ class Position:
     retry_seconds: float = 0.5
     resumable: bool = True
 
+    @property
+    def checkpoint(self) -> Checkpoint | None:
+        """The position, as far as it can be kept."""
+        return None if self.sequence is None else Checkpoint(self.sequence)
+
     def url(self, url: str) -> str:
         """The URL that asks for what comes behind the position.
 
@@ -83,7 +89,7 @@ class Reading:
     """
 
     stream: str
-    contexts: Mapping[str, Any] | None
+    contexts: Mapping[str, Any]
     message_bytes: int
 
 
@@ -145,7 +151,7 @@ def _documents(response: aiohttp.ClientResponse, url: str, reading: Reading) -> 
             f"{without_query(url)} sends {format.name}, which is binary, as server-sent events",
             hint="subscribe via websocket, or ask for a text format",
         )
-    context = link(response, _CONTEXT)
+    context = link(response, CONTEXT)
     return Documents(format, without_query(url), reading.contexts, context, reading.message_bytes)
 
 
@@ -210,8 +216,13 @@ async def log(client: Client, url: str, position: Position, reading: Reading) ->
         decoder = decoder_for(format, syntax, options)
         async for chunk in chunks:
             for message in decoder.feed(chunk):
-                position.sequence += 1
-                yield element_of(reading.stream, position.sequence, message)
+                yield _next(position, message, reading)
         for message in decoder.close():
-            position.sequence += 1
-            yield element_of(reading.stream, position.sequence, message)
+            yield _next(position, message, reading)
+
+
+def _next(position: Position, message: Message, reading: Reading) -> Element:
+    assert position.sequence is not None
+    element = element_of(reading.stream, position.sequence + 1, message)
+    position.sequence += 1
+    return element

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from construct_messages.labels import Labels
 from construct_messages.query.select import Select
@@ -19,6 +19,42 @@ UNION = "union"
 
 REWRITTEN = "lines are those of your query; on the line of CONSTRUCT, columns are those of the rewritten SELECT"
 """The hint about an engine's own position in a query that it refuses."""
+
+
+class Validators(NamedTuple):
+    """A source's own words for the state of its data (RFC 9110, section 8.8).
+
+    Args:
+        etag: ETag.
+        modified: Last-Modified, where a later change shows in it.
+    """
+
+    etag: str | None = None
+    modified: str | None = None
+
+
+@dataclass
+class Condition:
+    """Asks for solutions only where the data changed (RFC 9110, section 13), and takes what the source says of it.
+
+    Args:
+        known: what the source said with the solutions that are known.
+
+    Attributes:
+        said: what it says with those of its answer.
+        unchanged: whether it says that nothing changed, and gives no solutions.
+    """
+
+    known: Validators
+    said: Validators = field(default=Validators(), init=False)
+    unchanged: bool = field(default=False, init=False)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What makes a request one under this condition."""
+        if self.known.etag is not None:
+            return {"If-None-Match": self.known.etag}
+        return {} if self.known.modified is None else {"If-Modified-Since": self.known.modified}
 
 
 @dataclass(frozen=True)
@@ -36,6 +72,7 @@ class Request:
         lenience: what passes and counts malformed IRIs and language tags of the source; None: they are errors.
         labels: make those of the data's blank nodes, which are to meet no others (`labels.of_data` is the scope that
             `terms.blank` and what reads other libraries' terms take).
+        condition: heeded by endpoints that are asked by GET, and not in pages; None: there is none.
     """
 
     select: Select
@@ -47,6 +84,7 @@ class Request:
     headers: tuple[tuple[str, str], ...] = ()
     lenience: Lenience | None = None
     labels: Labels = field(default_factory=Labels, compare=False)
+    condition: Condition | None = field(default=None, compare=False)
 
 
 class Source(Protocol):

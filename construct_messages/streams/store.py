@@ -151,6 +151,18 @@ class StreamStore(StoreReader):
             return await asyncio.wrap_future(await self._in_thread(self._append, stream, messages, key))
         return await asyncio.wrap_future(self._append(stream, messages, key))
 
+    def trim(self, stream: str, last: int) -> None:
+        """Removes the oldest elements of a stream up to a sequence, as its retention would.
+
+        Raises:
+            NotFound: there is no such stream.
+        """
+        self._write(lambda transaction: transaction.trim(stream, last)).result()
+
+    async def atrim(self, stream: str, last: int) -> None:
+        """`trim` for asyncio."""
+        await asyncio.wrap_future(self._write(lambda transaction: transaction.trim(stream, last)))
+
     # --- state of programs ---
 
     def commit(

@@ -145,6 +145,18 @@ class Transaction:
         self.elements += elements
         return range(state.next, after.next)
 
+    def trim(self, name: str, last: int) -> None:
+        """Removes the oldest elements of a stream, up to a sequence.
+
+        Raises:
+            NotFound: there is no such stream.
+        """
+        stream = self._stream(name)
+        first = min(last + 1, stream.state.next)
+        if first > stream.state.first:
+            self.streams[name] = self._remove(stream, first)
+            self._changed.add(name)
+
     def put_state(self, owner: str, key: str, value: bytes | None) -> None:
         """Keeps a value for a program; None removes it."""
         saved_state.put_state(self._connection, owner, key, value)

@@ -19,6 +19,9 @@ DCTERMS: Final = "http://purl.org/dc/terms/"
 PROV: Final = "http://www.w3.org/ns/prov#"
 RDFS: Final = "http://www.w3.org/2000/01/rdf-schema#"
 
+PROFILE: Final = "https://w3id.org/tree/profile"
+"""The TREE profile: a page has hypermedia first, and then the quads of each member together."""
+
 PREFIXES: Final = {"cm": CM, "ldp": LDP, "prov": PROV, "rdfs": RDFS, "rsp": RSP, "xsd": XSD}
 
 

@@ -17,3 +17,11 @@ async def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
     async with serving_streams(tmp_path / "streams.db") as server:
         assert (await server.ask("PUT", "/streams/a")).status == 201
         yield server
+
+
+@pytest.fixture
+async def small_pages(tmp_path: Path) -> AsyncIterator[StreamsServer]:
+    """A server with one stream, `a`, whose event stream has pages of ten members."""
+    async with serving_streams(tmp_path / "streams.db", ldes_page=10) as server:
+        assert (await server.ask("PUT", "/streams/a")).status == 201
+        yield server

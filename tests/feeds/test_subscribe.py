@@ -345,7 +345,7 @@ async def test_only_messages_are_messages() -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["http://me:secret@127.0.0.1/", "ftp://127.0.0.1/", "streams.db", "http://127.0.0.1/#x"]
+    "url", ["http://me:secret@127.0.0.1/", "ftp://127.0.0.1/", "streams.db", "http://[", "http://127.0.0.1:x/"]
 )
 async def test_urls_that_are_none(url: str) -> None:
     with pytest.raises(UsageError) as raised:

@@ -389,7 +389,9 @@ async def nginx(served: Served, tmp_path_factory: pytest.TempPathFactory) -> Asy
     except Missing as missing:
         absent(str(missing))
     place, port = tmp_path_factory.mktemp("nginx"), free_port()
-    (documented,) = re.findall(r"```nginx\n(.*?)```", (ROOT / "docs" / "server.md").read_text(), re.DOTALL)
+    (documented,) = re.findall(
+        r"```nginx\n(.*?)```", (ROOT / "docs" / "guides" / "production.md").read_text(), re.DOTALL
+    )
     locations = documented.replace("http://127.0.0.1:8080", served.url)
     temporary = "".join(f"{name}_temp_path {place};" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
     (place / "nginx.conf").write_text(

@@ -7,11 +7,18 @@ from tests.support.places import ROOT
 
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
+_FENCE = re.compile(
+    r"""^```(?P<language>\S*)(?: title="(?P<title>[^"\n]*)")?[^\n]*\n(?P<text>(?s:.*?))^```$""", re.MULTILINE
+)
+
 
 class Block(NamedTuple):
+    """A code block; its title is the name of the file that it stands for, or empty."""
+
     page: str
     line: int
     language: str
+    title: str
     text: str
 
 
@@ -21,15 +28,18 @@ def blocks() -> list[Block]:
             str(page.relative_to(ROOT)),
             text.count("\n", 0, match.start()) + 1,
             match["language"],
+            match["title"] or "",
             match["text"],
         )
         for page in PAGES
         for text in [page.read_text(encoding="utf-8")]
-        for match in re.finditer(r"^```(?P<language>.*)\n(?P<text>(?s:.*?))^```$", text, re.MULTILINE)
+        for match in _FENCE.finditer(text)
     ]
 
 
 # the commands of this page run where a session is there already: tests/cli/test_spark.py
 SPARK = "docs/spark.md"
+# all blocks of this page are one session: tests/docs/test_tutorial.py
+TUTORIAL = "docs/tutorial.md"
 
 BLOCKS = blocks()

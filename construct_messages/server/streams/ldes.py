@@ -19,9 +19,6 @@ from construct_messages.streams.element import Element, Retention, State
 from construct_messages.streams.vocabulary import CM, DCTERMS, LDES, PROV, RDFS, TREE
 from construct_messages.terms import RDF, XSD, Term, iri, literal
 
-PROFILE: Final = "https://w3id.org/tree/profile"
-"""The TREE profile, to which all that is written here keeps."""
-
 LDES_PREFIXES: Final = {
     "cm": CM,
     "dcterms": DCTERMS,

@@ -26,7 +26,6 @@ from construct_messages.server.streams.addresses import StreamIris
 from construct_messages.server.streams.documents import JsonLdDocument
 from construct_messages.server.streams.ldes import (
     LDES_PREFIXES,
-    PROFILE,
     Bounds,
     Page,
     members,
@@ -38,6 +37,7 @@ from construct_messages.server.streams.requests import FOR_GOOD, accept_of, coun
 from construct_messages.server.streams.selection import Selection, selected
 from construct_messages.streams.element import Element, State
 from construct_messages.streams.store import StreamStore
+from construct_messages.streams.vocabulary import PROFILE
 from construct_messages.terms import iri
 
 T = TypeVar("T")

@@ -171,6 +171,10 @@ class WrapperSource:
             if name.title() not in _NOT_OF_THE_SELECT and not name.title().startswith("If-"):
                 check_header(name, value)
                 wrapper.addCustomHttpHeader(name, value)
+        # a condition is for GET (RFC 9110, section 13.1.2), and for the whole result, which no page or probe is
+        if request.condition is not None and select is request.select and wrapper.method == GET:
+            for name, value in request.condition.headers.items():
+                wrapper.addCustomHttpHeader(name, value)
         return wrapper._createRequest()
 
 

@@ -207,6 +207,7 @@ def pages(request: Request, profile: Profile, *, asked: tuple[str, ...], url: st
             timeouts=profile.timeouts,
             client_authenticates=any(name.title() == "Authorization" for name, _ in request.headers),
             undeclared=undeclared(str(select), profile.prefixes) if status == 400 else None,
+            condition=request.condition if select is request.select else None,
         )
 
     def probe(position: int, failure: IncompleteResult | None) -> _Probe:

@@ -20,6 +20,7 @@ from construct_messages.formats.media_types import OCTET_STREAM
 from construct_messages.formats.results import READ, find_results
 from construct_messages.results import Decoder, NewDecoder, decoder_of
 from construct_messages.solutions import Solutions
+from construct_messages.sources import Condition, Validators
 from construct_messages.terms import Lenience
 
 Header: TypeAlias = Callable[[str], str | None]
@@ -52,6 +53,7 @@ class ResponseReader:
         client_authenticates: whether the credentials were those of a client behind us, who is to learn of them.
         undeclared: the first prefix that the query uses without declaring it, which a refusal may be about.
         lenience: see `Request`.
+        condition: what the request was sent under; it takes what the response says.
 
     Attributes:
         count: solutions so far.
@@ -78,6 +80,7 @@ class ResponseReader:
         client_authenticates: bool = False,
         undeclared: str | None = None,
         lenience: Lenience | None = None,
+        condition: Condition | None = None,
     ) -> None:
         self._status = status
         self._undeclared = undeclared
@@ -96,6 +99,7 @@ class ResponseReader:
         self._body = _Body(header("Content-Encoding"))
         self._detail = b""
         self._decoder: Decoder | None = None
+        self._unchanged = status == 304 and condition is not None and bool(condition.headers)
         self.count = 0
         self.held = 0
         self.cap = _cap(header)
@@ -106,6 +110,8 @@ class ResponseReader:
                 f"{url} sent a part of the result only" + (f": {shown(reason)}" if reason else ""),
                 hint="ask for less, or give the endpoint more time",
             )
+        if condition is not None:
+            condition.said, condition.unchanged = _validators(header), self._unchanged
         if status == 200:
             self._decoder = self._decoder_class(asked)(variables, response=response, scope=scope, lenience=lenience)
 
@@ -154,6 +160,8 @@ class ResponseReader:
             SourceError: the body was that of an error.
             IncompleteResult: something is missing.
         """
+        if self._unchanged:
+            return
         if self._decoder is None:
             raise self._refusal()
         if self._promised is not None and self._received != self._promised:
@@ -359,14 +367,27 @@ def _cap(header: Header) -> int | None:
     return (int(value) or None) if value.isascii() and value.isdigit() and len(value) < _DIGITS else None
 
 
+def _validators(header: Header) -> Validators:
+    """What a response says of the state of the data."""
+    modified, date = _date(header("Last-Modified")), _date(header("Date"))
+    # a younger one may be that of a second change as well (RFC 9110, section 8.8.2.2)
+    is_strong = modified is not None and date is not None and (date - modified).total_seconds() >= 1
+    return Validators(header("ETag"), header("Last-Modified") if is_strong else None)
+
+
+def _date(value: str | None) -> datetime | None:
+    try:
+        date = parsedate_to_datetime(value or "")
+    except (ValueError, OverflowError):
+        return None
+    return date.replace(tzinfo=date.tzinfo or UTC)
+
+
 def seconds(retry_after: str | None) -> float | None:
     """How long `Retry-After` (RFC 9110, section 10.2.3) asks to wait: it holds seconds, or a date."""
     if retry_after is None:
         return None
     if retry_after.strip().isdecimal():
         return min(float(retry_after), _FOREVER)
-    try:
-        date = parsedate_to_datetime(retry_after)
-    except (ValueError, OverflowError):
-        return None
-    return max(0.0, (date.replace(tzinfo=date.tzinfo or UTC) - datetime.now(UTC)).total_seconds())
+    date = _date(retry_after)
+    return None if date is None else max(0.0, (date - datetime.now(UTC)).total_seconds())

@@ -178,7 +178,7 @@ def test_processes_show_the_sum_of_all(tmp_path: Path) -> None:
 
 
 def test_every_metric_is_documented() -> None:
-    page = (ROOT / "docs" / "server.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "guides" / "production.md").read_text(encoding="utf-8")
     documented = set(re.findall(r"^\| `construct_messages_(\w+)` \|", page, re.MULTILINE))
     body, _ = new_metrics().exposition("application/openmetrics-text;version=1.0.0")
     suffix = {"counter": "_total"}

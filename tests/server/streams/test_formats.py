@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from construct_messages import Message, read_log
 from construct_messages.errors import UnsupportedByFormat
+from construct_messages.feeds import subscribe
 from construct_messages.formats import FORMATS, JELLY, N_QUADS, RDFM, TRIG, content_type
 from construct_messages.logs import DecoderOptions, decoder_for
 from construct_messages.server.streams.push import SUBPROTOCOLS
@@ -45,6 +46,8 @@ async def doors(server: StreamsServer, sent: list[Message], kind: Kind) -> None:
         page = await server.ask("GET", "/streams/a/ldes/1-1000", Accept=format.media_type)
         _, *members = read_log(page.body, content_type(format, RDFM))
         assert isomorphic([*map(of_member, members)], sent), format.name
+    reader = subscribe(f"{server.url}/streams/a/ldes", follow=False)
+    assert isomorphic([element.message async for element in reader], [*map(alone, sent)]), "the reader of event streams"
     for format in FORMATS:
         if format == JELLY or not can_carry(Kind(format, format.own or N_QUADS_KIND.syntax), sent):
             continue

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from construct_messages import Message, Quad, iri
+from construct_messages.feeds import subscribe
 from construct_messages.streams.vocabulary import DCTERMS
 from construct_messages.terms import Term
 from tests.support.engines.servers import NODE
@@ -81,6 +82,12 @@ async def served(tmp_path: Path) -> AsyncIterator[StreamsServer]:
 async def test_each_member_once(served: StreamsServer, path: str, ordered: str) -> None:
     found = await numbers(f"{served.url}/streams/a/{path}", ordered=ordered)
     assert sorted(found) == list(range(1, 46))
+
+
+async def test_the_same_members_as_our_own_reader(served: StreamsServer) -> None:
+    url = f"{served.url}/streams/a/ldes"
+    ours = [element.sequence async for element in subscribe(url, follow=False)]
+    assert sorted(await numbers(url, ordered="none")) == ours
 
 
 async def test_in_the_order_of_time(served: StreamsServer) -> None:

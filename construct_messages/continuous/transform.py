@@ -1,0 +1,262 @@
+"""Stateless transformation: a CONSTRUCT over each message alone, and one message for each of its solutions.
+
+`Transformation.plain` is what is meant: a store for each message. `Transformation.batch` gives the same in less time:
+many messages become the named graphs of one store, and one query is asked of all of them, `GRAPH ?message { … }`. Where
+that could give anything else, it is not done; docs/decisions/050-registered-queries.md says where. No streams here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby, islice
+from typing import Final, Literal
+
+import pyoxigraph as ox
+
+from construct_messages.checking import Checker
+from construct_messages.errors import ConstructMessagesError
+from construct_messages.labels import Labels
+from construct_messages.message import Message, of_distinct
+from construct_messages.query.algebra.expressions import exists_in
+from construct_messages.query.algebra.nodes import (
+    Bgp,
+    Extend,
+    Filter,
+    Join,
+    LeftJoin,
+    Node,
+    Number,
+    OrderBy,
+    Project,
+    Union,
+    Unit,
+    Values,
+)
+from construct_messages.query.algebra.plan import Dataset
+from construct_messages.query.algebra.translation import translate_query
+from construct_messages.query.prologue import given_base, given_prefixes, insert
+from construct_messages.query.rewrite import ConstructQuery, query_form
+from construct_messages.query.select import Select, unused
+from construct_messages.query.tokens import decoded, tokenize
+from construct_messages.results.tsv import TsvDecoder
+from construct_messages.rows import row_message
+from construct_messages.solutions import Solutions
+from construct_messages.sources import REWRITTEN
+from construct_messages.sources.evaluators.evaluation import explain, query
+from construct_messages.template import Template
+from construct_messages.terms import parse_term
+
+BATCH: Final = 1000
+"""How many messages one query is asked of."""
+
+_NOW: Final = parse_term('"1970-01-01T00:00:00Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>')
+_GRAPH: Final = b" <urn:x-message:%09d> .\n"
+
+
+def transform(
+    query: str,
+    messages: Iterable[Message],
+    *,
+    prefixes: Mapping[str, str] | None = None,
+    base: str | None = None,
+) -> Iterator[Message]:
+    """Evaluates a query over each message alone; one message for each solution, in the order of the messages.
+
+    A message is a dataset: its default graph is the query's, its named graphs are the query's. Blank nodes of the
+    messages keep their labels. The messages are taken in batches of 1,000: for a few at a time, call it for them.
+
+    Args:
+        query: the text of a CONSTRUCT query, or of a SELECT, whose rows become messages as `rows.row_message` says.
+        messages: any number, such as those of a log.
+        prefixes: used where the query uses but does not declare them.
+        base: the IRI that relative IRIs of the query resolve against.
+
+    Raises:
+        QueryError: the query is not a legal one.
+        TermError: a message that is no RDF.
+
+    >>> from construct_messages import Quad, iri, literal
+    >>> readings = [Message([Quad(iri("urn:sensor"), iri("urn:celsius"), literal(c))]) for c in ("18", "31")]
+    >>> hot = "CONSTRUCT { ?s a <urn:Hot> } WHERE { ?s <urn:celsius> ?c FILTER(STRLEN(?c) = 2 && ?c > '30') }"
+    >>> for message in transform(hot, readings):
+    ...     print(message)
+    <Message of 1 quad: <urn:sensor> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <urn:Hot> .>
+    """
+    transformation = Transformation(query, prefixes=prefixes, base=base)
+    return _transformed(transformation, iter(messages))
+
+
+def _transformed(transformation: Transformation, messages: Iterator[Message]) -> Iterator[Message]:
+    checker = Checker()
+    while batch := list(islice(messages, BATCH)):
+        for message in batch:
+            checker.check(message)
+        yield from transformation.batch([message.lines for message in batch])
+
+
+class Transformation:
+    """A query that is evaluated over one message at a time.
+
+    Args:
+        query, prefixes, base: see `transform`.
+
+    Attributes:
+        batches: whether one query can be asked of many messages; else each has a store of its own.
+
+    Raises:
+        QueryError: the query is not a legal one.
+    """
+
+    def __init__(self, query: str, *, prefixes: Mapping[str, str] | None = None, base: str | None = None) -> None:
+        self._labels, self._given = Labels(), 0
+        self._template: Template | None = None
+        self._together: Select | None = None
+        if query_form(query) == "SELECT":
+            self._text = insert([], given_base(base), given_prefixes(prefixes))[1] + query
+        else:
+            parsed = ConstructQuery.parse(query, prefixes=prefixes, base=base)
+            self._text = parsed.select
+            self._template = parsed.template.labelled(self._labels)
+            if _is_separable(self._text):
+                self._together = _together(parsed.rewritten)
+        self.batches = self._together is not None
+        self._solve(ox.Store(), self._text)  # for its errors
+
+    def batch(self, messages: Sequence[bytes]) -> Iterator[Message]:
+        """The messages that some messages become.
+
+        Args:
+            messages: canonical N-Quads lines of each; the last line feed may be left out.
+
+        Raises:
+            QueryError, SourceError: the evaluation failed.
+        """
+        if self._together is None or len(messages) < 2:
+            return self.plain(messages)
+        lines = [message and message.rstrip(b"\n") + b"\n" for message in messages]
+        marked = b"".join([text.replace(b" .\n", _GRAPH % number) for number, text in enumerate(lines)])
+        try:
+            store = _load(marked)
+        except SyntaxError:
+            # a graph stands in a quad already: a second one is no N-Quads
+            return self._apart(messages)
+        variables, solutions = self._solve(store, str(self._together))
+        if not solutions:
+            return iter(())
+        *columns, graphs = solutions.text
+        order = sorted(range(len(graphs)), key=graphs.__getitem__)
+        return self._instantiate(variables, Solutions([[column[place] for place in order] for column in columns]))
+
+    def plain(self, messages: Iterable[bytes]) -> Iterator[Message]:
+        """The same as `batch`, with a store for each message."""
+        for message in messages:
+            variables, solutions = self._solve(_load(message), self._text)
+            if solutions:
+                yield from self._instantiate(variables, solutions)
+
+    def _apart(self, messages: Sequence[bytes]) -> Iterator[Message]:
+        """Those with named graphs one by one, and those between them together."""
+        for names_graphs, run in groupby(messages, key=_names_graphs):
+            together = list(run)
+            yield from self.plain(together) if names_graphs else self.batch(together)
+
+    def _instantiate(self, variables: Sequence[str], solutions: Solutions) -> Iterator[Message]:
+        first = self._given
+        self._given += len(solutions)
+        if self._template is None:
+            return (row_message(variables, row, self._labels, number) for number, row in enumerate(solutions, first))
+        return map(of_distinct, self._template.instantiate_all(solutions.text, first))
+
+    def _solve(self, store: ox.Store, text: str) -> tuple[tuple[str, ...], Solutions | None]:
+        """The variables and the solutions of a query; None: there are none.
+
+        Raises:
+            QueryError, SourceError: the evaluation failed.
+        """
+        try:
+            result = query(store, text)
+            assert isinstance(result, ox.QuerySolutions)
+            variables = tuple(variable.value for variable in result.variables)
+            document = result.serialize(format=ox.QueryResultsFormat.TSV)
+        except (ConstructMessagesError, SyntaxError, OSError, ValueError, RuntimeError) as error:
+            raise explain(error, text, None if self._template is None else REWRITTEN) from error
+        assert document is not None  # without a file, it is what is given back
+        decoder = TsvDecoder(variables, scope="")
+        batches = decoder.feed(document)
+        decoder.close()
+        return variables, batches[0] if batches else None
+
+
+def _names_graphs(lines: bytes) -> bool:
+    quads = ox.parse(lines, format=ox.RdfFormat.N_QUADS, lenient=True)
+    return any(quad.graph_name != ox.DefaultGraph() for quad in quads)
+
+
+def _load(lines: bytes) -> ox.Store:
+    """A store of N-Quads lines that are known to be RDF, with their labels of blank nodes.
+
+    Raises:
+        SyntaxError: a statement with more than one graph.
+    """
+    store = ox.Store()
+    if b"_:" in lines:  # loading would rename blank nodes
+        store.extend(ox.parse(lines, format=ox.RdfFormat.N_QUADS, lenient=True))
+    else:
+        store.load(lines, format=ox.RdfFormat.N_QUADS, lenient=True)
+    return store
+
+
+def _together(select: Select) -> Select:
+    """The query for the named graphs of a store, each of which is a message."""
+    taken = {decoded(str(select), token)[1:] for token in tokenize(str(select)) if token.kind == "variable"}
+    name = unused("message", taken)
+    projection = select.head.rstrip()
+    return replace(
+        select,
+        head=f"{projection} ?{name}{select.head[len(projection) :]}",
+        variables=(*select.variables, name),
+        group=f"{{ GRAPH ?{name} {select.group} }}",
+    )
+
+
+def _is_separable(select: str) -> bool:
+    """Whether `GRAPH ?message { … }` gives for each graph what the query gives for it alone.
+
+    It does where each solution matches a triple, so that it has its graph, and where nothing in the query looks at more
+    than one solution, or at other graphs. What this package's algebra does not know is not known to be separable.
+    """
+    try:
+        plan = translate_query(select, now=_NOW)
+    except ConstructMessagesError:
+        return False
+    pattern = plan.pattern
+    # once each: further ones are those of sub-selects, which would not project the graph
+    if isinstance(pattern, Project):
+        pattern = pattern.pattern
+    if isinstance(pattern, OrderBy):
+        pattern = pattern.pattern
+    return plan.dataset == Dataset() and _reach(pattern) == "matches"
+
+
+def _reach(node: Node) -> Literal["matches", "constant"] | None:
+    """Whether every solution of a node matches a triple of the graph, or none does; None: neither, or unknown."""
+    if any(exists_in(expression) for expression in node.expressions):
+        return None
+    match node:
+        case Unit() | Values():
+            return "constant"
+        case Bgp(patterns):
+            return "matches" if all(pattern.graph is None for pattern in patterns) else None
+        case Filter(pattern) | Extend(pattern) | Number(pattern):
+            return _reach(pattern)
+        case Join(left, right) | LeftJoin(left, right) | Union(left, right):
+            sides = _reach(left), _reach(right)
+            if None in sides:
+                return None
+            if isinstance(node, Join):
+                return "matches" if "matches" in sides else "constant"
+            if isinstance(node, LeftJoin) and sides[0] == "matches":
+                return "matches"
+            return sides[0] if sides[0] == sides[1] else None
+    return None

@@ -1,0 +1,374 @@
+"""Watches a source: a CONSTRUCT query evaluated again and again, whose new or vanished solutions become elements.
+
+What was seen is kept in the store, in the transactions that append the elements. An evaluation that fails, or whose
+result is not whole, gives out nothing and changes nothing, so that it never looks like vanished solutions.
+RSP-QL (ISTREAM, DSTREAM, RSTREAM); docs/decisions/049-state-of-continuous-queries.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing
+from dataclasses import dataclass
+from functools import partial
+from hashlib import blake2b
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from construct_messages.construct import QueryMessages, construct_messages
+from construct_messages.continuous.comparison import Comparison
+from construct_messages.continuous.freshness import Files, Freshness, name_of
+from construct_messages.continuous.spool import PAGE_MESSAGES, Spool
+from construct_messages.errors import ConstructMessagesError, IncompleteResult, SourceError, StoreError, UsageError
+from construct_messages.labels import Labels
+from construct_messages.logs.lines.texts import to_messages
+from construct_messages.message import Message
+from construct_messages.query.continuous.values import Operator
+from construct_messages.sources import Condition, Validators
+from construct_messages.sources.http.retries import attempts
+from construct_messages.sources.http.timeouts import RETRIES, Timeouts
+from construct_messages.streams import Element, Seen, StreamStore, open_store
+
+if TYPE_CHECKING:
+    from construct_messages.sources.open import SourceLike
+
+T = TypeVar("T")
+
+NAME: Final = "watch"
+"""The stream, and the owner of the state, in a store that is of one watch."""
+
+OPTIONS: Final = frozenset(
+    (
+        *("bindings", "default_graph", "named_graphs", "prefixes", "base", "skolemize", "page_size", "timeout"),
+        *("method", "headers", "results", "profile", "retries", "allow_stale", "strict"),
+    )
+)
+"""The options of `construct_messages` that a watch takes: those under which a solution is a message."""
+
+_LOGGER: Final = logging.getLogger(__name__)
+_LONGEST_PAUSE: Final = 3600.0  # seconds that a source may ask for
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What became of one evaluation.
+
+    Args:
+        elements: how many were appended.
+        error: why it failed; None: it did not. It is made again.
+    """
+
+    elements: int
+    error: ConstructMessagesError | None = None
+
+
+class Watch:
+    """A query whose solutions are watched, over a store that holds what was seen and takes the elements.
+
+    Args:
+        query: the text of a CONSTRUCT query.
+        source: see `construct_messages`. It is opened for each evaluation, so that files are read again.
+        store: opened to write.
+        stream: the name of a stream in it, which is there.
+        owner: whose state it is in the store.
+        operator: which solutions are given out: new ones, vanished ones, or all.
+        skip_first: give out nothing of the first evaluation: what is there already is not new.
+        skip_empty: give out no messages without quads.
+        options: see `OPTIONS`.
+
+    Raises:
+        UsageError: another option.
+    """
+
+    def __init__(
+        self,
+        query: str,
+        source: SourceLike,
+        *,
+        store: StreamStore,
+        stream: str,
+        owner: str,
+        operator: Operator = Operator.ISTREAM,
+        skip_first: bool = False,
+        skip_empty: bool = False,
+        **options: Any,
+    ) -> None:
+        for name in options.keys() - OPTIONS:
+            raise UsageError(f"{name} is no option of a watch", hint=f"there are {', '.join(sorted(OPTIONS))}")
+        self._ask = partial(construct_messages, query, source, **options)
+        self._query, self._source, self._retries = query, source, options.get("retries", RETRIES)
+        self._store, self._stream, self._owner = store, stream, owner
+        self._operator, self._skip_first, self._skip_empty = operator, skip_first, skip_empty
+        self._seen: dict[bytes, int] | None = None  # as the store has it; None: it is to be read
+        self._succeeded = False
+
+    async def evaluations(self, every: float) -> AsyncGenerator[Evaluation]:
+        """Evaluates again and again, without an end.
+
+        Args:
+            every: seconds from the beginning of one evaluation to that of the next; a longer one is not interrupted.
+
+        Raises:
+            ConstructMessagesError: the first evaluation cannot succeed, or the store cannot be written.
+        """
+        loop = asyncio.get_running_loop()
+        while True:
+            begun, pause = loop.time(), every
+            try:
+                done = Evaluation(await self.evaluate())
+            except StoreError:
+                raise
+            except ConstructMessagesError as error:
+                asked = error.retry_after if isinstance(error, SourceError) else None
+                if not self._succeeded and not (isinstance(error, SourceError) and error.transient):
+                    raise
+                done, pause = Evaluation(0, error), max(every, min(asked or 0, _LONGEST_PAUSE))
+            yield done
+            await asyncio.sleep(begun + pause - loop.time())
+
+    async def evaluate(self) -> int:
+        """Evaluates once; an answer that was cut is asked for again, as often as `retries` says.
+
+        Returns:
+            How many elements were appended.
+
+        Raises:
+            ConstructMessagesError: it failed; see `construct_messages`. Nothing was appended then, unless it is a
+                StoreError: what is in the store is whole, and counts as seen.
+        """
+        async for attempt in attempts(self._retries, Timeouts(None), _is_cut):
+            with attempt:
+                try:
+                    count = await self._evaluate()
+                except OSError as error:
+                    raise SourceError(f"cannot read the source: {error}") from error
+                except BaseException:
+                    self._seen = None  # it may have been written in part
+                    raise
+        self._succeeded = True
+        return count
+
+    async def _evaluate(self) -> int:
+        state = await self._store.asaved_state(self._owner)
+        before, seen = Freshness.decode(state.get("source")), await self._known()
+        files = await asyncio.to_thread(Files, self._source)
+        now = Freshness(name_of(self._source), files.settled)
+        # all is given out each time, whether it changed or not
+        comparable = self._operator is not Operator.RSTREAM and before is not None and before.source == now.source
+        if comparable and before is not None and before.files is not None and before.files == now.files:
+            return 0
+        known = Validators(before.etag, before.modified) if comparable and before is not None else Validators()
+        condition = Condition(known)
+        comparison = Comparison(seen)
+        with Spool() as spool:
+            messages = await asyncio.to_thread(self._ask)
+            self._check_query(state, messages)
+            async with messages, aclosing(messages.abatches(condition)) as batches:
+                async for batch in batches:
+                    if (new := comparison.feed(batch)) is not None:
+                        for message in messages.instantiate(new):
+                            spool.add(message)
+            await files.check()
+            if condition.unchanged:
+                return 0
+            now = Freshness(now.source, now.files, *condition.said)
+            kept = {"query": self._fingerprint(messages), "source": now.encode()}
+            changed = {key: value for key, value in kept.items() if state.get(key) != value}
+            return await self._commit(comparison, seen, spool, changed, first=before is None)
+
+    async def _known(self) -> dict[bytes, int]:
+        if self._operator is Operator.RSTREAM:
+            return {}
+        if self._seen is None:
+            self._seen = await self._store.aseen(self._owner)
+        return self._seen
+
+    def _check_query(self, state: Mapping[str, bytes], messages: QueryMessages) -> None:
+        if "query" in state and state["query"] != self._fingerprint(messages):
+            raise UsageError(
+                "what was seen is of another query or operator",
+                hint="name another state, or remove this one to begin again",
+            )
+
+    def _fingerprint(self, messages: QueryMessages) -> bytes:
+        said = "\n".join((self._operator.value, messages.select, self._query))
+        return blake2b(said.encode(), digest_size=16).digest()
+
+    # --- what is given out ---
+
+    async def _commit(
+        self,
+        comparison: Comparison,
+        seen: dict[bytes, int],
+        spool: Spool,
+        state: Mapping[str, bytes | None],
+        *,
+        first: bool,
+    ) -> int:
+        """Appends what is to be given out, with what was seen of it, page by page; the state behind the last page."""
+        count = 0
+        if self._operator is Operator.RSTREAM:  # all or nothing of an evaluation
+            messages = [message for page in spool.pages() for message in page]
+            return await self._append(messages, state=state)
+        quiet = self._operator is Operator.DSTREAM or (first and self._skip_first)
+        new = iter(comparison.new)
+        for page in spool.pages():
+            counts: dict[bytes, Seen] = {}
+            for digest, message in zip(new, page, strict=False):
+                number = counts[digest].count if digest in counts else seen.get(digest, 0)
+                content = message.lines[:-1] if self._operator is Operator.DSTREAM else None
+                counts[digest] = Seen(digest, number + 1, content)
+            count += await self._append([] if quiet else page, counts.values())
+            seen.update((digest, each.count) for digest, each in counts.items())
+        for missing in _paged(iter(comparison.vanished.items())):
+            left = {digest: seen[digest] - number for digest, number in missing}
+            contents: dict[bytes, bytes | None] = {}
+            if self._operator is Operator.DSTREAM:
+                contents = dict(zip(left, await self._store.aseen_contents(self._owner, left), strict=True))
+            rows = [Seen(digest, number, contents.get(digest) if number else None) for digest, number in left.items()]
+            gone = [(contents.get(digest) or b"").decode() for digest, number in missing for _ in range(number)]
+            count += await self._append(_anew(gone) if self._operator is Operator.DSTREAM else [], rows)
+            for digest, number in left.items():
+                if number:
+                    seen[digest] = number
+                else:
+                    del seen[digest]
+        if state:
+            await self._store.acommit(self._owner, state)
+        return count
+
+    async def _append(
+        self, messages: Sequence[Message], seen: Iterable[Seen] = (), state: Mapping[str, bytes | None] | None = None
+    ) -> int:
+        if self._skip_empty:
+            messages = [message for message in messages if len(message)]
+        appended = await self._store.acommit(self._owner, state, seen=seen, stream=self._stream, messages=messages)
+        return len(appended)
+
+
+def as_operator(name: Operator | str) -> Operator:
+    """The operator of a name, in any case.
+
+    Raises:
+        UsageError: there is none.
+
+    >>> as_operator("dstream")
+    <Operator.DSTREAM: 'DSTREAM'>
+    """
+    try:
+        return Operator(name.upper() if isinstance(name, str) else name)
+    except ValueError:
+        hint = f"choose {', '.join(operator.value.lower() for operator in Operator)}"
+        raise UsageError(f"operator={name!r} is unknown", hint=hint) from None
+
+
+def _is_cut(error: SourceError) -> bool:
+    """Whether an answer is to be asked for again here: before its first solution, the source does so itself."""
+    return isinstance(error, IncompleteResult)
+
+
+def _paged(items: Iterator[T]) -> Iterator[list[T]]:
+    while page := list(islice(items, PAGE_MESSAGES)):
+        yield page
+
+
+def _anew(texts: Sequence[str]) -> list[Message]:
+    """Messages with blank nodes of their own: an earlier element may hold the nodes that they had."""
+    labels = Labels()
+    return [
+        message.map_blanks(labels.in_message(number).__getitem__)
+        for number, message in enumerate(to_messages(texts), 1)
+    ]
+
+
+async def watch(
+    query: str,
+    source: SourceLike = None,
+    *,
+    every: float = 60.0,
+    operator: Operator | str = Operator.ISTREAM,
+    state: str | os.PathLike[str] | None = None,
+    skip_first: bool = False,
+    skip_empty: bool = False,
+    **options: Any,
+) -> AsyncGenerator[Element]:
+    """The new solutions of a CONSTRUCT query as they come to be, each as an element, without an end.
+
+    An evaluation that fails, or whose result is not whole, gives nothing and is made again; `logging` is told.
+
+    Args:
+        query: the text of the query.
+        source: see `construct_messages`; files are read again each time.
+        every: seconds from the beginning of one evaluation to that of the next.
+        operator: `"istream"` gives new solutions, `"dstream"` vanished ones, `"rstream"` all of each evaluation.
+        state: a file that holds what was seen, so that the watch goes on when it is started again: nothing is
+            forgotten, and only what was taken last may come once more, with the sequence that it had. None: all is
+            new at the start.
+        skip_first: give nothing of the first evaluation: what is there already is not new.
+        skip_empty: give no messages without quads.
+        options: further options of `construct_messages`: `bindings`, `default_graph`, `named_graphs`, `prefixes`,
+            `base`, `skolemize`, `page_size`, `timeout`, `method`, `headers`, `results`, `profile`, `retries`,
+            `allow_stale`, `strict`.
+
+    Raises:
+        QueryError: the query is not a legal CONSTRUCT query.
+        UsageError: an option that makes no sense, or the state of another query.
+        SourceError: the first evaluation cannot succeed.
+        StoreError: the state cannot be read or written.
+
+    >>> import asyncio, pyoxigraph as ox
+    >>> store = ox.Store()
+    >>> store.add(ox.Quad(ox.NamedNode("urn:a"), ox.NamedNode("urn:p"), ox.Literal("1")))
+    >>> async def follow():
+    ...     async for element in watch("CONSTRUCT { ?s <urn:q> ?o } WHERE { ?s <urn:p> ?o }", store, every=0.01):
+    ...         print(element.sequence, element.message)
+    ...         if element.sequence == 2:
+    ...             break
+    ...         store.add(ox.Quad(ox.NamedNode("urn:b"), ox.NamedNode("urn:p"), ox.Literal("2")))
+    >>> asyncio.run(follow())
+    1 <Message of 1 quad: <urn:a> <urn:q> "1" .>
+    2 <Message of 1 quad: <urn:b> <urn:q> "2" .>
+    """
+    if not every >= 0:
+        raise UsageError(f"every={every} is less than 0", hint="give seconds")
+    async with AsyncExitStack() as stack:
+        if state is None:
+            state = Path(stack.enter_context(TemporaryDirectory(prefix="construct-messages-"))) / "watch.db"
+        store = stack.enter_context(open_store(state))
+        await store.acreate(NAME, exist_ok=True)
+        watching = Watch(
+            query,
+            source,
+            store=store,
+            stream=NAME,
+            owner=NAME,
+            operator=as_operator(operator),
+            skip_first=skip_first,
+            skip_empty=skip_empty,
+            **options,
+        )
+        async with aclosing(_taken(store)) as elements:  # of an earlier run
+            async for element in elements:
+                yield element
+        async with aclosing(watching.evaluations(every)) as evaluations:
+            async for evaluation in evaluations:
+                if evaluation.error is not None:
+                    _LOGGER.warning("the evaluation failed, and is made again: %s", evaluation.error)
+                if evaluation.elements:
+                    async with aclosing(_taken(store)) as elements:
+                        async for element in elements:
+                            yield element
+
+
+async def _taken(store: StreamStore) -> AsyncGenerator[Element]:
+    """The elements that wait; they are removed as soon as the next is asked for."""
+    async with aclosing(store.apages(NAME)) as pages:
+        async for page in pages:
+            for element in page:
+                yield element
+            await store.atrim(NAME, page[-1].sequence)

@@ -1,0 +1,261 @@
+"""Reads what a page of a Linked Data Event Stream says: which stream it is of, where other pages are, its members.
+
+TREE (https://w3id.org/tree/specification) with its profile specification; LDES 1.0.0-alpha. No I/O, and nothing about
+which page is read next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Final, NamedTuple, TypeAlias
+
+from construct_messages.errors import SourceError
+from construct_messages.feeds.values import Value, seconds_of, value_of
+from construct_messages.message import Message, Quad
+from construct_messages.streams.vocabulary import CM, LDES, TREE
+from construct_messages.terms import RDF, Term, iri, is_blank, is_literal, literal_parts, map_blanks
+
+Path: TypeAlias = tuple[Term, ...]
+"""Properties that lead from a member to a value, one after the other."""
+
+_MEMBER, _VIEW = iri(f"{TREE}member"), iri(f"{TREE}view")
+_RELATION, _NODE, _PATH, _VALUE = (iri(f"{TREE}{name}") for name in ("relation", "node", "path", "value"))
+_TIMESTAMP_PATH, _SEQUENCE_PATH = iri(f"{LDES}timestampPath"), iri(f"{LDES}sequencePath")
+_POLLING, _IMMUTABLE = iri(f"{LDES}pollingInterval"), iri(f"{LDES}immutable")
+_TYPE, _FIRST, _REST, _NIL = (iri(f"{RDF}{name}") for name in ("type", "first", "rest", "nil"))
+_LOWER: Final = {iri(f"{TREE}{name}Relation") for name in ("GreaterThan", "GreaterThanOrEqualTo", "EqualTo")}
+_UPPER: Final = {iri(f"{TREE}{name}Relation") for name in ("LessThan", "LessThanOrEqualTo", "EqualTo")}
+_ELEMENTS: Final = (iri(f"{CM}sequence"),)
+
+
+class EventStream(NamedTuple):
+    """What the root says of a stream.
+
+    Args:
+        iri: of the stream.
+        timestamp_path: leads to the time that members are in the order of; None: they are in no order.
+        sequence_path: leads to what orders members of one time, or all of them where they have no time.
+        polling_seconds: how long a client is to wait before it asks again; None: that is not said.
+    """
+
+    iri: Term
+    timestamp_path: Path | None = None
+    sequence_path: Path | None = None
+    polling_seconds: float | None = None
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The paths to what members are in the order of."""
+        return tuple(path for path in (self.timestamp_path, self.sequence_path) if path is not None)
+
+    @property
+    def has_elements(self) -> bool:
+        """Whether members are elements of a server of this package: the graph of a member's name is its message."""
+        return self.sequence_path == _ELEMENTS
+
+
+class Relation(NamedTuple):
+    """Where a page leads.
+
+    Args:
+        page: the IRI of the other page.
+        lower, upper: bounds, both inclusive, of the first value that its members are in the order of; None: any.
+    """
+
+    page: str
+    lower: Value | None
+    upper: Value | None
+
+
+class Member(NamedTuple):
+    """A member with all that is said of it."""
+
+    iri: Term
+    quads: Sequence[Quad]
+
+    def values(self, path: Path) -> set[Term]:
+        """What a path leads to, in the default graph, or else in the graph of the member's name."""
+        for graph in (None, self.iri):
+            nodes = {self.iri}
+            for step in path:
+                nodes = {
+                    quad.object
+                    for quad in self.quads
+                    if quad.predicate == step and quad.subject in nodes and quad.graph == graph
+                }
+            if nodes:
+                return nodes
+        return set()
+
+    def element(self) -> Message:
+        """The message that a member is which is an element of a server of this package."""
+        graphs = (quad for quad in self.quads if quad.graph is not None)
+        return Message(quad._replace(graph=None) if quad.graph == self.iri else quad for quad in graphs)
+
+
+class Page:
+    """A page, or another document that leads to one.
+
+    Args:
+        quads: what it says, in order.
+        in_profile: whether it keeps to the TREE profile: first hypermedia, then each member from its `tree:member` on.
+    """
+
+    def __init__(self, quads: Sequence[Quad], *, in_profile: bool = False) -> None:
+        self._starts = [index for index, quad in enumerate(quads) if quad.predicate == _MEMBER and quad.graph is None]
+        self._quads, self._in_profile = quads, in_profile
+        hypermedia = quads[: self._starts[0]] if in_profile and self._starts else quads
+        self._default: dict[Term, list[Quad]] = {}
+        self._graphs: dict[Term, list[Quad]] = {}
+        for quad in hypermedia:
+            if quad.graph is None:
+                self._default.setdefault(quad.subject, []).append(quad)
+            else:
+                self._graphs.setdefault(quad.graph, []).append(quad)
+
+    def objects(self, subject: Term, predicate: Term) -> list[Term]:
+        """What the default graph says."""
+        return [quad.object for quad in self._default.get(subject, ()) if quad.predicate == predicate]
+
+    def pairs(self, predicate: Term) -> list[tuple[Term, Term]]:
+        """The subjects and objects of a property in the default graph."""
+        return [(s, quad.object) for s, quads in self._default.items() for quad in quads if quad.predicate == predicate]
+
+    def view(self, asked: str, places: Iterable[str]) -> tuple[Term, str] | None:
+        """The stream, and the URL of the root of its view; None: there is none.
+
+        Args:
+            asked: the IRI that was asked for, which may be the stream's.
+            places: the URLs of this page: before and behind redirects.
+
+        Raises:
+            SourceError: there are several.
+        """
+        views = [(stream, view[1:-1]) for stream, view in self.pairs(_VIEW) if view.startswith("<")]
+        here = set(places)
+        for wanted in (
+            [(stream, view) for stream, view in views if stream == f"<{asked}>"],
+            [(stream, view) for stream, view in views if view in here],
+            views,
+        ):
+            chosen = [each for each in wanted if each[1] in here] if len(wanted) > 1 else wanted
+            if len(chosen) == 1:
+                return chosen[0]
+        if views:
+            raise SourceError(
+                f"{asked} has {len(views)} views", hint="give one of them: " + ", ".join(sorted({v for _, v in views}))
+            )
+        return None
+
+    def event_stream(self, stream: Term) -> EventStream:
+        """What is said of a stream.
+
+        Raises:
+            SourceError: it is in the order of a path that is not read here.
+        """
+        timestamp, sequence = (self._only_path(stream, name) for name in (_TIMESTAMP_PATH, _SEQUENCE_PATH))
+        polling = [seconds for said in self.objects(stream, _POLLING) if (seconds := seconds_of(said)) is not None]
+        return EventStream(stream, timestamp, sequence, max(polling, default=None))
+
+    def _only_path(self, stream: Term, predicate: Term) -> Path | None:
+        paths = {self._path(said) for said in self.objects(stream, predicate)}
+        if not paths:
+            return None
+        if len(paths) > 1 or None in paths:
+            raise SourceError(
+                f"{stream} has an {predicate} that is not read here", hint="paths are properties, or lists of them"
+            )
+        return paths.pop()
+
+    def _path(self, said: Term) -> Path | None:
+        """A path: a property, or a list of them; None: another one."""
+        if said.startswith("<") and said != _NIL:
+            return (said,)
+        steps: list[Term] = []
+        while said != _NIL:
+            first, rest = self.objects(said, _FIRST), self.objects(said, _REST)
+            if len(first) != 1 or len(rest) != 1 or not first[0].startswith("<") or len(steps) > 99:
+                return None
+            steps.append(first[0])
+            said = rest[0]
+        return tuple(steps) or None
+
+    def immutable(self, places: Iterable[str]) -> bool:
+        """Whether the page says that it stays as it is."""
+        said = (object for place in places for object in self.objects(Term(f"<{place}>"), _IMMUTABLE))
+        return any(is_literal(each) and literal_parts(each)[0] in ("true", "1") for each in said)
+
+    def relations(self, places: Iterable[str], ordered_by: Path | None) -> list[Relation]:
+        """Where the page leads; several relations to one page hold together.
+
+        Args:
+            places: the URLs of this page.
+            ordered_by: the path whose bounds are wanted.
+        """
+        found: dict[str, Relation] = {}
+        for place in dict.fromkeys(places):
+            for relation in self.objects(Term(f"<{place}>"), _RELATION):
+                lower, upper = self._bounds(relation, ordered_by)
+                for node in self.objects(relation, _NODE):
+                    if not node.startswith("<"):
+                        raise SourceError(f"{place} has a relation to {node}, which is no page")
+                    before = found.get(node, Relation(node[1:-1], None, None))
+                    found[node] = before._replace(
+                        lower=_tightest(max, before.lower, lower), upper=_tightest(min, before.upper, upper)
+                    )
+        return list(found.values())
+
+    def _bounds(self, relation: Term, ordered_by: Path | None) -> tuple[Value | None, Value | None]:
+        kinds, values = set(self.objects(relation, _TYPE)), self.objects(relation, _VALUE)
+        paths = [self._path(path) for path in self.objects(relation, _PATH)]
+        if ordered_by is None or paths != [ordered_by] or len(values) != 1:
+            return None, None
+        value = value_of(values[0])
+        return value if kinds & _LOWER else None, value if kinds & _UPPER else None
+
+    def members(self) -> Iterator[Member]:
+        """The members, in the order of the page."""
+        if self._in_profile:
+            for start, end in pairwise([*self._starts, len(self._quads)]):
+                yield Member(self._quads[start].object, self._quads[start + 1 : end])
+        else:
+            for member in dict.fromkeys(self._quads[start].object for start in self._starts):
+                yield Member(member, self._described(member))
+
+    def _described(self, member: Term) -> list[Quad]:
+        """The statements with the member as subject, and those in its graph; likewise of the blank nodes in them."""
+        found: dict[Quad, None] = {}
+        nodes = {member: None}
+        waiting = [member]
+
+        def meet(node: Term) -> Term:
+            if node not in nodes:
+                nodes[node] = None
+                waiting.append(node)
+            return node
+
+        while waiting:
+            node = waiting.pop()
+            for quad in (*self._default.get(node, ()), *self._graphs.get(node, ())):
+                found[quad] = None
+                for term in (quad.subject, quad.object):
+                    if "_:" in term:
+                        map_blanks(term, meet)
+        return list(found)
+
+
+def _tightest(choose: Callable[[Value, Value], Value], some: Value | None, other: Value | None) -> Value | None:
+    if some is None or other is None:
+        return some if other is None else other
+    return choose(some, other)
+
+
+def check_member(term: Term) -> None:
+    """Checks that a member can be told from others on other pages.
+
+    Raises:
+        SourceError: it is no IRI.
+    """
+    if is_blank(term) or not term.startswith("<"):
+        raise SourceError(f"the member {term} is no IRI, and cannot be told from others")

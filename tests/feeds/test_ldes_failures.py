@@ -1,0 +1,138 @@
+"""Event streams that fail, that are refused, or that mean harm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from construct_messages.errors import ConstructMessagesError, LimitExceeded, LogError, SourceError, UsageError
+from construct_messages.feeds import subscribe
+from tests.support.ldes import FAST, all_of, members, numbers, pages, relation, site, time_of
+
+
+@pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504])
+async def test_statuses_that_pass(status: int) -> None:
+    async with site() as where:
+        pages(where)
+        where.failures = {"/": [status], "/a": [status, status], "/b": [status]}
+        assert numbers(await all_of(where.url + "/")) == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 406, 501])
+async def test_statuses_that_do_not(status: int) -> None:
+    async with site() as where:
+        pages(where)
+        where.pages["/b"] = status
+        with pytest.raises(SourceError) as raised:
+            await all_of(where.url + "/")
+        assert raised.value.status == status
+        assert where.asked["/b"] == 1
+
+
+async def test_pages_that_are_gone() -> None:
+    async with site() as where:
+        pages(where)
+        where.pages["/a"] = 410
+        assert numbers(await all_of(where.url + "/")) == [4, 5, 6]
+        where.pages["/"] = 410
+        with pytest.raises(SourceError) as raised:
+            await all_of(where.url + "/")
+        assert raised.value.status == 410
+
+
+async def test_other_origins() -> None:
+    """Pages and redirects lead to the same origin, unless another one is allowed; the token goes to the first only."""
+    async with site() as where, site() as other:
+        pages(where)
+        where.page("/", f"</#stream> ldes:timestampPath dct:created ; tree:view <> . {relation(other.url + '/c')}")
+        other.page("/c", members(1).replace("</#", f"<{where.url}/#"))
+        with pytest.raises(SourceError, match="another origin"):
+            await all_of(where.url + "/")
+        assert not other.requests
+        assert numbers(await all_of(where.url + "/", origins=[other.url], token="secret")) == [1]
+        assert "Authorization" not in other.requests[0].headers
+        assert where.requests[-1].headers["Authorization"] == "Bearer secret"
+        where.pages["/redirect"], where.headers["/redirect"] = 302, {"Location": f"{other.url}/c"}
+        with pytest.raises(SourceError, match="redirects"):
+            await all_of(where.url + "/redirect")
+        where.headers["/redirect"] = {"Location": "/"}
+        assert numbers(await all_of(where.url + "/redirect", origins=[other.url])) == [1]
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "http://127.0.0.2/",
+        "http://169.254.169.254/latest/meta-data/",
+        "https://127.0.0.1/",
+        "file:///etc/passwd",
+        "http://me:secret@127.0.0.1/",
+        "gopher://127.0.0.1/",
+        "urn:x",
+        "//example.org/",
+    ],
+)
+async def test_hostile_relations(target: str) -> None:
+    async with site() as where:
+        where.page("/", f"</#stream> tree:view <> . {relation(target)}")
+        with pytest.raises((SourceError, UsageError), match=r"another origin|malformed|credentials"):
+            await all_of(where.url + "/")
+        assert set(where.asked) == {"/"}
+
+
+VIEW = "</#s> ldes:timestampPath dct:created ; tree:view <> . "
+
+
+@pytest.mark.parametrize(
+    ("body", "error", "said"),
+    [
+        ("<> a tree:Node .", SourceError, "describes no stream"),
+        ("</#s> tree:view </x>, </y> .", SourceError, "2 views"),
+        ("</#s> tree:view </x> .", SourceError, "status 404"),
+        ("</#s> tree:view <", SourceError, "describes no stream"),
+        (VIEW + "</#s> tree:member [] .", SourceError, "is no IRI"),
+        (VIEW + "</#s> tree:member ex:m .", SourceError, "0 values"),
+        (VIEW + "</#s> tree:member ex:m . ex:m dct:created 1, 2 .", SourceError, "2 values"),
+        (VIEW + "<> tree:relation [ tree:node [] ] .", SourceError, "no page"),
+        (VIEW + relation("/x"), SourceError, "status 404"),
+        (VIEW + relation("/broken"), LogError, "/broken"),
+        (VIEW + relation("/html"), SourceError, "not read"),
+        (VIEW + relation("/large"), LimitExceeded, "more than 100000 bytes"),
+    ],
+    ids=str,
+)
+async def test_pages_that_are_none(body: str, error: type[ConstructMessagesError], said: str) -> None:
+    async with site() as where:
+        where.page("/", body)
+        where.page("/broken", "ex:s ex:p")
+        where.page("/html", "<html>", Content_Type="text/html")
+        where.page("/large", "# " + "x" * 100_000)
+        with pytest.raises(error) as raised:
+            await all_of(where.url + "/", message_bytes=100_000)
+        assert said in "\n".join((str(raised.value), *getattr(raised.value, "__notes__", ())))
+
+
+async def test_many_relations() -> None:
+    """Ten thousand relations to one page, and a loop, cost one request each."""
+    async with site() as where:
+        where.page(
+            "/",
+            "</#stream> ldes:timestampPath dct:created ; tree:view <> . "
+            + "".join(relation("/a", "GreaterThan", time_of(number % 60)) for number in range(10_000)),
+        )
+        where.page("/a", members(1) + relation("/") + relation("/a"))
+        assert numbers(await all_of(where.url + "/")) == [1]
+        assert where.asked["/a"] <= 2
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [({"after": 3}, "no sequences"), ({"via": "sse", "follow": True}, "cannot be had via sse")],
+    ids=str,
+)
+async def test_what_cannot_be_asked_for(options: dict[str, Any], said: str) -> None:
+    async with site() as where:
+        pages(where)
+        with pytest.raises((UsageError, SourceError), match=said):
+            await anext(subscribe(where.url + "/", **FAST | {"follow": False} | options))
