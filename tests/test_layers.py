@@ -60,8 +60,9 @@ FLOORS = {
         "windows / stored_terms / event_time / solutions / static / transform / comparison / freshness / spool",
         "timeline / contents",
         "windowed / watch",
-        "streaming",
+        "streaming / registered",
     ),
+    "continuous/registered": floors("registration", "evaluator", "process", "registry"),
     "feeds": floors(
         "event_stream / documents / client / state / values",
         "collection / known / hypermedia / transports",

@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing
+from contextlib import AbstractContextManager, aclosing
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -50,6 +50,15 @@ class StoreReader:
         if writer is None:
             with self._readers.connection():  # for its errors
                 pass
+
+    @property
+    def path(self) -> Path:
+        """Of the file."""
+        return self._path
+
+    def changes(self) -> AbstractContextManager[asyncio.Event]:
+        """An event of the running loop that is set after each commit of this process, until the block ends."""
+        return self._broadcast.subscribed()
 
     # --- streams ---
 

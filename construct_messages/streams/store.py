@@ -213,6 +213,10 @@ class StreamStore(StoreReader):
         """`forget` for asyncio."""
         await asyncio.wrap_future(self._write(lambda transaction: transaction.forget(owner)))
 
+    async def anow(self) -> int:
+        """A time, in microseconds since 1970 in UTC: each element that is earlier can be read already."""
+        return await asyncio.wrap_future(self._write(lambda transaction: transaction.now))
+
     # --- the end ---
 
     def close(self) -> None:

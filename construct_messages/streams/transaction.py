@@ -40,7 +40,7 @@ class Transaction:
     """
 
     def __init__(self, connection: sqlite3.Connection, streams: dict[str, StoredStream], now: int) -> None:
-        self._connection, self._now = connection, now
+        self._connection, self.now = connection, now
         self._changed: set[str] = set()
         self.streams = streams
         self.elements: list[Element] = []
@@ -125,7 +125,7 @@ class Transaction:
                     )
                 return range(known[1], known[1] + known[2])
         state = stream.state
-        time = max(self._now, stream.time)
+        time = max(self.now, stream.time)
         elements = [
             Element(name, sequence, time, nquads, generated)
             for sequence, (nquads, generated) in enumerate(publications.messages, state.next)
@@ -176,7 +176,7 @@ class Transaction:
             every_stream: whether elements that became too old are looked for in all streams, and old keys forgotten.
         """
         if every_stream:
-            self._connection.execute("DELETE FROM idempotency WHERE time < ?", (self._now - KEY_SECONDS * _SECOND,))
+            self._connection.execute("DELETE FROM idempotency WHERE time < ?", (self.now - KEY_SECONDS * _SECOND,))
         for name in list(self.streams if every_stream else self._changed):
             stream = self.streams[name]
             first = self._first_kept(stream)
@@ -198,7 +198,7 @@ class Transaction:
         if retention.count is not None:
             first = max(first, state.next - retention.count)
         if retention.seconds is not None:
-            oldest = self._now - int(retention.seconds * _SECOND)
+            oldest = self.now - int(retention.seconds * _SECOND)
             first = max(first, first_at(self._connection, stream.id, first, state.next, oldest))
         if retention.bytes is not None and state.bytes > retention.bytes:
             first = max(first, self._first_within(stream, retention.bytes))

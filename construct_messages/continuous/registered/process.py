@@ -1,0 +1,130 @@
+"""A process that evaluates one registered query, as seen by the process that started it; `evaluator.py` runs in it.
+
+asyncio only. What it answers is for `registry.py` to commit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final, Self
+
+import msgspec
+
+from construct_messages.continuous.registered.evaluator import LENGTH, Answer, Begin, Failed, Order, Step, Stepped
+from construct_messages.continuous.registered.registration import Registration
+from construct_messages.errors import IncompleteResult, SourceError, SourceTimeout
+from construct_messages.sources.evaluators.process import module_command, module_environment
+
+_START_SECONDS: Final = 60.0
+_SPARE: Final = 1 << 20  # bytes of an answer beside its messages and their lengths
+_ANSWERS: Final = msgspec.msgpack.Decoder(Answer)
+
+
+@dataclass(frozen=True)
+class QueryLimits:
+    """What one registered query may take.
+
+    Args:
+        seconds: for up to 1,000 elements, and for what a time leads to.
+        memory_bytes: of the process that evaluates it.
+        output_bytes: of the messages that so many elements lead to.
+    """
+
+    seconds: float = 30.0
+    memory_bytes: int = 1 << 29
+    output_bytes: int = 1 << 26
+
+
+class QueryProcess:
+    """A process; made by `start`."""
+
+    def __init__(self, process: asyncio.subprocess.Process, limits: QueryLimits) -> None:
+        self._process, self._limits = process, limits
+
+    @classmethod
+    async def start(
+        cls, store: str, registration: Registration, saved: dict[str, bytes], limits: QueryLimits
+    ) -> tuple[Self, Stepped]:
+        """Starts a process, which takes up a query.
+
+        Args:
+            store: the path of the store of streams.
+            registration: the query.
+            saved: what was kept of its state.
+            limits: see `QueryLimits`.
+
+        Returns:
+            The process, and where the query stands.
+
+        Raises:
+            QueryError, UsageError: the query is not legal, or its options make no sense.
+            SourceError: it cannot be evaluated.
+        """
+        try:
+            started = await asyncio.create_subprocess_exec(
+                *module_command("construct_messages.continuous.registered.evaluator"),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env=module_environment(),
+                start_new_session=True,  # Ctrl-C in the terminal is this process's business
+            )
+        except OSError as error:
+            raise SourceError(f"no process for the query could be started: {error}", status=503) from error
+        process = cls(started, limits)
+        begin = Begin(store, registration.encode(), saved, limits.memory_bytes, limits.output_bytes)
+        try:
+            return process, await process._ask(begin, _START_SECONDS + limits.seconds)
+        except BaseException:
+            await process.kill()
+            raise
+
+    async def step(self, step: Step) -> Stepped:
+        """Has the query take elements, see `Step`.
+
+        Raises:
+            SourceTimeout: it takes too long.
+            IncompleteResult: the process ended.
+            ConstructMessagesError: the evaluation failed.
+        """
+        return await self._ask(step, self._limits.seconds)
+
+    async def _ask(self, order: Order, seconds: float) -> Stepped:
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        data = msgspec.msgpack.encode(order)
+        try:
+            async with asyncio.timeout(seconds):
+                stdin.write(LENGTH.pack(len(data)) + data)
+                await stdin.drain()
+                (length,) = LENGTH.unpack(await stdout.readexactly(LENGTH.size))
+                answer: Answer = _ANSWERS.decode(await stdout.readexactly(length))
+        except TimeoutError as error:
+            raise SourceTimeout(
+                f"the evaluation took more than {seconds:g} seconds", hint="ask for less at a time"
+            ) from error
+        except (asyncio.IncompleteReadError, ConnectionError) as error:
+            raise await self._death() from error
+        if isinstance(answer, Failed):
+            raise answer.failure.error()
+        return answer
+
+    async def kill(self) -> None:
+        """Ends the process, whatever it does."""
+        with suppress(ProcessLookupError):
+            self._process.kill()
+        await self._process.wait()
+
+    async def _death(self) -> IncompleteResult:
+        code = await self._process.wait()
+        with suppress(ValueError):  # not every number has a name
+            how = signal.Signals(-code).name
+            return IncompleteResult(
+                f"the process that evaluated the query was ended by {how}",
+                hint="ask for less at a time, or give registered queries more memory",
+            )
+        return IncompleteResult(f"the process that evaluated the query ended with code {code}")

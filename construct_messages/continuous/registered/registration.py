@@ -1,0 +1,88 @@
+"""A registered query, as data: its text, where its messages come from, its options, and whether it runs. No I/O."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from construct_messages.continuous.windows import Bounds, WindowOptions
+from construct_messages.query.continuous.parse import parse_continuous
+from construct_messages.query.continuous.values import ContinuousQuery, Operator, Report
+
+Status: TypeAlias = Literal["running", "paused", "failed"]
+
+
+class Registration(msgspec.Struct, frozen=True, kw_only=True):
+    """A registered query.
+
+    With windows it reads the streams of its windows. Without, it sees each message of one stream alone; or, where it
+    reads no stream, it watches a source.
+
+    Args:
+        text: RSP-QL, C-SPARQL or CQELS, or SPARQL.
+        streams: the IRI of the list of streams with a slash behind it, which relative IRIs resolve against.
+        inputs: names of streams, by the IRI that the query gives them.
+        after: by the name of each: the sequence behind which it is read.
+        source: the path of the SPARQL endpoint that is watched.
+        every: how often, in microseconds; with windows, the period of periodic reports.
+        operator: what is given out; None: as the text says.
+        time, lateness, bounds, report: see `WindowOptions`; microseconds, and the values of `Bounds` and `Report`.
+        status: `"failed"` is paused by an error.
+        error: the last one.
+    """
+
+    text: str
+    streams: str
+    inputs: dict[str, str] = {}
+    after: dict[str, int] = {}
+    source: str | None = None
+    every: int | None = None
+    operator: str | None = None
+    time: str = "arrival"
+    lateness: int = 0
+    bounds: str = Bounds.OPEN_CLOSED.value
+    report: str | None = None
+    status: Status = "running"
+    error: str | None = None
+
+    def query(self) -> ContinuousQuery:
+        """The query, taken apart.
+
+        Raises:
+            QueryError: see `parse_continuous`.
+        """
+        query = parse_continuous(self.text, base=self.streams)
+        return query if self.operator is None else replace(query, operator=Operator(self.operator))
+
+    def options(self) -> WindowOptions:
+        """The options of its windows.
+
+        Raises:
+            UsageError: see `WindowOptions`.
+        """
+        return WindowOptions(
+            time=self.time,
+            lateness=self.lateness,
+            bounds=Bounds(self.bounds),
+            report=None if self.report is None else Report(self.report),
+            every=self.every,
+        )
+
+    def stream_iri(self, name: str) -> str:
+        """The IRI of a stream."""
+        return f"{self.streams}{name}"
+
+    def element_iri(self, stream: str, sequence: int) -> str:
+        """The IRI of an element, of the IRI that the query gives to its stream."""
+        return f"{self.stream_iri(self.inputs[stream])}/output/{sequence}"
+
+    def encode(self) -> bytes:
+        """The registration as a store keeps it."""
+        return msgspec.json.encode(self)
+
+    @classmethod
+    def decode(cls, data: bytes) -> Registration:
+        """The registration that `encode` wrote."""
+        return msgspec.json.decode(data, type=cls)

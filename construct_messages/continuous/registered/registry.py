@@ -1,0 +1,256 @@
+"""The registered queries of a store: each runs on its own, and what it gives out is a stream of the store.
+
+A query is kept in the state of the owner `query:NAME`, where NAME is its output stream; its progress is committed with
+what it gives out, so that wherever it ends, each of its elements is there once. A query that fails is paused, and says
+why. docs/decisions/050-registered-queries.md. asyncio only; no HTTP.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import suppress
+from typing import Final
+
+from msgspec.structs import replace
+
+from construct_messages.continuous.registered.evaluator import Step, Stepped
+from construct_messages.continuous.registered.process import QueryLimits, QueryProcess
+from construct_messages.continuous.registered.registration import Registration
+from construct_messages.errors import Conflict, ConstructMessagesError, NotFound
+from construct_messages.logs.lines.texts import to_messages
+from construct_messages.streams.element import Description
+from construct_messages.streams.store import StreamStore
+
+_OWNER: Final = "query:"
+_KEY: Final = "registration"
+_TICK_SECONDS: Final = 0.5  # how often windows are told that time has passed where no elements come
+_THREADS: Final = 4  # that commit
+_LOGGER: Final = logging.getLogger(__name__)
+
+
+class RegisteredQuery:
+    """One query, and how it is doing.
+
+    Attributes:
+        name: of the stream that it gives out.
+        registration: see `Registration`.
+        taken: how many elements it has read since it was taken up.
+        given: how many elements it has given out since then.
+        dropped: how many elements so far entered no window.
+        positions: by the names of its inputs: up to where they are read.
+    """
+
+    def __init__(
+        self, name: str, registration: Registration, store: StreamStore, limits: QueryLimits, threads: Executor
+    ) -> None:
+        self.name, self.registration = name, registration
+        self._store, self._limits, self._threads = store, limits, threads
+        self._task: asyncio.Task[None] | None = None
+        self._process: QueryProcess | None = None
+        self.taken, self.given, self.dropped = 0, 0, 0
+        self.positions: Mapping[str, int] = registration.after
+
+    @property
+    def lag(self) -> int:
+        """How many elements of its inputs it has not read yet."""
+        lag = 0
+        for name, position in self.positions.items():
+            with suppress(NotFound):  # which the query will meet
+                lag += self._store.state(name).last - position
+        return lag
+
+    async def prepare(self) -> None:
+        """Has a process take the query up.
+
+        Raises:
+            ConstructMessagesError: see `QueryProcess.start`.
+        """
+        saved = await self._store.asaved_state(self._owner)
+        saved.pop(_KEY, None)
+        self._process, stands = await QueryProcess.start(str(self._store.path), self.registration, saved, self._limits)
+        self.positions, self.dropped = stands.positions, stands.dropped
+
+    def begin(self) -> None:
+        """Runs from now on."""
+        self._task = asyncio.create_task(self._live())
+
+    async def end(self) -> None:
+        """Stops running; what was committed stays."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+            self._task = None
+        await self._drop_process()
+
+    async def save(self, registration: Registration) -> None:
+        """Keeps another status."""
+        self.registration = registration
+        await self._store.acommit(self._owner, {_KEY: registration.encode()})
+
+    @property
+    def _owner(self) -> str:
+        return f"{_OWNER}{self.name}"
+
+    async def _live(self) -> None:
+        """Runs until it is cancelled, or fails."""
+        try:
+            if self._process is None:
+                await self.prepare()
+            await self._follow()
+        except ConstructMessagesError as error:
+            await self._fail(str(error))
+        except Exception:  # a fault of this package, which must not be silent
+            _LOGGER.exception("the query of %s met a fault", self.name)
+            await self._fail("the server failed")
+
+    async def _fail(self, error: str) -> None:
+        await self._drop_process()
+        _LOGGER.warning("the query of %s is paused: %s", self.name, error)
+        try:
+            await self.save(replace(self.registration, status="failed", error=error))
+        except ConstructMessagesError as unsaved:
+            # it is paused as long as this process lives, and tried again by the next one
+            _LOGGER.warning("that the query of %s is paused could not be kept: %s", self.name, unsaved.message)
+
+    async def _drop_process(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            await process.kill()
+
+    async def _follow(self) -> None:
+        """Takes elements as they come, and time as it passes."""
+        process = self._process
+        assert process is not None
+        timed = self.registration.time == "arrival" and bool(self.registration.query().windows)
+        with self._store.changes() as changed:
+            while True:
+                changed.clear()
+                now = await self._store.anow() if timed else None
+                last = {name: self._store.state(name).last for name in self.positions}
+                if now is not None or any(last[name] > position for name, position in self.positions.items()):
+                    stepped = await process.step(Step(last, now))
+                    await _whole(self._commit(stepped))
+                    if stepped.more:
+                        continue
+                # one's own elements are a change, too, and after it there is nothing to take
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_TICK_SECONDS if timed else None):
+                        await changed.wait()
+
+    async def _commit(self, stepped: Stepped) -> None:
+        if stepped.state:
+            await asyncio.get_running_loop().run_in_executor(self._threads, self._commit_in_thread, stepped)
+        self.positions, self.dropped = stepped.positions, stepped.dropped
+        self.taken += stepped.taken
+        self.given += len(stepped.messages)
+
+    def _commit_in_thread(self, stepped: Stepped) -> None:
+        messages = to_messages(stepped.messages)
+        self._store.commit(self._owner, stepped.state, stream=self.name, messages=messages)
+
+
+async def _whole(work: Awaitable[None]) -> None:
+    """Waits for work that must be over, one way or the other, before anything follows a cancellation."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise
+
+
+class Registry:
+    """The registered queries of a store, which run between `start` and `stop`.
+
+    Args:
+        store: of the streams, opened to write.
+        limits: what each query may take.
+    """
+
+    def __init__(self, store: StreamStore, limits: QueryLimits) -> None:
+        self._store, self._limits = store, limits
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="registered-queries")
+        self._queries: dict[str, RegisteredQuery] = {}
+
+    async def start(self) -> None:
+        """Takes up the queries that ran when the store was last open."""
+        known = {state.name for state in self._store.streams()}
+        for owner in await asyncio.to_thread(self._store.owners):
+            if not owner.startswith(_OWNER):
+                continue
+            name = owner.removeprefix(_OWNER)
+            state = await self._store.asaved_state(owner)
+            if name not in known or _KEY not in state:
+                # the process ended between the one and the other, and nobody was told that it is registered
+                await self._store.aforget(owner)
+                continue
+            query = self._queries[name] = self._query(name, Registration.decode(state[_KEY]))
+            if query.registration.status == "running":
+                query.begin()
+
+    async def stop(self) -> None:
+        """Stops all queries; they go on when they are started again."""
+        await asyncio.gather(*(query.end() for query in self._queries.values()))
+        self._threads.shutdown()
+
+    def __len__(self) -> int:
+        return len(self._queries)
+
+    def get(self, name: str) -> RegisteredQuery | None:
+        """The query that gives out a stream; None: that stream is no query's."""
+        return self._queries.get(name)
+
+    async def register(self, name: str, registration: Registration, description: Description) -> None:
+        """Takes up a new query, and makes its stream.
+
+        Args:
+            name: of the stream that it gives out.
+            registration: the query.
+            description: of the stream.
+
+        Raises:
+            ConstructMessagesError: the query is not legal, there is a stream of that name, or it is no name. Nothing is
+                registered then.
+        """
+        if name in self._queries or name in {state.name for state in self._store.streams()}:
+            raise Conflict(f"there is a stream {name}", hint="choose another name, or delete it first")
+        query = self._queries[name] = self._query(name, registration)
+        try:
+            await query.prepare()
+            # the stream last: a query without one is forgotten, and a stream without its query would look like another
+            await query.save(registration)
+            await self._store.acreate(name, description)
+        except BaseException:
+            await query.end()
+            await self._store.aforget(f"{_OWNER}{name}")
+            del self._queries[name]
+            raise
+        query.begin()
+
+    async def pause(self, name: str) -> None:
+        """Stops a query until it is resumed, also over restarts."""
+        query = self._queries[name]
+        await query.end()
+        if query.registration.status == "running":
+            await query.save(replace(query.registration, status="paused"))
+
+    async def resume(self, name: str) -> None:
+        """Has a query that is paused, or failed, go on where it was."""
+        query = self._queries[name]
+        if query.registration.status != "running":
+            await query.end()
+            await query.save(replace(query.registration, status="running", error=None))
+            query.begin()
+
+    async def remove(self, name: str) -> None:
+        """Stops a query for good, and deletes its stream."""
+        query = self._queries.pop(name)
+        await query.end()
+        await self._store.aforget(f"{_OWNER}{name}")
+        await self._store.adelete(name)
+
+    def _query(self, name: str, registration: Registration) -> RegisteredQuery:
+        return RegisteredQuery(name, registration, self._store, self._limits, self._threads)

@@ -1,0 +1,199 @@
+"""Registered queries over a store: what they give out, how they fail, and that they go on where they were."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from construct_messages import Message, QueryError
+from construct_messages.continuous.registered.process import QueryLimits
+from construct_messages.continuous.registered.registration import Registration
+from construct_messages.continuous.registered.registry import Registry
+from construct_messages.errors import Conflict, ConstructMessagesError
+from construct_messages.streams import Description, Retention, StreamStore, open_store
+from tests.support.streams import Clock, numbered
+from tests.support.waiting import eventually
+
+STREAMS = "http://example.org/streams/"
+STATELESS = "CONSTRUCT { ?s <urn:saw> ?n } WHERE { ?s <urn:number> ?n }"
+LAST_THREE = f"""REGISTER RSTREAM <seen> AS CONSTRUCT {{ ?s <urn:has> ?n }}
+FROM NAMED WINDOW <urn:w> ON <{STREAMS}a> [ELEMENTS 3 STEP 3] WHERE {{ WINDOW <urn:w> {{ ?s <urn:number> ?n }} }}"""
+SECONDS = 60
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[StreamStore]:
+    with open_store(tmp_path / "streams.db") as opened:
+        opened.create("a")
+        yield opened
+
+
+@asynccontextmanager
+async def running(store: StreamStore, limits: QueryLimits | None = None) -> AsyncIterator[Registry]:
+    registry = Registry(store, limits or QueryLimits())
+    await registry.start()
+    try:
+        yield registry
+    finally:
+        await registry.stop()
+
+
+def over_a(text: str, after: int = 0, **options: object) -> Registration:
+    return Registration(text=text, streams=STREAMS, inputs={f"{STREAMS}a": "a"}, after={"a": after}, **options)  # type: ignore[arg-type]
+
+
+def given(store: StreamStore, name: str = "seen") -> list[str]:
+    return [quad.object.strip('"') for element in store.read(name) for quad in element.message]
+
+
+async def until(store: StreamStore, count: int) -> None:
+    await eventually(lambda: store.state("seen").last >= count, SECONDS)
+
+
+async def test_history_first_then_live(store: StreamStore) -> None:
+    store.append_all("a", map(numbered, range(5)))
+    async with running(store) as registry:
+        await registry.register("seen", over_a(STATELESS, after=1), Description())
+        await until(store, 4)
+        store.append_all("a", map(numbered, range(5, 2500)))
+        await until(store, 2499)
+        query = registry.get("seen")
+        assert query is not None
+        await eventually(lambda: query.lag == 0 and query.given == 2499, SECONDS)
+        assert (query.taken, query.registration.status) == (2499, "running")
+    assert given(store) == [f"x{each}" for each in range(1, 2500)]
+
+
+@pytest.mark.parametrize(("text", "elements"), [(STATELESS, 30), (LAST_THREE, 30)], ids=["stateless", "windows"])
+async def test_it_goes_on_where_it_was(store: StreamStore, text: str, elements: int) -> None:
+    async with running(store) as registry:
+        await registry.register("seen", over_a(text), Description())
+        store.append_all("a", map(numbered, range(13)))
+        await until(store, 12)
+    store.append_all("a", map(numbered, range(13, 20)))
+    async with running(store):
+        store.append_all("a", map(numbered, range(20, elements)))
+        await until(store, elements)
+    assert sorted(given(store), key=lambda each: int(each[1:])) == [f"x{each}" for each in range(elements)]
+
+
+async def test_time_passes_where_no_elements_come(tmp_path: Path) -> None:
+    clock = Clock()
+    text = LAST_THREE.replace("ELEMENTS 3 STEP 3", "RANGE PT10S STEP PT10S")
+    store = StreamStore(tmp_path / "streams.db", clock=clock)
+    with store:
+        store.create("a")
+        async with running(store) as registry:
+            await registry.register("seen", over_a(text), Description())
+            store.append("a", numbered(1))
+            query = registry.get("seen")
+            assert query is not None
+            await eventually(lambda: query.taken == 1, SECONDS)
+            assert store.state("seen").last == 0
+            clock.microseconds += 11_000_000
+            await until(store, 1)
+
+
+async def test_pause_and_resume(store: StreamStore) -> None:
+    async with running(store) as registry:
+        await registry.register("seen", over_a(STATELESS), Description())
+        store.append("a", numbered(1))
+        await until(store, 1)
+        await registry.pause("seen")
+        store.append("a", numbered(2))
+    async with running(store) as registry:
+        query = registry.get("seen")
+        assert query is not None
+        assert query.registration.status == "paused"
+        assert store.state("seen").last == 1
+        await registry.resume("seen")
+        await until(store, 2)
+
+
+async def test_removed_with_its_stream(store: StreamStore) -> None:
+    async with running(store) as registry:
+        await registry.register("seen", over_a(STATELESS), Description())
+        await registry.remove("seen")
+        assert (len(registry), [state.name for state in store.streams()], store.owners()) == (0, ["a"], [])
+
+
+def take_input_away(store: StreamStore) -> None:
+    store.delete("a")
+
+
+def add_one(store: StreamStore) -> None:
+    store.append("a", Message(quad for each in range(100) for quad in numbered(each, 100)))
+
+
+def let_elements_fade(store: StreamStore) -> None:
+    store.append_all("a", map(numbered, range(5)))
+    store.describe("a", Description(retention=Retention(count=1)))
+
+
+PRODUCT = "".join(f"VALUES ?v{each} {{ {'1 ' * 99}}} " for each in range(9))
+PAIRS = " ".join(f"?s{each} ?p{each} ?n{each} ." for each in range(9)) + " FILTER(CONCAT(?n0, ?n8) = 'no')"
+
+
+@pytest.mark.parametrize(
+    ("text", "limits", "cause", "error"),
+    [
+        pytest.param("?s ?p ?n", {}, take_input_away, "no stream a", id="input-deleted"),
+        pytest.param("?s ?p ?n", {}, let_elements_fade, "kept no longer", id="input-faded"),
+        pytest.param(
+            f"?s ?p ?n . {PAIRS}",
+            {"seconds": 1.0},
+            add_one,
+            "more than 1 seconds",
+            id="slow",
+        ),
+        pytest.param("?s ?p ?n", {"output_bytes": 1000}, add_one, "1000 bytes", id="too-much"),
+        pytest.param(f"?s ?p ?n {PRODUCT}", {}, add_one, "more memory", id="memory"),
+    ],
+)
+async def test_a_query_that_fails_is_paused_and_says_why(
+    store: StreamStore, text: str, limits: dict[str, float], cause: Callable[[StreamStore], object], error: str
+) -> None:
+    async with running(store, QueryLimits(**limits)) as registry:  # type: ignore[arg-type] # as given
+        await registry.register(
+            "other", over_a("CONSTRUCT { ?s a <urn:Seen> } WHERE { ?s ?p ?n } LIMIT 1"), Description()
+        )
+        await registry.register("seen", over_a(f"CONSTRUCT {{ ?s <urn:q> ?n }} WHERE {{ {text} }}"), Description())
+        if cause is let_elements_fade:
+            await registry.pause("seen")
+            let_elements_fade(store)
+            await registry.resume("seen")
+        else:
+            cause(store)
+        query = registry.get("seen")
+        assert query is not None
+        await eventually(lambda: query.registration.status == "failed", SECONDS)
+        assert error in (query.registration.error or "")
+        if cause is add_one:
+            await eventually(lambda: store.state("other").last == 1, SECONDS)  # which it did not hold up
+    async with running(store) as registry:
+        query = registry.get("seen")
+        assert query is not None
+        assert query.registration.status == "failed"
+
+
+async def test_what_is_refused_leaves_nothing(store: StreamStore) -> None:
+    async with running(store) as registry:
+        with pytest.raises(QueryError):
+            await registry.register("seen", over_a("CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p }"), Description())
+        with pytest.raises(Conflict):
+            await registry.register("a", over_a(STATELESS), Description())
+        with pytest.raises(ConstructMessagesError, match="no name"):
+            await registry.register("a/b", over_a(STATELESS), Description())
+        await registry.register("seen", over_a(STATELESS), Description())
+        with pytest.raises(Conflict):
+            await registry.register("seen", over_a(LAST_THREE), Description())
+        store.append("a", Message())
+        assert len(registry) == 1
+    assert store.owners() == ["query:seen"]
+    async with running(store) as registry:
+        query = registry.get("seen")
+        assert query is not None
+        assert query.registration.text == STATELESS
