@@ -7,7 +7,8 @@ is the user's text, at its place.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from construct_messages.query.continuous.clauses import OPERATORS, Dataset, Registration, read_from, read_registration
@@ -40,67 +41,35 @@ def parse_continuous(text: str | QueryText, *, base: str | None = None) -> Conti
     >>> query.query.splitlines()[2]
     'WHERE { GRAPH  <urn:w> { ?s <urn:p> ?o } }'
     """
-    read = QueryText.of(text)
     base = given_base(base)
+    read = QueryText.of(text)
     source, tokens = read.text, read.tokens
     head = _head(read)
     check_braces(source, tokens)
-    prologue = Prologue.read(source, tokens[:head], base=base, prefixes={})
-    splices: list[Splice] = []
-    registration = Registration()
-    places = list(outer(tokens, 0, len(tokens)))
-    cursor = Cursor(source, tokens, 0, prologue)
-    for index in places:
-        if index < head and tokens[index].keyword == "REGISTER":
-            cursor.index = index + 1
-            registration = read_registration(cursor)
-            splices.append(_blank(source, tokens[index].start, tokens[cursor.index - 1].end))
-    operator = registration.operator
-    if head + 1 < len(tokens) and tokens[head + 1].keyword in OPERATORS:
-        written = tokens[head + 1]
-        operator = Operator(written.keyword)
-        splices.append(_blank(source, written.start, written.end))
-    clauses: list[_Clause] = []
-    windows: dict[str, Window] = {}
-    for index in places:
-        if tokens[index].keyword != "FROM" or (clauses and index < clauses[-1].end):
-            continue
-        cursor.index = index + 1
-        clause = read_from(cursor)
-        name = clause.name or unused_name(windows)
-        clauses.append(_Clause(index, cursor.index, name, clause))
-        if clause.stream is not None and clause.specification is not None:
-            if name in windows:
-                message = f"the window <{name}> is declared twice"
-                raise error(source, tokens[index].start, message, "give the windows different names")
-            windows[name] = clause.specification.window(name, clause.stream)
+    cursor = Cursor(source, tokens, 0, Prologue.read(source, tokens[:head], base=base, prefixes={}))
+    registration, splices = _registration(cursor, head)
+    clauses = _clauses(cursor)
+    declared = {clause.name: clause.window for clause in clauses if clause.window is not None}
     where = max((_behind_template(tokens, head), *(clause.end for clause in clauses)))
-    patterns = read_patterns(source, tokens, where, prologue, windows)
-    default: tuple[str, ...] = ()
-    static: list[_Clause] = []
-    if patterns.windows:
-        splices += patterns.splices
-        splices += (_blank(source, tokens[clause.start].start, tokens[clause.end - 1].end) for clause in clauses)
-        default = tuple(
-            clause.name
-            for clause in clauses
-            if clause.says.stream is not None
-            and (clause.says.merged or (clause.says.implicit and clause.name not in patterns.named))
-        )
-        static = [clause for clause in clauses if clause.says.stream is None]
+    patterns = read_patterns(source, tokens, where, cursor.prologue, declared)
+    default = tuple(clause.name for clause in clauses if clause.is_default(patterns.named))
     if default:
-        seen = read_needs(source, tokens, where, len(tokens) - 1, prologue) | Needs.UNION
+        seen = read_needs(source, tokens, where, len(tokens) - 1, cursor.prologue) | Needs.UNION
         for name in default:
             patterns.needs[name] |= seen
+    static: list[_Clause] = []
+    if patterns.windows:
+        static = [clause for clause in clauses if clause.window is None]
+        splices += patterns.splices
+        splices += (_blank(source, tokens[clause.start].start, tokens[clause.end - 1].end) for clause in clauses)
     if base is not None and any(token.kind == "iri" and is_relative(token.text[1:-1]) for token in tokens):
         place, declaration = insert(tokens[:head], base, {})
         splices.append(Splice(place, place, declaration))
-    if operator is None:
-        operator = Operator.ISTREAM if patterns.streams or not patterns.windows else Operator.RSTREAM
-    specifications = [clause.says.specification for clause in clauses if clause.says.specification is not None]
+    of_dialect = Operator.ISTREAM if patterns.streams or not patterns.windows else Operator.RSTREAM
+    specifications = (clause.says.specification for clause in clauses)
     return ContinuousQuery(
         output=registration.output,
-        operator=operator,
+        operator=registration.operator or of_dialect,
         windows=tuple(patterns.windows.values()),
         query=_spliced(source, splices),
         needs=patterns.needs,
@@ -108,17 +77,28 @@ def parse_continuous(text: str | QueryText, *, base: str | None = None) -> Conti
         default_graphs=tuple(clause.name for clause in static if clause.says.merged),
         named_graphs=tuple(clause.name for clause in static if not clause.says.merged),
         every=registration.every,
-        report=next((found.report for found in specifications if found.report is not None), None),
+        report=next((found.report for found in specifications if found is not None and found.report), None),
     )
 
 
 class _Clause(NamedTuple):
-    """A FROM clause: the index of its FROM, that behind its end, its name and what it says."""
+    """A FROM clause: the index of its FROM, that behind its end, the IRI of its graph or window, and what it says."""
 
     start: int
     end: int
     name: str
     says: Dataset
+
+    @property
+    def window(self) -> Window | None:
+        """The window that it declares."""
+        if self.says.stream is None or self.says.specification is None:
+            return None
+        return self.says.specification.window(self.name, self.says.stream)
+
+    def is_default(self, named: Collection[str]) -> bool:
+        """Whether it declares a window that is part of the default graph, where patterns name these."""
+        return self.window is not None and (self.says.merged or (self.says.implicit and self.name not in named))
 
 
 def _head(read: QueryText) -> int:
@@ -132,6 +112,42 @@ def _head(read: QueryText) -> int:
             message = f"expected CONSTRUCT or SELECT, found {tokens[index].text}"
             raise error(read.text, tokens[index].start, message, "write it as SELECT: each row becomes a message")
     raise error(read.text, len(read.text), "there is no CONSTRUCT and no SELECT")
+
+
+def _registration(cursor: Cursor, head: int) -> tuple[Registration, list[Splice]]:
+    """What REGISTER and an operator behind the form of the query say, and how they are taken out."""
+    text, tokens = cursor.text, cursor.tokens
+    registration, splices = Registration(), []
+    for index in outer(tokens, 0, head):
+        if tokens[index].keyword == "REGISTER":
+            cursor.index = index + 1
+            registration = read_registration(cursor)
+            splices.append(_blank(text, tokens[index].start, tokens[cursor.index - 1].end))
+    if head + 1 < len(tokens) and tokens[head + 1].keyword in OPERATORS:
+        written = tokens[head + 1]
+        registration = replace(registration, operator=Operator(written.keyword))
+        splices.append(_blank(text, written.start, written.end))
+    return registration, splices
+
+
+def _clauses(cursor: Cursor) -> list[_Clause]:
+    """The FROM clauses, wherever they stand outside of groups: Janus has them before REGISTER."""
+    tokens = cursor.tokens
+    found: list[_Clause] = []
+    windows: set[str] = set()
+    for index in outer(tokens, 0, len(tokens)):
+        if tokens[index].keyword != "FROM" or (found and index < found[-1].end):
+            continue
+        cursor.index = index + 1
+        says = read_from(cursor)
+        clause = _Clause(index, cursor.index, says.name or unused_name(windows), says)
+        found.append(clause)
+        if clause.window is not None:
+            if clause.name in windows:
+                message = f"the window <{clause.name}> is declared twice"
+                raise error(cursor.text, tokens[index].start, message, "give the windows different names")
+            windows.add(clause.name)
+    return found
 
 
 def _behind_template(tokens: Sequence[Token], head: int) -> int:
