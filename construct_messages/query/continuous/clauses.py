@@ -9,10 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from construct_messages.errors import TermError
 from construct_messages.query.continuous.cursor import Cursor, is_relative
 from construct_messages.query.continuous.durations import read_duration
 from construct_messages.query.continuous.values import WINDOW_NAMES, CountWindow, Operator, Report, TimeWindow, Window
-from construct_messages.query.tokens import error
+from construct_messages.query.tokens import Token, error
+from construct_messages.terms import iri
 
 OPERATORS: Final = tuple(operator.value for operator in Operator)
 _COUNTS: Final = ("TRIPLES", "TRIPLE", "ROWS", "ELEMENTS", "MESSAGES")
@@ -187,25 +189,38 @@ def _report(cursor: Cursor) -> Report | None:
 
 
 @dataclass(frozen=True)
-class Dataset:
-    """One FROM clause.
+class Graph:
+    """A FROM clause that names a graph.
 
     Args:
-        name: the IRI of a graph, or of a window; None for a window without one.
-        stream: the IRI of the stream of a window; None for a graph of static data.
-        specification: of the window.
-        merged: whether what it holds is in the default graph: it is not NAMED.
-        implicit: whether it is in the default graph unless a pattern names it: it is FROM STREAM.
+        name: as it is written.
+        named: whether it is NAMED.
+    """
+
+    name: Token
+    named: bool
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """A FROM clause that declares a window.
+
+    Args:
+        name: its IRI; None where it has none.
+        stream: the name of the stream.
+        specification: what stands in the brackets.
+        merged: whether it is part of the default graph.
+        implicit: whether it is so unless a pattern names it: it is FROM STREAM.
     """
 
     name: str | None
-    stream: str | None = None
-    specification: Specification | None = None
+    stream: str
+    specification: Specification
     merged: bool = False
     implicit: bool = False
 
 
-def read_from(cursor: Cursor) -> Dataset:
+def read_from(cursor: Cursor) -> Graph | Declaration:
     """A FROM clause, from behind FROM.
 
     Raises:
@@ -215,13 +230,17 @@ def read_from(cursor: Cursor) -> Dataset:
     if cursor.take("WINDOW"):
         return _window(cursor, named=named)
     if cursor.take("STREAM"):
+        start = cursor.token
         stream = cursor.stream("write FROM STREAM <stream> [RANGE 15s STEP 5s]")
-        return Dataset(window_name(stream), stream, read_specification(cursor), implicit=True)
+        name = window_name(stream, cursor.text, start)
+        return Declaration(name, stream, read_specification(cursor), implicit=True)
     cursor.take("GRAPH")  # of drafts of RSP-QL
-    return Dataset(cursor.iri("the IRI of a graph, WINDOW or STREAM behind FROM"), merged=not named)
+    if cursor.token.kind not in ("iri", "pname"):
+        raise cursor.expected("the IRI of a graph, WINDOW or STREAM behind FROM")
+    return Graph(cursor.next(), named)
 
 
-def _window(cursor: Cursor, *, named: bool) -> Dataset:
+def _window(cursor: Cursor, *, named: bool) -> Declaration:
     """`FROM NAMED WINDOW <w> ON <s> [RANGE …]`, from behind WINDOW.
 
     Drafts of RSP-QL have the name last (`ON STREAM <s> [RANGE …] AS <w>`), parsers of RSP4J's the bracket first, and
@@ -229,23 +248,41 @@ def _window(cursor: Cursor, *, named: bool) -> Dataset:
     """
     name = None
     if not cursor.token.is_mark("[") and cursor.token.keyword not in ("ON", "STREAM"):
-        name = window_name(cursor.iri("the IRI of the window", _WINDOW_HINT))
+        name = _name(cursor)
     found = read_specification(cursor) if cursor.token.is_mark("[") else None
     cursor.take("ON")
     cursor.take("STREAM")
     stream = cursor.stream(_WINDOW_HINT)
     found = found or read_specification(cursor)
     if name is None and cursor.take("AS"):
-        name = window_name(cursor.iri("the IRI of the window", _WINDOW_HINT))
+        name = _name(cursor)
     if name is None and named:
         raise cursor.expected("AS and the IRI of the window", _WINDOW_HINT)
-    return Dataset(name, stream, found, merged=not named)
+    return Declaration(name, stream, found, merged=not named)
 
 
-def window_name(name: str) -> str:
+def _name(cursor: Cursor) -> str:
+    start = cursor.token
+    return window_name(cursor.iri("the IRI of the window", _WINDOW_HINT), cursor.text, start)
+
+
+def window_name(name: str, text: str, token: Token) -> str:
     """The IRI of a window; a relative one, which has no base, becomes absolute, since it names a graph.
 
-    >>> window_name("urn:w"), window_name("w1")
-    ('urn:w', 'urn:construct-messages:window:w1')
+    Args:
+        name: what `Cursor.iri` and `Cursor.stream` give.
+        text: the query, for the position of errors.
+        token: where the name stands.
+
+    Raises:
+        QueryError: it is no IRI.
+
+    >>> from construct_messages.query.tokens import tokenize
+    >>> window_name("w1", "<w1>", tokenize("<w1>")[0])
+    'urn:construct-messages:window:w1'
     """
-    return WINDOW_NAMES + name if is_relative(name) else name
+    absolute = WINDOW_NAMES + name if is_relative(name) else name
+    try:
+        return iri(absolute)[1:-1]
+    except TermError as problem:
+        raise error(text, token.start, problem.message, problem.hint) from None

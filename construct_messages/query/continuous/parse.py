@@ -11,9 +11,16 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from construct_messages.query.continuous.clauses import OPERATORS, Dataset, Registration, read_from, read_registration
-from construct_messages.query.continuous.cursor import Cursor, is_relative
-from construct_messages.query.continuous.patterns import Splice, read_needs, read_patterns, unused_name
+from construct_messages.query.continuous.clauses import (
+    OPERATORS,
+    Declaration,
+    Graph,
+    Registration,
+    read_from,
+    read_registration,
+)
+from construct_messages.query.continuous.cursor import Cursor, is_relative, name_of
+from construct_messages.query.continuous.patterns import Splice, check_number, read_needs, read_patterns, unused_name
 from construct_messages.query.continuous.values import ContinuousQuery, Needs, Operator, Window
 from construct_messages.query.prologue import Prologue, given_base, insert
 from construct_messages.query.tokens import QueryText, Token, check_braces, closing, error, outer
@@ -57,16 +64,17 @@ def parse_continuous(text: str | QueryText, *, base: str | None = None) -> Conti
         seen = read_needs(source, tokens, where, len(tokens) - 1, cursor.prologue) | Needs.UNION
         for name in default:
             patterns.needs[name] |= seen
-    static: list[_Clause] = []
+    graphs: dict[bool, list[str]] = {False: [], True: []}
     if patterns.windows:
-        static = [clause for clause in clauses if clause.window is None]
+        for graph in (clause.says for clause in clauses if isinstance(clause.says, Graph)):
+            graphs[graph.named].append(name_of(source, graph.name, cursor.prologue))
         splices += patterns.splices
         splices += (_blank(source, tokens[clause.start].start, tokens[clause.end - 1].end) for clause in clauses)
     if base is not None and any(token.kind == "iri" and is_relative(token.text[1:-1]) for token in tokens):
         place, declaration = insert(tokens[:head], base, {})
         splices.append(Splice(place, place, declaration))
     of_dialect = Operator.ISTREAM if patterns.streams or not patterns.windows else Operator.RSTREAM
-    specifications = (clause.says.specification for clause in clauses)
+    reports = (clause.says.specification.report for clause in clauses if isinstance(clause.says, Declaration))
     return ContinuousQuery(
         output=registration.output,
         operator=registration.operator or of_dialect,
@@ -74,31 +82,33 @@ def parse_continuous(text: str | QueryText, *, base: str | None = None) -> Conti
         query=_spliced(source, splices),
         needs=patterns.needs,
         default=default,
-        default_graphs=tuple(clause.name for clause in static if clause.says.merged),
-        named_graphs=tuple(clause.name for clause in static if not clause.says.merged),
+        default_graphs=tuple(graphs[False]),
+        named_graphs=tuple(graphs[True]),
         every=registration.every,
-        report=next((found.report for found in specifications if found is not None and found.report), None),
+        report=next(filter(None, reports), None),
     )
 
 
 class _Clause(NamedTuple):
-    """A FROM clause: the index of its FROM, that behind its end, the IRI of its graph or window, and what it says."""
+    """A FROM clause: the index of its FROM, that behind its end, the name of its window, if any, and what it says."""
 
     start: int
     end: int
     name: str
-    says: Dataset
+    says: Graph | Declaration
 
     @property
     def window(self) -> Window | None:
         """The window that it declares."""
-        if self.says.stream is None or self.says.specification is None:
+        if isinstance(self.says, Graph):
             return None
         return self.says.specification.window(self.name, self.says.stream)
 
     def is_default(self, named: Collection[str]) -> bool:
         """Whether it declares a window that is part of the default graph, where patterns name these."""
-        return self.window is not None and (self.says.merged or (self.says.implicit and self.name not in named))
+        if isinstance(self.says, Graph):
+            return False
+        return self.says.merged or (self.says.implicit and self.name not in named)
 
 
 def _head(read: QueryText) -> int:
@@ -140,13 +150,15 @@ def _clauses(cursor: Cursor) -> list[_Clause]:
             continue
         cursor.index = index + 1
         says = read_from(cursor)
-        clause = _Clause(index, cursor.index, says.name or unused_name(windows), says)
-        found.append(clause)
-        if clause.window is not None:
-            if clause.name in windows:
-                message = f"the window <{clause.name}> is declared twice"
+        name = ""
+        if isinstance(says, Declaration):
+            name = says.name or unused_name(windows)
+            if name in windows:
+                message = f"the window <{name}> is declared twice"
                 raise error(cursor.text, tokens[index].start, message, "give the windows different names")
-            windows.add(clause.name)
+            check_number(cursor.text, tokens[index], windows)
+            windows.add(name)
+        found.append(_Clause(index, cursor.index, name, says))
     return found
 
 

@@ -23,12 +23,14 @@ CONTEXT: Final = frozenset({"http://www.w3.org/ns/prov#generatedAtTime", f"{CM}s
 """The predicates of message context triples, without brackets."""
 
 _DECLARE: Final = "add FROM NAMED WINDOW {} ON <stream> [RANGE PT15S STEP PT5S]"
+_WINDOW_HINT: Final = "write WINDOW <window> { ... }"
 _STREAM_HINT: Final = "write STREAM <stream> [RANGE 15s SLIDE 5s] { ... }"
 _NAMES: Final = ("iri", "pname", "variable")
 _TERMS: Final = ("variable", "iri", "pname", "blank", "string", "number")
 _BEGIN: Final = ("[", "(", "<<", "<<(")
 _END: Final = ("]", ")", ">>", ")>>")
 _BEFORE_PREDICATE: Final = (";", "[", "{|")
+_MOST: Final = 100  # windows
 _PATHS: Final = ("!", "*", "?")
 
 
@@ -94,6 +96,21 @@ def unused_name(windows: Collection[str]) -> str:
     return next(name for number in count(1) if (name := f"{WINDOW_NAMES}{number}") not in windows)
 
 
+def check_number(text: str, token: Token, windows: Collection[str]) -> None:
+    """Makes sure that a query may have one more window: what patterns become grows with their number.
+
+    Args:
+        text: the query, for the position of errors.
+        token: where the window is declared.
+        windows: those that are there.
+
+    Raises:
+        QueryError: there are very many.
+    """
+    if len(windows) >= _MOST:
+        raise error(text, token.start, f"more than {_MOST} windows", "use the same window in several patterns")
+
+
 class _Reading:
     def __init__(self, text: str, tokens: Sequence[Token], prologue: Prologue, patterns: Patterns) -> None:
         self.text = text
@@ -124,8 +141,13 @@ class _Reading:
     def window(self, index: int, around: _Group | None) -> int:
         """`WINDOW <w> {`; the index of the brace."""
         self.refuse_nested(self.tokens[index], around)
-        name, brace = self.name(index, "WINDOW <window> { ... }")
         keyword = self.tokens[index]
+        cursor = Cursor(self.text, self.tokens, index + 1, self.prologue)
+        if cursor.token.kind not in _NAMES:
+            raise cursor.expected("the name of a window", _WINDOW_HINT)
+        name, brace = cursor.next(), cursor.index
+        if not cursor.token.is_mark("{"):
+            raise cursor.expected(f"{{ behind {name.text}", _WINDOW_HINT)
         self.replace(keyword.start, keyword.end, "GRAPH")
         if name.kind == "variable":
             if not self.declared:
@@ -136,11 +158,14 @@ class _Reading:
             self.replace(keyword.start, keyword.start, f"VALUES {name.text} {{ {names} }} ")
             self.enter(brace, name.text, sorted(self.declared))
             return brace
-        window = window_name(name_of(self.text, name, self.prologue))
+        window = self.window_name(name)
         if window not in self.patterns.windows:
             raise self.undeclared(name)
         self.enter_named(brace, name, window)
         return brace
+
+    def window_name(self, name: Token) -> str:
+        return window_name(name_of(self.text, name, self.prologue), self.text, name)
 
     def enter_named(self, brace: int, name: Token, window: str) -> None:
         written = name.text
@@ -154,13 +179,15 @@ class _Reading:
         keyword = self.tokens[index]
         self.refuse_nested(keyword, around)
         cursor = Cursor(self.text, self.tokens, index + 1, self.prologue)
+        start = cursor.token
         stream = cursor.stream(_STREAM_HINT)
-        name = window_name(stream)
+        name = window_name(stream, self.text, start)
         if cursor.token.is_mark("["):
             found = read_specification(cursor)
             windows = self.patterns.windows
             same = (name for name, window in windows.items() if window == found.window(name, stream))
-            name = next(same, unused_name(windows))
+            name = next(same, "") or unused_name(windows)
+            check_number(self.text, keyword, windows.keys() - {name})
             windows[name] = found.window(name, stream)
             self.patterns.streams = True
         elif name not in self.declared:  # by FROM STREAM
@@ -172,8 +199,12 @@ class _Reading:
         return cursor.index
 
     def graph(self, index: int, around: _Group | None) -> int:
-        """`GRAPH ?g {`; the index of the brace."""
-        name, brace = self.name(index, "GRAPH <graph> { ... }")
+        """`GRAPH ?g {`; the index of the brace. What is no such pattern is the engine's business."""
+        if index + 2 >= len(self.tokens) or self.tokens[index + 1].kind not in _NAMES:
+            return index + 1
+        name, brace = self.tokens[index + 1], index + 2
+        if not self.tokens[brace].is_mark("{"):
+            return index + 1
         start = self.tokens[index].start
         if around is not None:
             self.replace(start, start, f"{_membership(around.name, name.text)} ")
@@ -182,18 +213,17 @@ class _Reading:
         elif name.kind == "variable":
             self.replace(start, start, f"{_membership(iri(STATIC), name.text)} ")
             self.patterns.graphs = True
+        elif self.declared and (window := self.window_name(name)) in self.declared:  # C-SPARQL's FROM NAMED STREAM
+            self.enter_named(brace, name, window)
         else:
-            window = window_name(name_of(self.text, name, self.prologue))
-            if window in self.declared:  # C-SPARQL's FROM NAMED STREAM
-                self.enter_named(brace, name, window)
-            else:
-                self.patterns.graphs = True
+            self.patterns.graphs = True
         return brace
 
     def service(self, index: int) -> int:
         """SERVICE; the index behind its group, which is the business of another engine."""
-        brace = next((i for i in range(index, len(self.tokens)) if self.tokens[i].is_mark("{")), None)
-        if brace is None or brace > index + 3:
+        near = range(index + 1, min(index + 4, len(self.tokens)))  # SERVICE SILENT <e> {
+        brace = next((place for place in near if self.tokens[place].is_mark("{")), None)
+        if brace is None:
             return index + 1
         end = closing(self.tokens, brace)
         for token in self.tokens[brace:end]:
@@ -201,15 +231,6 @@ class _Reading:
                 message = f"{token.text} cannot be used within SERVICE: another engine has no such window"
                 raise error(self.text, token.start, message, "put it beside the SERVICE")
         return end + 1
-
-    def name(self, index: int, form: str) -> tuple[Token, int]:
-        cursor = Cursor(self.text, self.tokens, index + 1, self.prologue)
-        if cursor.token.kind not in _NAMES:
-            raise cursor.expected("a name", f"write {form}")
-        name = cursor.next()
-        if not cursor.token.is_mark("{"):
-            raise cursor.expected(f"{{ behind {name.text}", f"write {form}")
-        return name, cursor.index
 
     def enter(self, brace: int, name: str, windows: Sequence[str]) -> None:
         end = closing(self.tokens, brace)

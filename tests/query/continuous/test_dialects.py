@@ -319,3 +319,11 @@ def test_relative_names_are_resolved() -> None:
 def test_relative_names_without_base_stay_as_they_are_written() -> None:
     read = parse_continuous("REGISTER RSTREAM <out> AS SELECT * FROM STREAM <s/1> [NOW] FROM <a.ttl> { ?s ?p ?o }")
     assert (read.output, read.windows[0].stream, read.default_graphs) == ("out", "s/1", ("a.ttl",))
+
+
+def test_without_windows_only_register_is_taken_out() -> None:
+    """What another engine knows, as a prefix that nobody declares, is none of ours."""
+    text = "CONSTRUCT { ?s ?p ?o } FROM dbr:a FROM NAMED dbr:b WHERE { GRAPH dbr:b { ?s ?p ?o } GRAPH ?g { ?o ?p ?s } }"
+    read = parse_continuous(f"REGISTER ISTREAM <urn:o> AS {text}")
+    assert read.query.lstrip() == text
+    assert (read.windows, read.needs, read.default_graphs, read.named_graphs) == ((), {}, (), ())

@@ -77,11 +77,21 @@ MALFORMED = {
     "undeclared window of a variable": ("SELECT * { WINDOW §?w {} }", "?w has no window to stand for"),
     "undeclared prefix": (f"{FROM} {{ WINDOW §ex:w {{}} }}", "prefix ex: is not declared"),
     "undeclared stream": (f"{FROM} {{ STREAM Sensors §{{}} }}", "expected [ with the width of the window, found {"),
-    "WINDOW without name": (f"{FROM} {{ WINDOW §{{}} }}", "expected a name, found {"),
+    "WINDOW without name": (f"{FROM} {{ WINDOW §{{}} }}", "expected the name of a window, found {"),
     "WINDOW without group": (f"{FROM} {{ WINDOW <urn:w> §?s ?p ?o }}", "expected { behind <urn:w>, found ?s"),
     "STREAM without name": ("SELECT * { STREAM §[NOW] {} }", "expected the IRI of a stream, found ["),
     "STREAM without group": ("SELECT * { STREAM <urn:s> [NOW] §?s ?p ?o }", "expected { behind the window, found ?s"),
-    "GRAPH without group": (f"{FROM} {{ GRAPH <urn:g> §?s ?p ?o }}", "expected { behind <urn:g>, found ?s"),
+    "a name that is no IRI": ("SELECT * FROM WINDOW §<urn:a%> ON <urn:s> [NOW] {}", "<urn:a%> is no IRI"),
+    "very many windows": (
+        "SELECT * " + "FROM WINDOW ON <urn:s> [NOW] " * 100 + "§FROM WINDOW ON <urn:s> [NOW] {}",
+        "more than 100 windows",
+    ),
+    "very many windows in patterns": (
+        "SELECT * {"
+        + "".join(f"STREAM <urn:s> [RANGE {number}s] {{}} " for number in range(1, 101))
+        + "STREAM <urn:s> [RANGE 100s] {} §STREAM <urn:s> [NOW] {} }",
+        "more than 100 windows",
+    ),
     "WINDOW in WINDOW": (
         f"{FROM} {{ WINDOW <urn:w> {{ {{ §WINDOW <urn:w> {{}} }} }} }}",
         "WINDOW cannot be used within the window <urn:w>",
