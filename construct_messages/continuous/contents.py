@@ -76,6 +76,7 @@ class Contents:
         self._stored = StoredTerms()
         self._windows = [ox.NamedNode(window.name) for window in query.windows]
         self._needs = [query.needs.get(window.name, _ALL) for window in query.windows]
+        self._has_context = any(Needs.CONTEXT in needs for needs in self._needs)
         self._merged = [window.name in query.default for window in query.windows]
         quads = Message(static).map_blanks(lambda node: Term(f"_:{labels.of_data}{node[2:]}")).to_pyoxigraph()
         self.store.extend(quads)
@@ -97,14 +98,8 @@ class Contents:
         parsed = ox.parse(nquads, format=ox.RdfFormat.N_QUADS, lenient=True)
         quads = tuple(dict.fromkeys(map(self._stored.quad, parsed)))
         graphs = tuple({quad.graph_name: None for quad in quads if quad.graph_name != _DEFAULT})
-        time = ox.Literal(f"{element.time.replace(tzinfo=None).isoformat()}Z", datatype=_DATE_TIME)
-        context: list[tuple[ox.NamedNode, OxTerm]] = [
-            (_GENERATED_AT, self._stored.term(time)),
-            (_SEQUENCE, ox.Literal(element.sequence)),
-            (_STREAM, ox.NamedNode(stream_iri)),
-        ]
-        context += [(_GRAPH, graph) for graph in graphs]  # type: ignore[misc] # none is the default graph
-        return Held(element.sequence, ox.NamedNode(name), quads, tuple(context), graphs)  # type: ignore[arg-type] # ditto
+        context = tuple(_context(stream_iri, element, graphs)) if self._has_context else ()  # type: ignore[arg-type] # none is the default graph
+        return Held(element.sequence, ox.NamedNode(name), quads, context, graphs)  # type: ignore[arg-type] # ditto
 
     def enter(self, window: int, held: Held) -> None:
         """Counts what an element adds to a window."""
@@ -173,6 +168,16 @@ class Contents:
         if quad not in self._counts and quad not in self._before and quad in self.store:
             self._static.add(quad)
         return quad
+
+
+def _context(stream: str, element: Element, graphs: Iterable[Name]) -> Iterator[tuple[ox.NamedNode, OxTerm]]:
+    time = element.time.replace(tzinfo=None).isoformat()
+    canonical = time.rstrip("0") if "." in time else time  # as a store gives it back
+    yield _GENERATED_AT, ox.Literal(f"{canonical}Z", datatype=_DATE_TIME)
+    yield _SEQUENCE, ox.Literal(element.sequence)
+    yield _STREAM, ox.NamedNode(stream)
+    for graph in graphs:
+        yield _GRAPH, graph
 
 
 def _member(group: ox.NamedNode, graph: Name | ox.DefaultGraph | ox.Triple) -> ox.Quad:

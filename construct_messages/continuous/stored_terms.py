@@ -18,13 +18,13 @@ _SUBJECT: Final = ox.NamedNode("urn:s")
 _PREDICATE: Final = ox.NamedNode("urn:p")
 
 _FRACTION: Final = r"(?:0|-?[1-9][0-9]{0,9}|-?(?:0|[1-9][0-9]{0,5})\.[0-9]{0,4}[1-9])"
-_DATE: Final = r"[1-9][0-9]{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])"
+_MONTH: Final = r"(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31"
 _TIME: Final = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{0,5}[1-9])?"
 _SAME: Final = {
     f"{XSD}integer": re.compile(r"0|-?[1-9][0-9]{0,17}"),
     f"{XSD}decimal": re.compile(_FRACTION),
     f"{XSD}double": re.compile(_FRACTION),
-    f"{XSD}dateTime": re.compile(f"{_DATE}T{_TIME}Z"),
+    f"{XSD}dateTime": re.compile(f"[1-9][0-9]{{3}}-(?:{_MONTH})T{_TIME}Z"),
     f"{XSD}boolean": re.compile("true|false"),
     f"{XSD}string": re.compile(""),
 }
@@ -62,9 +62,10 @@ class StoredTerms:
                 return term
         known = self._known.get(term)
         if known is None:
-            self._store.add(ox.Quad(_SUBJECT, _PREDICATE, term))
+            quad = ox.Quad(_SUBJECT, _PREDICATE, term)
+            self._store.add(quad)
             ((_, _, known, _),) = self._store
-            self._store.clear()
+            self._store.remove(quad)
             if len(self._known) == _REMEMBERED:
                 self._known.clear()
             self._known[term] = known
