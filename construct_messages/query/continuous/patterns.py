@@ -53,6 +53,7 @@ class Patterns:
         named: the windows that a pattern names.
         streams: whether a pattern of CQELS declares a window.
         graphs: whether GRAPH stands outside of all windows.
+        misread: why the engine would evaluate the query wrongly, if it has windows.
     """
 
     windows: dict[str, Window]
@@ -61,6 +62,7 @@ class Patterns:
     named: set[str] = field(default_factory=set)
     streams: bool = False
     graphs: bool = False
+    misread: QueryError | None = None
 
 
 def read_patterns(
@@ -76,12 +78,14 @@ def read_patterns(
         windows: those that are declared, by name.
 
     Raises:
-        QueryError: a window that is not declared, a pattern of a window within another or within SERVICE, and what is
-            no such pattern.
+        QueryError: a window that is not declared, a pattern of a window within another or within SERVICE, what is no
+            such pattern, and a sub-select that the engine would not evaluate within its graph.
     """
     reading = _Reading(text, tokens, prologue, Patterns(dict(windows), needs=dict.fromkeys(windows, Needs.NOTHING)))
     reading.read(start)
     patterns = reading.patterns
+    if patterns.windows and patterns.misread is not None:
+        raise patterns.misread
     if patterns.graphs:
         patterns.needs = {window: needs | Needs.GRAPHS for window, needs in patterns.needs.items()}
     return patterns
@@ -118,7 +122,9 @@ class _Reading:
         self.prologue = prologue
         self.patterns = patterns
         self.declared = frozenset(patterns.windows)
+        self.ends = _closings(tokens)
         self.window_of: list[_Group] = []
+        self.active: list[tuple[int, str]] = []  # the ends of the groups of GRAPH around, and what it names
 
     def read(self, start: int) -> None:
         index = start
@@ -126,6 +132,8 @@ class _Reading:
             token = self.tokens[index]
             while self.window_of and self.window_of[-1].end <= index:
                 self.window_of.pop()
+            while self.active and self.active[-1][0] <= index:
+                self.active.pop()
             around = self.window_of[-1] if self.window_of else None
             if token.keyword == "WINDOW":
                 index = self.window(index, around)
@@ -135,6 +143,8 @@ class _Reading:
                 index = self.graph(index, around)
             elif token.keyword == "SERVICE":
                 index = self.service(index)
+            elif token.keyword == "SELECT":
+                index = self.select(index)
             else:
                 index += 1
 
@@ -206,6 +216,7 @@ class _Reading:
         if not self.tokens[brace].is_mark("{"):
             return index + 1
         start = self.tokens[index].start
+        self.active.append((self.ends[brace], name.text))
         if around is not None:
             self.replace(start, start, f"{_membership(around.name, name.text)} ")
             for window in around.windows:
@@ -219,13 +230,28 @@ class _Reading:
             self.patterns.graphs = True
         return brace
 
+    def select(self, index: int) -> int:
+        """SELECT of a sub-select; the index behind its projection."""
+        token, variable = self.tokens[index], self.active[-1][1] if self.active else ""
+        index += 1
+        projected: set[str] = set()
+        while index < len(self.tokens) and not self.tokens[index].is_mark("{"):
+            if self.tokens[index].kind == "variable":
+                projected.add(self.tokens[index].text[1:])
+            index += 1
+        if variable[:1] in ("?", "$") and variable[1:] not in projected and self.patterns.misread is None:
+            # Oxigraph 0.5: the variable is not in scope of the sub-select
+            message = f"the engine would evaluate this sub-select over all graphs, and not over {variable}"
+            self.patterns.misread = error(self.text, token.start, message, f"project {variable} in it")
+        return index
+
     def service(self, index: int) -> int:
         """SERVICE; the index behind its group, which is the business of another engine."""
         near = range(index + 1, min(index + 4, len(self.tokens)))  # SERVICE SILENT <e> {
         brace = next((place for place in near if self.tokens[place].is_mark("{")), None)
         if brace is None:
             return index + 1
-        end = closing(self.tokens, brace)
+        end = self.ends[brace]
         for token in self.tokens[brace:end]:
             if token.keyword in ("WINDOW", "STREAM"):
                 message = f"{token.text} cannot be used within SERVICE: another engine has no such window"
@@ -233,8 +259,9 @@ class _Reading:
         return end + 1
 
     def enter(self, brace: int, name: str, windows: Sequence[str]) -> None:
-        end = closing(self.tokens, brace)
+        end = self.ends[brace]
         self.window_of.append(_Group(end, name, tuple(windows)))
+        self.active.append((end, name))
         needs = read_needs(self.text, self.tokens, brace, end, self.prologue)
         for window in windows:
             self.patterns.needs[window] = self.patterns.needs.get(window, Needs.NOTHING) | needs
@@ -264,6 +291,18 @@ class _Group(NamedTuple):
     end: int
     name: str
     windows: tuple[str, ...]
+
+
+def _closings(tokens: Sequence[Token]) -> dict[int, int]:
+    """The index of the `}` of each `{`, among balanced braces."""
+    ends: dict[int, int] = {}
+    begun: list[int] = []
+    for index, token in enumerate(tokens):
+        if token.is_mark("{"):
+            begun.append(index)
+        elif token.is_mark("}"):
+            ends[begun.pop()] = index
+    return ends
 
 
 def _membership(window: str, member: str) -> str:

@@ -104,6 +104,14 @@ MALFORMED = {
         f"{FROM} {{ SERVICE SILENT <urn:e> {{ §WINDOW <urn:w> {{}} }} }}",
         "WINDOW cannot be used within SERVICE",
     ),
+    "a sub-select within GRAPH": (
+        f"{FROM} {{ WINDOW <urn:w> {{ GRAPH ?m {{ OPTIONAL {{ {{ §SELECT ?s {{ ?s ?p ?m }} }} }} }} }} }}",
+        "the engine would evaluate this sub-select over all graphs, and not over ?m",
+    ),
+    "a sub-select within any window": (
+        f"{FROM} {{ WINDOW ?w {{ §SELECT * {{ GRAPH <urn:m> {{ ?s ?p ?o }} }} }} }}",
+        "the engine would evaluate this sub-select over all graphs, and not over ?w",
+    ),
     "STREAM in SERVICE": (
         "SELECT * { SERVICE <urn:e> { §STREAM <urn:s> [NOW] {} } }",
         "STREAM cannot be used within SERVICE",

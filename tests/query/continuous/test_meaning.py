@@ -52,6 +52,22 @@ FOUND = {
         "WINDOW <urn:w> { SELECT (STR(COUNT(*)) AS ?found) WHERE { GRAPH ?m { ?s <urn:p> ?o } } }",
         "2",
     ),
+    "a sub-select within a message": (
+        "WINDOW <urn:w> { GRAPH ?m { SELECT ?m (MAX(?o) AS ?found) WHERE { ?s <urn:p> ?o } GROUP BY ?m } }",
+        "1 2",
+    ),
+    "a sub-select within a message that is named": (
+        "WINDOW <urn:w> { GRAPH <urn:s/1> { SELECT * WHERE { ?s <urn:p> ?found } } }",
+        "1",
+    ),
+    "a window within any graph": (
+        "OPTIONAL { GRAPH ?g { WINDOW <urn:v> { SELECT * WHERE { ?s <urn:p> ?found } } } }",
+        "2",
+    ),
+    "a sub-select behind a message": (
+        "WINDOW <urn:w> { GRAPH ?m { ?s <urn:p> ?found } { SELECT ?m WHERE { GRAPH ?m { ?s <urn:p> '1' } } } }",
+        "1",
+    ),
     "graphs that are no windows": ("GRAPH ?g { ?s ?p ?found }", "in a graph"),
     "a graph by its name": ("GRAPH <urn:g> { ?s ?p ?found }", "in a graph"),
     "a static graph within a window": ("WINDOW <urn:w> { GRAPH <urn:g> { ?s ?p ?found } }", ""),

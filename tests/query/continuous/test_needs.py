@@ -35,13 +35,18 @@ PREDICATES = st.sampled_from(
 
 
 @st.composite
-def groups(draw: st.DrawFn, depth: int = 2) -> str:
-    """What stands between braces: triples in their abbreviated forms, and patterns around them."""
+def groups(draw: st.DrawFn, depth: int = 2, *, within: bool = False) -> str:
+    """What stands between braces: triples in their abbreviated forms, and patterns around them.
+
+    Args:
+        depth: how many groups may be in each other.
+        within: whether it is within GRAPH ?m, which sub-selects must project.
+    """
     parts = []
     for kind in draw(st.lists(st.sampled_from(KINDS if depth else KINDS[:5]), min_size=1, max_size=3)):
         subject, object, other = draw(SUBJECTS), draw(OBJECTS), draw(OBJECTS)
         predicate, second = draw(PREDICATES), draw(PREDICATES)
-        inner = draw(groups(depth - 1)) if kind in KINDS[5:] else ""
+        inner = draw(groups(depth - 1, within=within or kind == "graph")) if kind in KINDS[5:] else ""
         parts.append(
             {
                 "plain": f"{subject} {predicate} {object} .",
@@ -52,7 +57,7 @@ def groups(draw: st.DrawFn, depth: int = 2) -> str:
                 "graph": f"GRAPH ?m {{ {inner} }}",
                 "optional": f"OPTIONAL {{ {inner} }}",
                 "not exists": f"FILTER NOT EXISTS {{ {inner} }}",
-                "select": f"{{ SELECT * WHERE {{ {inner} }} }}",
+                "select": f"{{ SELECT {'?m ?a' if within else '*'} WHERE {{ {inner} }} }}",
                 "union": f"{{ {inner} }} UNION {{ VALUES ?d {{ cm:graph <urn:p> }} }}",
             }[kind]
         )
