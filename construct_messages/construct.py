@@ -71,46 +71,45 @@ def construct_messages(
     lenient: bool = False,
     strict: bool = False,
 ) -> QueryMessages:
-    """One RDF Message for each solution of a CONSTRUCT query.
+    """Run a CONSTRUCT query and return one RDF Message for each solution.
 
-    Nothing is asked of the source before the first message is; an illegal query raises here and now.
+    The query is parsed immediately. The source is not contacted before the first message is requested.
 
     Args:
-        query: the text of a SPARQL 1.1 or 1.2 CONSTRUCT query, also with `GRAPH` in its template.
+        query: the text of a SPARQL 1.1 or 1.2 CONSTRUCT query; `GRAPH` is allowed in its template.
         source: see `open_source`; None: the environment variable CONSTRUCT_MESSAGES_SOURCE.
-        group_by: variables; solutions that are equal on them (as terms) form one message.
-        group_order: `"appearance"` holds all solutions, up to `group_limit`, and keeps the order of first
-            appearance; `"sorted"` has the source sort by the key and holds one group.
-        group_limit: how many solutions may be held.
-        distinct: leave out a message that an earlier one equals up to the template's blank nodes.
-        distinct_limit: how many messages to tell apart; past it an error, nothing is forgotten.
+        group_by: variables; solutions with equal terms for them form one message.
+        group_order: `"appearance"` keeps the order of first appearance and holds all solutions, up to `group_limit`;
+            `"sorted"` lets the source sort by the variables and holds one group.
+        group_limit: the maximal number of solutions to hold.
+        distinct: leave out messages that equal an earlier one, up to blank nodes of the template.
+        distinct_limit: the maximal number of messages to compare; more are an error.
         skip_empty: leave out messages without quads.
-        skolemize: the IRI that blank nodes of the data become IRIs under, such as
-            `https://example.org/.well-known/genid/`; those of the template stay.
-        label_prefix: what the labels of blank nodes begin with, a lower-case letter with others or digits behind it;
-            None: a random one, so that no two streams share a node. With one of your own the same solutions give the
-            same log.
+        skolemize: replace blank nodes of the data by IRIs under this IRI, such as
+            `https://example.org/.well-known/genid/`; blank nodes of the template stay.
+        label_prefix: the beginning of blank node labels: a lower-case letter, then lower-case letters or digits. None:
+            random, so that two results share no node. With a fixed prefix the same solutions give the same log.
         bindings: initial bindings, joined as a VALUES block in WHERE: variable to term (N-Triples text, a term of
             pyoxigraph or rdflib, or a number, boolean, date, time or duration of Python).
         default_graph: `"union"` for all graphs, or IRIs to merge.
         named_graphs: IRIs.
-        prefixes: used where the query uses but does not declare them.
-        base: the IRI that relative IRIs of the query resolve against.
-        page_size: solutions per request, for endpoints that cap their answers.
-        max_messages: end the stream after so many.
+        prefixes: prefixes that the query uses but does not declare.
+        base: resolve relative IRIs of the query against this IRI.
+        page_size: solutions per request, for endpoints that limit their answers.
+        max_messages: end the result after this number of messages.
         timeout: seconds for the whole answer of the source.
         method, headers, results, profile, retries, allow_stale: see `open_source`.
-        lenient: pass malformed IRIs and language tags of the source as they are; how many it were is told to `logging`
-            at the end. Otherwise they are errors.
-        strict: refuse what else `logging` would be warned of: blank nodes that pages (`page_size`) tear apart, since
-            the labels of the source mean nothing in another response.
+        lenient: pass malformed IRIs and language tags of the source unchanged, and log their number at the end;
+            otherwise they are errors.
+        strict: raise an error instead of logging a warning if blank nodes occur in several pages (`page_size`), because
+            labels are only valid within a response.
 
     Returns:
-        A lazy stream, to iterate (`for` or `async for`), write or serialize, once.
+        A lazy result. Iterate it (`for` or `async for`), write it or serialize it, once.
 
     Raises:
-        QueryError: the query is not a legal CONSTRUCT query.
-        UsageError: an option that makes no sense.
+        QueryError: the query is not a valid CONSTRUCT query.
+        UsageError: an invalid option.
         SourceError: the source cannot be opened.
 
     >>> store = ox.Store()
@@ -177,15 +176,16 @@ def construct_messages(
 
 
 def as_term(value: object) -> Term:
-    """A term that a user gives: N-Triples text, a term of pyoxigraph or rdflib, or a plain value of Python.
+    """Convert a value of a caller to a term.
 
     Args:
-        value: `str` is always N-Triples: `"42"` is an integer, `'"42"'` a string. A number, a boolean, a date, a time
-            or a duration becomes a literal of its datatype.
+        value: N-Triples text, a term of pyoxigraph or rdflib, or a plain value of Python. A `str` is always N-Triples:
+            `"42"` is an integer, `'"42"'` a string. A number, boolean, date, time or duration becomes a literal of its
+            datatype.
 
     Raises:
-        TermError: a text that is no term.
-        UsageError: something else.
+        TermError: the text is not a term.
+        UsageError: another type.
 
     >>> as_term("42") == as_term(ox.Literal(42)) == as_term(42)
     True
@@ -213,10 +213,10 @@ def _is_rdflib(value: object) -> bool:
 
 
 class QueryMessages(SingleUse):
-    """The messages of one query, lazily, once. Iterate it, or write or serialize it as a log.
+    """The messages of one query. Iterate it, write it or serialize it, once.
 
-    It lets go of its source when it is exhausted, closed, left (as a context manager) or garbage. A stream that ends
-    early raises; it never just stops.
+    The source is released when the result is exhausted, closed, left as a context manager, or garbage collected. A
+    result that ends early raises an error.
 
     Attributes:
         query: the parsed query.
@@ -236,17 +236,17 @@ class QueryMessages(SingleUse):
 
     @property
     def select(self) -> str:
-        """The SELECT query that is sent."""
+        """The SELECT query that is sent to the source."""
         return str(self._request.select)
 
     @property
     def message_count(self) -> int:
-        """How many messages came so far."""
+        """The number of messages so far."""
         return self._assembly.message_count
 
     @property
     def solutions(self) -> int:
-        """How many solutions came so far."""
+        """The number of solutions so far."""
         return self._assembly.solutions
 
     def _messages(self) -> Generator[Message]:
@@ -285,21 +285,23 @@ class QueryMessages(SingleUse):
         prefixes: Mapping[str, str] | None = None,
         options: FormatOptions | None = None,
     ) -> Generator[bytes]:
-        """The log, in chunks of bytes as they come; the fastest way, since no message needs to be an object.
+        """Return the log as chunks of bytes, as they become available.
+
+        This is faster than iterating, because no `Message` objects are created.
 
         Args:
             format: a name, extension or media type (`"nt"`, `"nq"`, `"ttl"`, `"trig"`, `"ndjsonld"`, `"yamlld"`,
-                `"rdfxml"`, `"jelly"`); a media type's parameters win over `messages`. Or a type of log, as
-                `formats.negotiation` gives it.
-            messages: `"rdfm"` (the default), `"1.2-messages"`, `"1.2-basic-messages"` or `"1.1-messages"`; for the
-                first four formats, since the others delimit messages by themselves.
-            prefixes: for the formats that have them; None: the query's.
-            options: those that only the format has, such as `JellyOptions`.
+                `"rdfxml"`, `"jelly"`), or a type of log of `formats.negotiation`. Parameters of a media type override
+                `messages`.
+            messages: `"rdfm"` (default), `"1.2-messages"`, `"1.2-basic-messages"` or `"1.1-messages"`; only for the
+                first four formats, because the others delimit messages by themselves.
+            prefixes: for formats that have prefixes; None: those of the query.
+            options: options of the format, such as `JellyOptions`.
 
         Raises:
-            UsageError: an unknown format or syntax, or one that does not go with the other.
-            UnsupportedByFormat: a quad that the format has no syntax for.
-            SourceError: as iterating; the log is then not whole.
+            UsageError: an unknown format or syntax, or a combination that does not exist.
+            UnsupportedByFormat: the format cannot represent a quad.
+            SourceError: the source failed; the log is incomplete.
         """
         self._begin()
         chunks = _serialize(self._batches(), self._writing(format, messages, prefixes, options))
@@ -314,7 +316,7 @@ class QueryMessages(SingleUse):
         prefixes: Mapping[str, str] | None = None,
         options: FormatOptions | None = None,
     ) -> AsyncGenerator[bytes]:
-        """`serialize` for asyncio."""
+        """Return the log as chunks of bytes, for asyncio; see `serialize`."""
         self._begin()
         chunks = _aserialize(self._abatches(), self._writing(format, messages, prefixes, options))
         self._arunning = chunks
@@ -329,19 +331,19 @@ class QueryMessages(SingleUse):
         prefixes: Mapping[str, str] | None = None,
         options: FormatOptions | None = None,
     ) -> int:
-        """Writes the log and returns the number of messages.
+        """Write the log and return the number of messages.
 
         Args:
-            target: a path, written beside and renamed at the end, so that no half log has its name (`.gz`, `.bz2`,
-                `.xz` and `.zst` are packed); or a binary file object, which stays open.
-            format: see `serialize`; None: what the extension of the path says, which must be known, or that of the
-                file's name; N-Quads where it has none.
+            target: a path, which appears when the log is complete and is compressed if it ends in `.gz`, `.bz2`, `.xz`
+                or `.zst`; or a binary file object, which stays open.
+            format: see `serialize`; None: that of the extension of the path or of the file's name, which must be known;
+                N-Quads if there is no extension.
             messages, prefixes, options: see `serialize`.
 
         Raises:
             UsageError: an unknown format, extension or syntax.
-            CannotWrite: a place that cannot be written.
-            UnsupportedByFormat, SourceError: see `serialize`; there is no file then.
+            CannotWrite: the target cannot be written.
+            UnsupportedByFormat, SourceError: see `serialize`; no file is written.
         """
         with log_file(target) as write:
             for chunk in self.serialize(format_of_target(target, format), messages, prefixes=prefixes, options=options):
@@ -349,7 +351,7 @@ class QueryMessages(SingleUse):
         return self.message_count
 
     def close(self) -> None:
-        """Cancels what is under way and lets go of the source."""
+        """Cancel the query and release the source."""
         super().close()
         if self._owns_source:
             self._source.close()

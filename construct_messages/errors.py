@@ -1,8 +1,7 @@
-"""The one small tree of errors, each with what a reader needs to mend it.
+"""The exceptions of the package. No other module defines an exception that reaches a caller.
 
-Every error this package raises on purpose is a `ConstructMessagesError`. It carries the position in the user's text,
-the HTTP status it stands for and a hint; the command line maps classes to exit codes, the server maps `status`.
-No other module may define an exception that reaches a caller.
+Each of them derives from `ConstructMessagesError` and carries a position in the user's text, a hint, and the HTTP
+status that a server answers with. The command line maps classes to exit statuses.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from typing import NamedTuple
 
 
 class Position(NamedTuple):
-    """A place in a text, both counted from 1.
+    """A position in a text; line and column are counted from 1.
 
     >>> str(Position(3, 14))
     'line 3, column 14'
@@ -25,7 +24,7 @@ class Position(NamedTuple):
 
     @classmethod
     def at(cls, text: str, offset: int) -> Position:
-        """The position of character `offset` of `text`; lines end at LF, CRLF or CR.
+        """Return the position of character `offset` of `text`. Lines end at LF, CRLF or CR.
 
         >>> Position.at("ab\\ncd", 4)
         Position(line=2, column=2)
@@ -35,13 +34,13 @@ class Position(NamedTuple):
 
 
 class ConstructMessagesError(Exception):
-    """The root: `str(error)` is the message, with the position in front and the hint behind, on one or two lines.
+    """The base class of all errors. `str(error)` is the position, the message, and the hint on a second line.
 
     Args:
-        message: what is wrong, naming the value.
-        position: where in the user's text, if there is such a text.
-        status: the HTTP status this stands for: what a server answers where it meets the error.
-        hint: how to mend it, as an imperative sentence without a full stop.
+        message: the problem, with the value.
+        position: the position in the user's text, if there is one.
+        status: the HTTP status that a server answers with.
+        hint: the fix, as an imperative sentence without a full stop.
 
     >>> print(QueryError("prefix ex: is not declared", position=Position(2, 5), hint="add PREFIX ex: <...>"))
     line 2, column 5: prefix ex: is not declared
@@ -86,34 +85,34 @@ def shown(text: str) -> str:
 
 
 class UsageError(ConstructMessagesError, ValueError):
-    """An option or argument that makes no sense, or does not go with another."""
+    """An option or argument is invalid, or does not go with another one."""
 
     default_status = 400
 
 
 class CannotWrite(UsageError):
-    """A place where no file can be written."""
+    """A file cannot be written."""
 
     default_status = 500
 
 
 class ProtocolError(ConstructMessagesError):
-    """An HTTP request that is no operation of the SPARQL Protocol."""
+    """An HTTP request is not an operation of the SPARQL Protocol."""
 
     default_status = 400
 
 
 class Forbidden(ConstructMessagesError):
-    """What is asked for is possible, and not allowed here."""
+    """The request is not allowed here."""
 
     default_status = 403
 
 
 class NotAcceptable(ConstructMessagesError):
-    """The client takes none of what there is (RFC 9110, section 12.5.1).
+    """The client accepts none of the available media types (RFC 9110, section 12.5.1).
 
     Attributes:
-        offered: the media types that there are, with their parameters; empty where messages cannot be had at all.
+        offered: the available media types, with their parameters; empty if no messages are available.
     """
 
     default_status = 406
@@ -124,19 +123,19 @@ class NotAcceptable(ConstructMessagesError):
 
 
 class TermError(ConstructMessagesError, ValueError):
-    """A text that is not an RDF term, or a term that N-Triples cannot write."""
+    """A text is not an RDF term, or N-Triples cannot represent it."""
 
     default_status = 400
 
 
 class QueryError(ConstructMessagesError, ValueError):
-    """A query that is refused: by this package, or by the embedded engine."""
+    """A query is refused by this package or by the embedded engine."""
 
     default_status = 400
 
 
 class NotConstruct(QueryError):
-    """The query is legal as far as it was read, but has another form than CONSTRUCT.
+    """The query has another form than CONSTRUCT.
 
     Attributes:
         form: `"SELECT"`, `"ASK"`, `"DESCRIBE"` or `"UPDATE"`.
@@ -152,11 +151,11 @@ class NotConstruct(QueryError):
 
 
 class SourceError(ConstructMessagesError):
-    """The source could not answer: connection, HTTP status, evaluation.
+    """The source failed: connection, HTTP status, or evaluation.
 
     Attributes:
-        retry_after: seconds to wait, where the source said so (`Retry-After`), else None.
-        transient: whether the same request may well succeed in a moment.
+        retry_after: seconds to wait, if the source requests it (`Retry-After`), else None.
+        transient: whether the same request may succeed soon.
     """
 
     default_status = 502
@@ -177,38 +176,38 @@ class SourceError(ConstructMessagesError):
 
 
 class SourceTimeout(SourceError, TimeoutError):
-    """The source did not answer within the time allowed."""
+    """The source did not answer in time."""
 
     default_status = 504
 
 
 class IncompleteResult(SourceError):
-    """The source's answer ended early, was capped, or is not the document it claims to be. Never ends a log cleanly."""
+    """The answer of the source was truncated, capped, or is not a complete document."""
 
 
 class LimitExceeded(ConstructMessagesError):
-    """A bound the user set (or its default) was reached; what was held so far is not a whole result."""
+    """A limit (of the user, or its default) was exceeded; the result so far is incomplete."""
 
     default_status = 413
 
 
 class GroupError(ConstructMessagesError):
-    """A grouping that cannot be told: a key that came back, or a blank node key across responses."""
+    """A group is ambiguous: its key came back in a sorted result, or is a blank node of several responses."""
 
     default_status = 422
 
 
 class UnsupportedByFormat(ConstructMessagesError):
-    """A quad that the chosen format has no syntax for; nothing is dropped in silence."""
+    """The format cannot represent a quad."""
 
     default_status = 422
 
 
 class LogError(ConstructMessagesError, ValueError):
-    """Bytes that are no log of the format they are read as.
+    """Bytes are not a log of the expected format.
 
     Attributes:
-        number: of the message that the error is in, counted from 1.
+        number: the number of the message with the error, counted from 1.
     """
 
     default_status = 400
@@ -224,16 +223,16 @@ class LogError(ConstructMessagesError, ValueError):
 
 
 class CannotFold(ConstructMessagesError, ValueError):
-    """A dataset that has no fold, or a graph that has no strict unfold."""
+    """A dataset cannot be folded, or a graph cannot be unfolded strictly."""
 
     default_status = 422
 
 
 class UnsupportedQuery(QueryError):
-    """A legal query with a part that this way of evaluation does not have; nothing of it is left out in silence.
+    """A valid query has a part that this kind of evaluation does not support.
 
     Attributes:
-        fragment: the part, as the query writes it or by its name.
+        fragment: the part, as written in the query or by its name.
     """
 
     default_status = 501
@@ -246,43 +245,43 @@ class UnsupportedQuery(QueryError):
 
 
 class ValueOutOfRange(ConstructMessagesError, ValueError):
-    """A number or date that the engine cannot hold exactly; never taken for an error of the query's own."""
+    """The engine cannot represent a number or date exactly."""
 
     default_status = 422
 
 
 class QuadsError(ConstructMessagesError, ValueError):
-    """RDF data that cannot be read as quads; the message names the file and the text."""
+    """RDF data cannot be read as quads; the message contains the file and the text."""
 
     default_status = 422
 
 
 class StoreError(ConstructMessagesError):
-    """A store of streams that cannot be opened, read or written."""
+    """A store of streams cannot be opened, read or written."""
 
     default_status = 500
 
 
 class StoreLocked(StoreError):
-    """Another process writes to the store."""
+    """Another process is writing to the store."""
 
     default_status = 503
 
 
 class StoreFull(StoreError):
-    """There is no room on the disk; what was to be stored is not there, and what was there before is."""
+    """The disk is full; nothing new was stored, and what was stored before is intact."""
 
     default_status = 507
 
 
 class NotFound(ConstructMessagesError, LookupError):
-    """There is no such stream or element, and there never was."""
+    """The stream or element does not exist and never has."""
 
     default_status = 404
 
 
 class Gone(ConstructMessagesError, LookupError):
-    """An element that was there, and is kept no longer.
+    """The element existed, but is no longer kept.
 
     Attributes:
         first: the sequence of the oldest element that is kept.
@@ -296,12 +295,12 @@ class Gone(ConstructMessagesError, LookupError):
 
 
 class Conflict(ConstructMessagesError):
-    """What is asked for contradicts what is there: a stream of that name, or another message under the same key."""
+    """The request contradicts the stored state: the stream exists, or the key was used for another message."""
 
     default_status = 409
 
 
 class SparkUnavailable(ConstructMessagesError):
-    """pyspark or Java is missing; the hint says how to install it."""
+    """pyspark or Java is missing; the hint contains the install command."""
 
     default_status = 501

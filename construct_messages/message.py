@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Quad(NamedTuple):
-    """One triple of a message, with the graph it stands in (None: the default graph). All parts are `Term`s.
+    """A triple of a message and its graph (None: the default graph). All parts are `Term`s.
 
     >>> print(Quad(iri("urn:s"), iri("urn:p"), iri("urn:o")))
     <urn:s> <urn:p> <urn:o> .
@@ -66,12 +66,12 @@ _object_of: Final = itemgetter(2)
 
 
 class Message:
-    """An RDF dataset that belongs together: an immutable set of quads that remembers their order.
+    """An RDF dataset that belongs together: an immutable set of quads that keeps their order.
 
-    `==` and `hash` compare the quads as a set, blank node labels included; `isomorphic` compares up to labels.
+    `==` and `hash` compare the quads as a set, with blank node labels. `isomorphic` ignores blank node labels.
 
     Attributes:
-        checked: whether its terms are known to be RDF, as those of a message are that this package has read or made.
+        checked: whether all terms are known to be valid RDF. Messages that this package has read or made are checked.
 
     >>> message = Message([Quad(iri("urn:s"), iri("urn:p"), iri("urn:o"))])
     >>> len(message), message
@@ -94,7 +94,7 @@ class Message:
 
     @classmethod
     def from_pyoxigraph(cls, quads: Iterable[ox.Quad | ox.Triple]) -> Message:
-        """The message of pyoxigraph's quads (of a `Dataset`, a `Store` or a parser) or triples, in their order.
+        """Create a message from pyoxigraph's quads (of a `Dataset`, a `Store` or a parser) or triples, in their order.
 
         Raises:
             TermError: a blank node label that no log can write.
@@ -106,10 +106,10 @@ class Message:
 
     @classmethod
     def from_rdflib(cls, graph: rdflib.Graph) -> Message:
-        """The message of an `rdflib.Graph`, or of all graphs of an `rdflib.Dataset`, in their order.
+        """Create a message from an `rdflib.Graph`, or from all graphs of an `rdflib.Dataset`, in their order.
 
         Raises:
-            TermError: what RDF has no term for, such as a quoted graph, or a blank node label that no log can write.
+            TermError: a term that is not RDF, such as a quoted graph, or a blank node label that no log can write.
 
         >>> import rdflib
         >>> Message.from_rdflib(rdflib.Graph().parse(data="<urn:s> <urn:p> <urn:o> ."))
@@ -153,7 +153,7 @@ class Message:
 
     @property
     def lines(self) -> bytes:
-        """The quads as canonical N-Quads, a line each, in order; triples of the default graph are N-Triples as well.
+        """The quads as canonical N-Quads, one per line, in order. Triples of the default graph are also N-Triples.
 
         >>> Message([Quad(iri("urn:s"), iri("urn:p"), iri("urn:o"))]).lines
         b'<urn:s> <urn:p> <urn:o> .\\n'
@@ -186,10 +186,10 @@ class Message:
         return f"<Message of {count}: {shown}{' …' if len(self) > 3 else ''}>"
 
     def isomorphic(self, other: Message) -> bool:
-        """Whether the two are the same dataset up to blank node labels (RDF 1.2 Concepts, section 4.4).
+        """Return whether two messages are the same dataset up to blank node labels (RDF 1.2 Concepts, section 4.4).
 
         Raises:
-            LimitExceeded: the two are so large and symmetric that it would take too long to know.
+            LimitExceeded: the messages are too large and symmetric to compare in reasonable time.
 
         >>> a, b = (Message([Quad(Term(label), iri("urn:p"), iri("urn:o"))]) for label in ("_:a", "_:b"))
         >>> a == b, a.isomorphic(b)
@@ -203,11 +203,11 @@ class Message:
         return set(rename(self, lambda label: names.get(label, UNBOUND))) == other.quads
 
     def to_pyoxigraph(self) -> list[ox.Quad]:
-        """The quads as pyoxigraph objects, in order.
+        """Return the quads as pyoxigraph objects, in order.
 
         Raises:
-            TermError: what pyoxigraph cannot hold: an IRI that was read leniently, or a term where RDF has no place
-                for it.
+            TermError: a term that pyoxigraph cannot represent: an IRI that was read leniently, or a term in a position
+                that RDF does not allow.
 
         >>> Message([Quad(iri("urn:s"), iri("urn:p"), iri("urn:o"))]).to_pyoxigraph()[0].predicate
         <NamedNode value=urn:p>
@@ -215,10 +215,10 @@ class Message:
         return [_to_pyoxigraph(quad) for quad in self._quads]
 
     def to_rdflib(self) -> rdflib.Dataset:
-        """The message as an `rdflib.Dataset`.
+        """Return the message as an `rdflib.Dataset`.
 
         Raises:
-            TermError: a triple term or a base direction, which rdflib cannot hold.
+            TermError: a triple term or a base direction, which rdflib cannot represent.
 
         >>> len(Message([Quad(iri("urn:s"), iri("urn:p"), iri("urn:o"))]).to_rdflib())
         1
@@ -233,12 +233,12 @@ class Message:
         return dataset
 
     def skolemize(self, prefix: str) -> Message:
-        """The message with every blank node as an IRI, `prefix` followed by its label (RDF 1.2 Concepts, section 3.5).
+        """Return the message with IRIs for blank nodes: `prefix` and the label (RDF 1.2 Concepts, section 3.5).
 
-        The labels of messages that a query gives, or a log that is read, are unique, and so are the IRIs.
+        Labels of messages of a query or of a log are unique, and so are the IRIs.
 
         Raises:
-            TermError: a prefix that is no absolute IRI.
+            TermError: the prefix is not an absolute IRI.
 
         >>> Message([Quad(Term("_:b0"), iri("urn:p"), iri("urn:o"))]).skolemize("https://example.org/.well-known/genid/")
         <Message of 1 quad: <https://example.org/.well-known/genid/b0> <urn:p> <urn:o> .>
@@ -248,7 +248,7 @@ class Message:
         return skolemized
 
     def map_blanks(self, change: Callable[[Term], Term]) -> Message:
-        """The message with every blank node, also in triple terms, replaced by `change(blank node)`.
+        """Return the message with every blank node, also in triple terms, replaced by `change(blank node)`.
 
         >>> Message([Quad(Term("_:a"), iri("urn:p"), Term("_:b"))]).map_blanks(lambda node: Term(f"{node}2"))
         <Message of 1 quad: _:a2 <urn:p> _:b2 .>

@@ -52,41 +52,40 @@ def read_log(
     shared_labels: bool | None = None,
     lenient: bool = False,
 ) -> LogReader:
-    """The messages of a log, in order.
+    """Read the messages of a log, in order.
 
-    Nothing is opened before the first message is asked for. A log that is malformed or ends early raises behind the
-    messages that stand before; it never just ends.
+    The source is not opened before the first message is requested. If the log is malformed or ends early, an error
+    follows the complete messages before it.
 
     Args:
-        source: a path; the bytes themselves; a binary file, which stays open; or an iterable or async iterable of
-            bytes. Packed logs are unpacked: by the name's extension (`.gz`, `.bz2`, `.xz`, `.zst`) or first bytes.
-            A tar archive is a log whose messages are its files, in their order.
-        format: a name, extension or media type, whose parameters say the syntax; None: what the file's extension says,
-            else what the first bytes look like, for which up to 4 KiB are waited for.
-        messages: the syntax that is announced from outside, as a media type does: `"rdfm"`, `"1.2-messages"`,
-            `"1.2-basic-messages"` or `"1.1-messages"`; None: the log tells.
-        base: the IRI that relative IRIs resolve against, until the log says otherwise.
-        contexts: JSON-LD contexts by their IRI, as parsed JSON; no context is fetched.
-        message_bytes: how large a message may be, as it stands in the log, and in characters as N-Quads.
-        label_prefix: what the labels of blank nodes begin with, a lower-case letter with others or digits behind it;
-            None: a random one, so that no message of another log shares a node with one of this. Labels that this
-            package has made unique before stay as they are.
-        keep_labels: whether labels stay as they are that mean the same node in the whole log, as under `rdfm` and in a
-            flat Jelly stream. Those of two logs may be the same then.
-        generalized: whether a Jelly log may have terms where RDF has no place for them; such messages cannot be made
-            objects of pyoxigraph, and only Jelly can write them.
-        shared_labels: whether a blank node label of a Jelly log means the same node in all messages; None: if the log
-            says that it is one flat stream.
-        lenient: whether malformed IRIs and language tags are passed as they are, which is told to `logging` at the end,
-            with their number; otherwise they are errors.
+        source: a path, bytes, a binary file (which stays open), or an iterable or async iterable of bytes. Compressed
+            logs are recognised by the extension (`.gz`, `.bz2`, `.xz`, `.zst`) or the first bytes. A tar archive is a
+            log whose messages are its files, in their order.
+        format: a name, extension or media type, whose parameters give the syntax; None: that of the file's extension,
+            else detected from up to the first 4 KiB.
+        messages: the syntax, if it is announced outside of the log, as by a media type: `"rdfm"`, `"1.2-messages"`,
+            `"1.2-basic-messages"` or `"1.1-messages"`; None: that of the log.
+        base: resolve relative IRIs against this IRI, until the log declares a base.
+        contexts: JSON-LD contexts by IRI, as parsed JSON; contexts are never fetched.
+        message_bytes: the maximal size of a message, in bytes in the log and in characters as N-Quads.
+        label_prefix: the beginning of blank node labels: a lower-case letter, then lower-case letters or digits. None:
+            random, so that two logs share no node. Unique labels that this package made earlier are kept.
+        keep_labels: keep labels that mean the same node in the whole log, as in `rdfm` and in a flat Jelly stream.
+            Labels of two logs may then collide.
+        generalized: accept terms of a Jelly log in positions that RDF does not allow. Such messages cannot be converted
+            to pyoxigraph, and only Jelly can write them.
+        shared_labels: whether a blank node label of a Jelly log means the same node in all messages; None: only in flat
+            streams.
+        lenient: pass malformed IRIs and language tags unchanged, and log their number at the end; otherwise they are
+            errors.
 
     Returns:
-        An iterator, to read once (`for` or `async for`).
+        An iterator, to use once (`for` or `async for`).
 
     Raises:
-        UsageError: an unknown format or syntax, here and now; a file that cannot be opened, when it is.
+        UsageError: an unknown format or syntax (immediately), or a file that cannot be opened (when it is opened).
         LogError: malformed bytes, with position and number of the message.
-        LimitExceeded: a message that is too large.
+        LimitExceeded: a message is too large.
 
     >>> log = b"<urn:a> <urn:p> <urn:o> .\\n# @message\\n<urn:b> <urn:p> <urn:o> .\\n"
     >>> for message in read_log(log):
@@ -158,9 +157,9 @@ def _of_name(name: str) -> tuple[str | None, bool]:
 
 
 class LogReader(SingleUse):
-    """The messages of one log, lazily, once: to iterate with `for` or `async for`.
+    """The messages of one log, to iterate once with `for` or `async for`.
 
-    It lets go of its file when it is exhausted, closed, left (as a context manager) or garbage.
+    The file is closed when the log is exhausted, closed, left as a context manager, or garbage collected.
     """
 
     _again = "read_log"
@@ -171,60 +170,62 @@ class LogReader(SingleUse):
 
     @property
     def format(self) -> Format | None:
-        """The log's format, or that of the archive's last file; None: not told yet."""
+        """The format of the log, or of the last file of an archive; None: not known yet."""
         return self._decoder.format
 
     @property
     def syntax(self) -> Syntax | None:
-        """How the log delimits messages, as far as it is read; None: it has no delimiter so far."""
+        """The syntax of the log as far as it has been read; None: no delimiter so far."""
         return self._decoder.syntax
 
     @property
     def prefixes(self) -> Mapping[str, str]:
-        """The prefixes that the log has declared so far, the last declaration of each."""
+        """The prefixes that the log has declared so far; the last declaration of each counts."""
         return self._decoder.prefixes
 
     @property
     def packing(self) -> str | None:
-        """The extension of files packed like this one, such as `".gz"`; empty: it is not packed; None: not told yet."""
+        """The extension of the compression, such as `".gz"`; empty: not compressed; None: not known yet."""
         return self._decoder.packing
 
     @property
     def archive(self) -> bool:
-        """Whether it is a tar archive, as far as is known."""
+        """Whether the log is a tar archive, as far as is known."""
         return self._decoder.archive
 
     @property
     def options(self) -> FormatOptions | None:
-        """The format's own options, once they were read, such as `JellyOptions`; None: not yet, or it has none."""
+        """The options of the format, such as `JellyOptions`, once they have been read; None: not yet, or the format has
+        none.
+        """
         return self._decoder.options
 
     @property
     def generalized(self) -> bool:
-        """Whether messages may have terms where RDF has no place for them."""
+        """Whether messages may have terms in positions that RDF does not allow."""
         return self._decoder.decoding.generalized
 
     @property
     def malformed(self) -> int:
-        """How many malformed IRIs and language tags were passed so far, where the log is read leniently."""
+        """The number of malformed IRIs and language tags that were passed so far, with `lenient`."""
         lenience = self._decoder.decoding.lenience
         return lenience.passed if lenience else 0
 
     @property
     def names_graphs(self) -> bool:
-        """Whether messages may have named graphs, as far as the format and its own options are told."""
+        """Whether messages may have named graphs, according to the format and its options."""
         if self.options is not None:
             return self.options.names_graphs
         return self.archive or self.format is None or self.format.graphs
 
     @property
     def bytes_read(self) -> int:
-        """How many bytes were read so far, packed as they are."""
+        """The number of bytes that were read so far, before decompression."""
         return self._decoder.bytes_read
 
     @property
     def message_count(self) -> int:
-        """How many messages came so far."""
+        """The number of messages so far."""
         return self._decoder.message_count
 
     def _messages(self) -> Generator[Message]:

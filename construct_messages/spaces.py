@@ -1,8 +1,8 @@
-"""RDF spaces: named graphs said in triples, and back (RDF Spaces and Datasets, "Folding").
+"""RDF spaces: represent named graphs as triples, and back (RDF Spaces and Datasets, "Folding").
 
-https://dvcs.w3.org/hg/rdf/raw-file/default/rdf-spaces/index.html; a *quadset* there, triples and quads together, is
-what a `Message` is. Each quad becomes five triples about a blank node of its own, in which IRIs are strings, so that
-nothing follows from what else is known about them. No serialization here, and nothing about logs.
+https://dvcs.w3.org/hg/rdf/raw-file/default/rdf-spaces/index.html. A `Message` is what the draft calls a *quadset*:
+triples and quads together. Each quad becomes five triples about a new blank node, in which IRIs are strings, so that
+nothing can be inferred from other statements about them. No serialization here, and nothing about logs.
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ _PARTS: Final[Mapping[Term, str]] = {
 
 
 def fold(message: Message, *, number: int = 1, labels: Labels | None = None) -> Message:
-    """The dataset as one graph: its default graph, and five triples for each quad of a named one.
+    """Fold a dataset into one graph: its default graph, and five triples for each quad of a named graph.
 
     Args:
-        message: a dataset. Its blank nodes keep their labels, also as the names of graphs.
-        number: of the message among those that are folded with the same labels, from 1.
-        labels: make those of the new blank nodes; None: with a prefix that no other has.
+        message: a dataset. Its blank nodes keep their labels, also as names of graphs.
+        number: the number of the message among those that are folded with the same labels, from 1.
+        labels: create the labels of new blank nodes; None: with a random prefix.
 
     Raises:
-        CannotFold: the default graph holds a folded triple already, which unfolding would take for a quad of the
-            dataset; or a quad of a named graph has a part that the vocabulary has no property for: a triple term.
+        CannotFold: the default graph already contains a folded triple, which unfolding would take for a quad of the
+            dataset; or a named graph contains a triple term, which the vocabulary cannot represent.
 
     >>> s, p, g = iri("urn:s"), iri("urn:p"), iri("urn:g")
     >>> for quad in fold(Message([Quad(s, p, literal("o"), g)]), labels=Labels("x")):
@@ -129,19 +129,19 @@ def _occurrences(message: Message) -> Iterator[Term]:
 
 
 def unfold(graph: Message, *, strict: bool = False) -> Message:
-    """The dataset that a graph folds: each folded triple as a quad, and all other triples as they are.
+    """Unfold a graph into a dataset: each folded triple becomes a quad, and all other triples are copied.
 
     A folded triple is a blank node that the graph mentions in the five triples of the template and nowhere else, with a
-    string that is an absolute IRI, a blank node, or a literal where the template has it. For every dataset that has a
-    fold, `unfold(fold(d)) == d`.
+    string that is an absolute IRI, a blank node, or a literal where the template has one. For every dataset that can be
+    folded, `unfold(fold(d)) == d`.
 
     Args:
-        graph: a message; the named graphs that it may have already stay, and hold nothing folded.
-        strict: whether to refuse a graph that is no fold of a dataset, so that `fold(unfold(g, strict=True))` is
-            isomorphic to `g`.
+        graph: a message. Named graphs that it already has are copied without unfolding.
+        strict: refuse graphs that are not the fold of a dataset, so that `fold(unfold(g, strict=True))` is isomorphic
+            to `g`.
 
     Raises:
-        CannotFold: with `strict`, a named graph, a use of the vocabulary outside of a folded triple, or a quad that is
+        CannotFold: with `strict`: a named graph, a use of the vocabulary outside of a folded triple, or a quad that is
             folded twice.
 
     >>> quads = Message([Quad(iri("urn:s"), iri("urn:p"), Term("_:o"), Term("_:g"))])

@@ -44,30 +44,33 @@ def write_log(
     options: FormatOptions | None = None,
     lenient: bool = False,
 ) -> int:
-    """Writes messages as a log and returns their number.
+    """Write messages as a log and return their number.
 
     Args:
-        stream: the messages; that it fails or holds what the format cannot carry leaves no file.
-        target: a path, written beside and renamed at the end, so that no half log has its name (`.gz`, `.bz2`, `.xz`
-            and `.zst` are packed); or a binary file, which stays open.
-        format: a name, extension or media type, whose parameters say the syntax; None: what the extension of the
-            path says, which must be known, or that of the file's name; N-Quads where it has none.
+        stream: the messages. If it raises an error or contains a message that the format cannot represent, no file is
+            written.
+        target: a path, which appears when the log is complete and is compressed if it ends in `.gz`, `.bz2`, `.xz` or
+            `.zst`; or a binary file, which stays open.
+        format: a name, extension or media type, whose parameters give the syntax; None: that of the extension of the
+            path or of the file's name, which must be known; N-Quads if there is no extension.
         messages: the syntax: `"rdfm"`, `"1.2-messages"`, `"1.2-basic-messages"` or `"1.1-messages"`; None: `rdfm`, or
-            what the format delimits messages with by itself.
-        prefixes: for the formats that have them; None: where `stream` is a log that is read, those that it has declared
-            up to its first message.
-        graphs: whether messages may have named graphs, which Jelly says at the start; None: they may, unless `stream`
-            is a log that is read, in a format without them.
-        options: those that only the format has, such as `JellyOptions`; what they leave open is chosen for any messages
-            without triple terms, or, where `stream` is a log in the same format that is read, as that log's are.
-        lenient: whether malformed IRIs and language tags are written, as they are, where the format can carry them;
-            those of messages that were read leniently always are.
+            the format's own delimiters.
+        prefixes: for formats that have prefixes; None: if `stream` is a `LogReader`, those that the log has declared
+            before its first message.
+        graphs: whether messages may have named graphs, which Jelly announces at the start; None: they may, unless
+            `stream` is a `LogReader` of a format without them.
+        options: options of the format, such as `JellyOptions`. Defaults suit messages without triple terms; if `stream`
+            is a `LogReader` of the same format, its options are the defaults.
+        lenient: write malformed IRIs and language tags unchanged, if the format can represent them. Those of messages
+            that were read leniently are always written.
 
     Raises:
-        UsageError: an unknown format, extension or syntax, options of another format, or something that is no message.
-        CannotWrite: a place that cannot be written.
-        TermError: what RDF has no term or no place for, such as a literal as subject; naming message and quad.
-        UnsupportedByFormat: a quad that the format has no syntax for.
+        UsageError: an unknown format, extension or syntax, options of another format, or an object that is not a
+            message.
+        CannotWrite: the target cannot be written.
+        TermError: a term that is not RDF, or is not allowed in its position, such as a literal as subject; names
+            message and quad.
+        UnsupportedByFormat: the format cannot represent a quad.
 
     >>> import io
     >>> from construct_messages.reading import read_log
@@ -100,7 +103,10 @@ async def awrite_log(
     options: FormatOptions | None = None,
     lenient: bool = False,
 ) -> int:
-    """`write_log` for asyncio: also of an async iterable, and the file is written in a thread."""
+    """Write messages as a log and return their number, for asyncio. See `write_log`.
+
+    The messages may be an async iterable. The file is written in a thread.
+    """
     log = _Log(stream, target, format, messages, prefixes, graphs, options, lenient)
     with log_file(target) as write:
         held, size = [], 0

@@ -29,12 +29,12 @@ _SPACE: Final = re.compile(r"[\x20\t\r\n]*")
 
 
 def query_form(text: str | QueryText) -> str:
-    """The form of a query or update: `"CONSTRUCT"`, `"SELECT"`, `"ASK"`, `"DESCRIBE"` or `"UPDATE"`.
+    """Return the form of a query or update: `"CONSTRUCT"`, `"SELECT"`, `"ASK"`, `"DESCRIBE"` or `"UPDATE"`.
 
-    Only the prologue is read, so a form is no promise that the text is legal.
+    Only the prologue is parsed, so the rest of the text may be invalid.
 
     Raises:
-        QueryError: the text is none of them.
+        QueryError: the text has no such form.
 
     >>> query_form("PREFIX ask: <urn:x> # SELECT\\nCONSTRUCT WHERE { ?s ?p ?o }")
     'CONSTRUCT'
@@ -55,14 +55,14 @@ def _form(query: QueryText) -> tuple[int, str]:
 
 @dataclass(frozen=True)
 class ConstructQuery:
-    """A CONSTRUCT query, taken apart.
+    """A parsed CONSTRUCT query: a SELECT and a template.
 
     Args:
-        rewritten: the SELECT whose solutions are those of the query.
-        template: what turns each of them into a message; its variables are those of `rewritten`.
-        prefixes: IRI by prefix (without colon): those the text declares, those given from outside, and those of the
+        rewritten: the SELECT with the solutions of the query.
+        template: turns each solution into a message; its variables are those of `rewritten`.
+        prefixes: IRI by prefix (without colon): those that the text declares, those of the caller, and those of the
             server that the text uses.
-        base: the base IRI in effect at the template.
+        base: the base IRI at the template.
 
     >>> from construct_messages.labels import Labels
     >>> query = ConstructQuery.parse("CONSTRUCT { ?s <urn:p> [] } WHERE { ?s a <urn:C> } LIMIT 10")
@@ -92,21 +92,21 @@ class ConstructQuery:
         predefined: Mapping[str, str] | None = None,
         group_by: Sequence[str] = (),
     ) -> ConstructQuery:
-        """Reads the template and rewrites the head; everything else stays as it is, except a byte order mark.
+        """Parse the template and rewrite the head. The rest of the text is not changed, except for a byte order mark.
 
-        The template's variables are projected in the order of their first appearance. Under GROUP BY only its keys
-        can be; the template's other variables count as unbound, so triples with them are left out.
+        The variables of the template are projected in the order of their first appearance. With GROUP BY, only its keys
+        can be projected; other variables of the template are unbound, so triples with them are left out.
 
         Args:
             query: its text.
-            base: an absolute IRI; the text's own BASE is resolved against it and overrides it.
-            prefixes: IRI by prefix; those the text uses but does not declare are declared in the SELECT too.
-            predefined: prefixes that the engine knows without declaration: used for the template only.
-            group_by: variables (`?v`, `$v` or `v`) to project beside those of the template.
+            base: an absolute IRI; BASE in the text is resolved against it and overrides it.
+            prefixes: IRI by prefix; those that the text uses but does not declare are declared in the SELECT.
+            predefined: prefixes that the engine knows without declaration; only used for the template.
+            group_by: additional variables (`?v`, `$v` or `v`) to project.
 
         Raises:
             NotConstruct: another form of query, or an update.
-            QueryError: an illegal head or template, with its place; a `group_by` variable that no solution binds.
+            QueryError: an invalid head or template, with its position; a `group_by` variable that no solution binds.
             UsageError: a malformed base, prefix or variable name.
         """
         read = QueryText.of(query)

@@ -59,20 +59,20 @@ class Condition:
 
 @dataclass(frozen=True)
 class Request:
-    """One SELECT to answer, with the SPARQL Protocol's dataset and the caller's bounds.
+    """A SELECT query to answer, with the dataset of the SPARQL Protocol and the limits of the caller.
 
     Args:
         select: the query.
         default_graphs: IRIs (without brackets) of the graphs to merge into the default graph; `("union",)` for all.
         named_graphs: IRIs of the named graphs.
-        page_size: solutions per page, where the source is to be read in pages.
+        page_size: solutions per page, if the source is to be read in pages.
         timeout: seconds for the whole answer.
-        parameters: further parameters for an endpoint, in order.
-        headers: further request headers for an endpoint; names as in `Accept`.
-        lenience: what passes and counts malformed IRIs and language tags of the source; None: they are errors.
-        labels: make those of the data's blank nodes, which are to meet no others (`labels.of_data` is the scope that
-            `terms.blank` and what reads other libraries' terms take).
-        condition: heeded by endpoints that are asked by GET, and not in pages; None: there is none.
+        parameters: additional parameters for an endpoint, in order.
+        headers: additional request headers for an endpoint; names as in `Accept`.
+        lenience: passes and counts malformed IRIs and language tags of the source; None: they are errors.
+        labels: create labels of the data's blank nodes that are unique to this request (`labels.of_data` is the scope
+            for `terms.blank` and for the readers of other libraries' terms).
+        condition: only used by endpoints that are asked by GET, and not in pages; None: no condition.
     """
 
     select: Select
@@ -88,10 +88,10 @@ class Request:
 
 
 class Source(Protocol):
-    """Anything that answers a SELECT.
+    """The protocol of sources: everything that answers a SELECT query.
 
     Attributes:
-        predefined: prefixes that queries may use here without declaring them.
+        predefined: prefixes that queries may use without declaring them.
         stable_blank_nodes: whether a blank node label means the same node in every response.
     """
 
@@ -102,24 +102,24 @@ class Source(Protocol):
     def stable_blank_nodes(self) -> bool: ...
 
     def solutions(self, request: Request) -> Generator[Solutions]:
-        """The solutions in order, in batches as soon as they exist; each batch's columns are `select.variables`.
+        """Yield the solutions in order, in batches, as soon as they exist. The columns of each batch are
+        `select.variables`.
 
-        Labels of blank nodes are those that `request.labels` makes, so that they meet those of no other stream.
-
+        Labels of blank nodes are made by `request.labels`, so that they do not collide with those of other results.
         Closing the generator cancels the evaluation.
 
         Raises:
             QueryError: the source's parser refuses the query.
-            SourceError: no answer.
+            SourceError: the source failed.
             SourceTimeout: `request.timeout` passed.
-            IncompleteResult: an answer that is not whole; never a clean end.
+            IncompleteResult: the answer is incomplete.
         """
         ...
 
     def asolutions(self, request: Request) -> AsyncGenerator[Solutions]:
-        """The same for asyncio."""
+        """Yield the solutions for asyncio; see `solutions`."""
         ...
 
     def close(self) -> None:
-        """Closes what the source itself opened (not what the caller passed)."""
+        """Close what the source itself has opened, and not what the caller has passed."""
         ...

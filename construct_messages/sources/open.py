@@ -41,23 +41,23 @@ def open_source(
     allow_stale: bool = False,
     lenient: bool = False,
 ) -> Source:
-    """Opens the source that a value names.
+    """Open the source for a URL, files, a store directory, or an object of a library.
 
     Args:
-        source: an endpoint's URL; a file or several; the directory of an Oxigraph store; a `pyoxigraph.Store`, an
-            `rdflib.Graph` or `Dataset`, a `SPARQLWrapper`; a `Source`. None: what the environment variable
-            CONSTRUCT_MESSAGES_SOURCE names, a URL or path.
+        source: an endpoint's URL; one or several files; the directory of an Oxigraph store; a `pyoxigraph.Store`, an
+            `rdflib.Graph` or `Dataset`, a `SPARQLWrapper`; a `Source`. None: the URL or path in the environment
+            variable CONSTRUCT_MESSAGES_SOURCE.
         method: `"post"` (a form) or `"get"`, for URLs.
-        headers: more request headers, for URLs.
-        results: the results format to ask an endpoint for: `"auto"`, `"json"`, `"xml"` or `"tsv"`.
-        profile: the kind of endpoint, see `profiles.py`.
-        retries: how often a request to an endpoint is sent again after a transient failure.
-        allow_stale: open a store directory although a writer is live.
-        lenient: load files whose IRIs and language tags are malformed.
+        headers: additional request headers, for URLs.
+        results: the results format to request from an endpoint: `"auto"`, `"json"`, `"xml"` or `"tsv"`.
+        profile: the kind of endpoint: `"generic"`, `"oxigraph"`, `"virtuoso"`, `"blazegraph"` or `"qlever"`.
+        retries: how often a request to an endpoint is repeated after a temporary failure.
+        allow_stale: open a store directory while another process writes to it.
+        lenient: load files with malformed IRIs and language tags.
 
     Raises:
-        UsageError: nothing is named, or it cannot be a source.
-        SourceError: it cannot be opened.
+        UsageError: no source is given, or the value cannot be a source.
+        SourceError: the source cannot be opened.
     """
     if source is None:
         source = os.environ.get(VARIABLE)

@@ -17,7 +17,7 @@ from construct_messages.logs.jelly.wire import fields as fields_of
 
 
 class PhysicalType(IntEnum):
-    """What the statements of a stream are: triples, quads, or triples between the bounds of graphs."""
+    """The kind of statements of a stream: triples, quads, or triples between the boundaries of graphs."""
 
     TRIPLES = 1
     QUADS = 2
@@ -25,7 +25,7 @@ class PhysicalType(IntEnum):
 
 
 class LogicalType(IntEnum):
-    """What a stream is a sequence of (RDF-STaX); all but the flat ones give each frame a meaning of its own."""
+    """The elements of a stream (RDF-STaX). In all but the flat types, each frame has a meaning."""
 
     UNSPECIFIED = 0
     FLAT_TRIPLES = 1
@@ -68,28 +68,28 @@ _BOOLEANS: Final = {"true": True, "false": False}
 
 @dataclass(frozen=True)
 class JellyOptions:
-    """The options of a Jelly stream: those that a log was read with, or that one is to be written with.
+    """The options of a Jelly stream, of a log that was read or to write a log.
 
-    What is None is chosen by the writer, and is never None in the options of a log that was read.
+    An option that is None is chosen when a log is written, and is never None in the options of a log that was read.
 
     Args:
-        physical_type: what its statements are; None: triples where the query's template names no graph, or the log
-            that is written anew has none, else quads.
-        logical_type: what it is a sequence of; None: graphs, for triples, else datasets. In a flat stream frames have
-            no meaning, and a blank node label is one node in the whole stream.
-        rdf_star: whether there may be triple terms (quoted triples); None: if the query's template has one, or the
-            Jelly log that is written anew may. Where there may not, a message with one is refused.
-        generalized_statements: whether terms may stand where RDF has no place for them.
-        max_name_table_size: how many names the lookup table may have, from 8 to 4096.
-        max_prefix_table_size: how many prefixes, 0 for none, up to 4096; 1 to 3 are read and not written.
-        max_datatype_table_size: how many datatypes, 0 for none, up to 4096.
-        stream_name: what the producer calls the stream.
-        version: of the protocol, 1 or 2; None: 1, or 2 where namespaces are declared.
+        physical_type: the kind of statements; None: triples if the query's template, or the log that is converted, has
+            no named graphs, else quads.
+        logical_type: the elements; None: graphs for triples, else datasets. In a flat stream frames have no meaning,
+            and a blank node label is one node in the whole stream.
+        rdf_star: whether triple terms (quoted triples) are allowed; None: if the query's template has one, or the Jelly
+            log that is converted allows them. If not, a message with a triple term is refused.
+        generalized_statements: whether terms are allowed in positions that RDF does not allow.
+        max_name_table_size: the size of the name table, from 8 to 4096.
+        max_prefix_table_size: the size of the prefix table, 0 (none) to 4096; 1 to 3 can be read, but not written.
+        max_datatype_table_size: the size of the datatype table, 0 (none) to 4096.
+        stream_name: the producer's name of the stream.
+        version: the version of the protocol, 1 or 2; None: 1, or 2 with namespace declarations.
         namespace_declarations: whether the log declares prefixes.
-        delimited: whether each frame stands behind its length; if not, the stream is a single frame.
+        delimited: whether each frame follows its length; if not, the stream is a single frame.
 
     Raises:
-        UsageError: a size out of bounds, a version that does not exist, or types that contradict each other.
+        UsageError: an invalid size or version, or types that contradict each other.
 
     >>> JellyOptions(logical_type=LogicalType.FLAT_QUADS, rdf_star=True).for_writing().physical_type.name
     'QUADS'
@@ -141,7 +141,7 @@ class JellyOptions:
 
     @property
     def is_generalized(self) -> bool:
-        """Whether terms may stand where RDF has no place for them; RDF-star has quoted triples as subjects."""
+        """Whether terms are allowed in positions that RDF does not allow, such as quoted triples as subjects."""
         return self.generalized_statements or bool(self.rdf_star)
 
     @property
@@ -157,17 +157,17 @@ class JellyOptions:
         triple_terms: bool = False,
         generalized: bool = True,
     ) -> JellyOptions:
-        """The options that a log is written with: these, and for what they leave open what is known of its messages.
+        """Return the options to write a log with: None is replaced according to what is known of its messages.
 
         Args:
-            source: the options of the log whose messages they are, if that is a Jelly log: its types are kept as far
-                as `graphs` allows, and it tells whether there may be triple terms and generalized statements.
+            source: the options of the Jelly log that is converted: its types are kept as far as `graphs` allows, and
+                its triple terms and generalized statements stay allowed.
             graphs: whether messages may have named graphs.
             triple_terms: whether messages are known to have triple terms.
-            generalized: whether messages may be generalized where those of the source may.
+            generalized: whether messages may be generalized if those of the source may.
 
         Raises:
-            UsageError: a prefix table, or a version, that cannot be written so.
+            UsageError: a prefix table or version that cannot be written.
 
         >>> options = JellyOptions().for_writing(graphs=False)
         >>> options.physical_type.name, options.logical_type.name, options.rdf_star, options.version
@@ -215,10 +215,10 @@ class JellyOptions:
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> JellyOptions:
-        """Options by their names, as users write them: words as texts, in either case and with `-` for `_`.
+        """Create options from names and values as users write them: words in either case, with `-` or `_`.
 
         Raises:
-            UsageError: an option that does not exist, or a value that is none of its.
+            UsageError: an unknown option or an invalid value.
 
         >>> options = JellyOptions.of({"logical-type": "flat-quads", "rdf_star": "true", "max-name-table-size": "128"})
         >>> options.logical_type.name, options.rdf_star, options.max_name_table_size
@@ -235,7 +235,7 @@ class JellyOptions:
         return cls(**read)
 
     def as_dict(self) -> dict[str, Any]:
-        """The options by their names, as JSON has them; types by their names.
+        """Return the options by name, for JSON; types are names.
 
         >>> JellyOptions.of(JellyOptions(rdf_star=True).as_dict()) == JellyOptions(rdf_star=True)
         True
@@ -247,7 +247,7 @@ class JellyOptions:
         }
 
     def in_words(self) -> str:
-        """The options in one line, for people.
+        """Return a line that describes the options to people.
 
         >>> JellyOptions(rdf_star=True).for_writing().in_words()
         'logical type DATASETS, physical type QUADS, version 1, tables of 4,000 names / 150 prefixes / 32 datatypes, \
@@ -273,17 +273,17 @@ rdf-star'
     # --- bytes ------------------------------------------------------------------------------------------------------
 
     def encode(self) -> bytes:
-        """The options as the bytes of an RdfStreamOptions; what has its default is left out."""
+        """Return the bytes of an RdfStreamOptions message; options with default values are left out."""
         name = b"\x0a" + delimited(self.stream_name.encode()) if self.stream_name else b""
         numbers = ((number, int(getattr(self, field) or 0)) for number, field in _NUMBERS.items())
         return name + b"".join(varint(number << 3) + varint(value) for number, value in numbers if value)
 
     @classmethod
     def decode(cls, data: bytes) -> JellyOptions:
-        """The options in the bytes of an RdfStreamOptions.
+        """Parse the bytes of an RdfStreamOptions message.
 
         Raises:
-            Malformed: no such message, or options that cannot be kept to.
+            Malformed: the bytes are not such a message, or options are not supported.
         """
         numbers = dict.fromkeys(_NUMBERS.values(), 0)
         stream_name = ""
