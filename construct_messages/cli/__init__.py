@@ -102,7 +102,6 @@ def build_parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="construct-messages",
         description="One RDF Message per SPARQL CONSTRUCT solution.",
-        allow_abbrev=False,
     )
     # the status of all that goes wrong, for commands where 1 is an answer
     parser.set_defaults(trouble=0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import Final, NoReturn, TypeAlias
+from typing import Any, Final, NoReturn, TypeAlias
 
 from construct_messages.errors import UsageError
 from construct_messages.formats import FORMATS, SYNTAXES
@@ -12,7 +12,10 @@ from construct_messages.logs import FormatOptions, options_class
 
 
 class Parser(argparse.ArgumentParser):
-    """Reports a usage error as every other error is reported."""
+    """Takes no abbreviations of options, and reports a usage error as every other error is reported."""
+
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(allow_abbrev=False, **arguments)
 
     def error(self, message: str) -> NoReturn:
         """Ends the program with status 2."""

@@ -36,7 +36,6 @@ def add(commands: Commands) -> None:
         help="write a log in another format or syntax",
         description="Read a log of RDF Messages and write its messages as another log.",
         epilog=_STATUSES,
-        allow_abbrev=False,
     )
     convert.set_defaults(command=_convert)
     convert.add_argument("log", metavar="IN", help="the log to read; - for standard input")
@@ -58,7 +57,6 @@ def add(commands: Commands) -> None:
         help="join logs",
         description="Write the messages of logs, one after the other, as one log; no two of them share a blank node.",
         epilog=_STATUSES,
-        allow_abbrev=False,
     )
     cat.set_defaults(command=_cat)
     cat.add_argument("logs", metavar="LOG", nargs="+", help="the logs to read; - for standard input")
@@ -71,7 +69,6 @@ def add(commands: Commands) -> None:
         help="write the first messages of a log",
         description="Write the first messages of a log as a log; what follows is not read.",
         epilog=_STATUSES,
-        allow_abbrev=False,
     )
     head.set_defaults(command=_slice, first=1)
     head.add_argument("log", metavar="LOG", help="the log to read; - for standard input")
@@ -82,7 +79,6 @@ def add(commands: Commands) -> None:
         help="write some messages of a log",
         description="Write a range of the messages of a log as a log; what follows is not read.",
         epilog=_STATUSES,
-        allow_abbrev=False,
     )
     slice.set_defaults(command=_slice)
     slice.add_argument("log", metavar="LOG", help="the log to read; - for standard input")
@@ -96,7 +92,6 @@ def add(commands: Commands) -> None:
         help="write the last messages of a log",
         description="Write the last messages of a log as a log; all of it is read, and as many messages are held.",
         epilog=_STATUSES,
-        allow_abbrev=False,
     )
     tail.set_defaults(command=_tail)
     tail.add_argument("log", metavar="LOG", help="the log to read; - for standard input")

@@ -32,7 +32,6 @@ def add(commands: Commands) -> None:
         help="tell whether logs are well-formed",
         description="Read logs of RDF Messages to their end, and report the first error of each.",
         epilog="Exit status: 0 all are well-formed, 1 one is not, or has a message that is too large, 2 bad usage.",
-        allow_abbrev=False,
     )
     validate.set_defaults(command=_validate, trouble=_TROUBLE)
     validate.add_argument("logs", metavar="LOG", nargs="+", help="the logs to read; - for standard input")
@@ -44,7 +43,6 @@ def add(commands: Commands) -> None:
         help="give figures of a log",
         description="Read a log of RDF Messages to its end and tell what is in it.",
         epilog="Exit status: 0 done, 1 figures not written, 2 bad usage, 3 malformed log, 4 past a limit.",
-        allow_abbrev=False,
     )
     inspect.set_defaults(command=_inspect)
     inspect.add_argument("log", metavar="LOG", help="the log to read; - for standard input")
@@ -57,7 +55,6 @@ def add(commands: Commands) -> None:
         help="compare two logs, message by message",
         description="Tell in which messages two logs differ, and in what, whatever the labels of blank nodes.",
         epilog="Exit status: 0 the same messages, 1 different ones, 2 trouble.",
-        allow_abbrev=False,
     )
     diff.set_defaults(command=_diff, trouble=_TROUBLE)
     diff.add_argument("first", metavar="A", help="a log; - for standard input")

@@ -48,7 +48,6 @@ def add(commands: Commands) -> None:
         description="Send the messages of a log to a stream, in order, each once.",
         epilog="Exit status: 0 all acknowledged, 1 state not written, 2 bad usage, 3 malformed log, or the server "
         "refuses or cannot be reached, 4 past a limit.",
-        allow_abbrev=False,
     )
     publish.set_defaults(command=_publish)
     publish.add_argument("log", metavar="LOG", help="the log to read; - for standard input")
@@ -67,7 +66,6 @@ def add(commands: Commands) -> None:
         description="Write the messages of a stream as a log, each as soon as it comes.",
         epilog="Exit status: 0 complete, or stopped by Ctrl-C or SIGTERM, 1 log not written, 2 bad usage or a message "
         "that cannot be written so, 3 the server refuses or cannot be reached, 4 past a limit.",
-        allow_abbrev=False,
     )
     subscribe.set_defaults(command=_subscribe)
     subscribe.add_argument(

@@ -27,7 +27,6 @@ def add(commands: Commands) -> None:
         help="write the message log of a query",
         description="Evaluate a CONSTRUCT query and write its solutions as a log of RDF Messages.",
         epilog="Exit status: 0 complete, 1 log not written, 2 bad usage or query, 3 source failed, 4 incomplete.",
-        allow_abbrev=False,
     )
     run.set_defaults(command=_run)
 

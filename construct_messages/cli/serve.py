@@ -33,7 +33,6 @@ def add(commands: Commands) -> None:
         description="Serve a source as a SPARQL endpoint whose CONSTRUCT answers can be logs of RDF Messages.",
         epilog="Exit status: 0 stopped by SIGTERM or Ctrl-C, 1 cannot listen or keep running, 2 bad settings, "
         "3 source failed.",
-        allow_abbrev=False,
     )
     serve.set_defaults(command=_serve)
     serve.add_argument("--config", metavar="FILE", help="TOML file with all settings; those named here win")

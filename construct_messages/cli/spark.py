@@ -41,7 +41,6 @@ def add(commands: Commands) -> None:
         "spark",
         help="load, query and convert on Spark what one process is too small for",
         description="Message logs by Spark: of RDF dumps, and of other logs.",
-        allow_abbrev=False,
     )
     steps = spark.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_load(steps)
@@ -55,7 +54,6 @@ def _add_load(steps: Commands) -> None:
         help="make a table of RDF dumps",
         description="Read RDF dumps, check them, and write their quads as a Parquet table for many queries.",
         epilog=_STATUSES,
-        allow_abbrev=False,
     )
     load.set_defaults(command=_load)
     load.add_argument("paths", metavar="PATH", nargs="+", help="files, folders or patterns that Spark reads")
@@ -73,7 +71,6 @@ def _add_run(steps: Commands) -> None:
         help="write the message log of a query",
         description="Evaluate a CONSTRUCT query over a table or dumps and write its solutions as RDF Messages.",
         epilog=_STATUSES,
-        allow_abbrev=False,
     )
     run.set_defaults(command=_run)
     query = run.add_argument_group("query and quads")
@@ -115,7 +112,6 @@ def _add_convert(steps: Commands) -> None:
         help="write logs in another format or syntax",
         description="Read logs of RDF Messages, in parts where they can be split, and write their messages as logs.",
         epilog=_STATUSES,
-        allow_abbrev=False,
     )
     convert.set_defaults(command=_convert)
     convert.add_argument("logs", metavar="LOG", nargs="+", help="files, folders or patterns")

@@ -111,13 +111,13 @@ _MALFORMED: Final = re.compile(r"Invalid IRI (?:percent|code point)|Invalid char
 _PLACE: Final = re.compile(r"Parser error (?:at|between) line [^:]*+: ")
 
 
-def log_error(error: SyntaxError, number: int, line: int = 1, column: int = 1, hint: str | None = None) -> LogError:
+def log_error(error: SyntaxError, number: int, line: int = 1, hint: str | None = None) -> LogError:
     """A parser's syntax error as one of the log.
 
     Args:
         error: of pyoxigraph; its line and column count within the text that was parsed.
         number: of the message, from 1.
-        line, column: where in the log that text begins, from 1.
+        line: where in the log that text begins, from 1.
         hint: how to mend it.
 
     >>> try:
@@ -128,8 +128,7 @@ def log_error(error: SyntaxError, number: int, line: int = 1, column: int = 1, h
     """
     position = None
     if error.lineno is not None:
-        first = error.lineno == 1
-        position = Position(line + error.lineno - 1, (error.offset or 1) + (column - 1 if first else 0))
+        position = Position(line + error.lineno - 1, error.offset or 1)
     message = _PLACE.sub("", error.msg, count=1)
     if hint is None and _MALFORMED.search(message):
         hint = "mend it, or read leniently to pass malformed IRIs and language tags"

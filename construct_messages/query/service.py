@@ -51,12 +51,11 @@ class ServiceClause(NamedTuple):
     end: int
 
 
-def services(text: str | QueryText, *, base: str | None = None) -> list[ServiceClause]:
+def services(text: str | QueryText) -> list[ServiceClause]:
     """The SERVICE clauses of a query or update, wherever they stand.
 
     Args:
         text: of any dialect, legal or not.
-        base: the IRI that the engine resolves relative IRIs against.
 
     Raises:
         QueryError: a prefix is declared with an escape for a character that may not stand there.
@@ -66,22 +65,21 @@ def services(text: str | QueryText, *, base: str | None = None) -> list[ServiceC
     [('http://example.org/a', True), (None, False)]
     """
     query = QueryText.of(text)
-    found = list(_clauses(query, base))
+    found = list(_clauses(query))
     for other in query.readings[1:]:
-        read = Counter(clause.iri for clause in _clauses(other, base))
+        read = Counter(clause.iri for clause in _clauses(other))
         if read - Counter(clause.iri for clause in found) and (escape := ESCAPE.search(query.text)):
             found.append(ServiceClause(None, False, *escape.span()))
     return found
 
 
-def check_services(text: str | QueryText, policy: str | Collection[str], *, base: str | None = None) -> None:
+def check_services(text: str | QueryText, policy: str | Collection[str]) -> None:
     """Makes sure that a query or update reaches only what it may.
 
     Args:
         text: see `services`.
         policy: `"allow"` for anything, `"deny"` for nothing, or the IRIs that may be reached. They are compared as
             text with the IRI that is written, once that is resolved and its escapes are decoded.
-        base: see `services`.
 
     Raises:
         Forbidden: at the first SERVICE that reaches something else.
@@ -97,7 +95,7 @@ def check_services(text: str | QueryText, policy: str | Collection[str], *, base
         return
     allowed = () if isinstance(policy, str) else policy
     query = QueryText.of(text)
-    for clause in services(query, base=base):
+    for clause in services(query):
         if clause.iri is None or clause.iri not in allowed:
             what = repr(query.text[clause.start : clause.end][:80]) if clause.iri is None else f"<{clause.iri}>"
             unknown = ", whose IRI cannot be told from the text," if clause.iri is None else ""
@@ -110,13 +108,12 @@ def check_services(text: str | QueryText, policy: str | Collection[str], *, base
             )
 
 
-def redirect_services(text: str | QueryText, targets: Mapping[str, str], *, base: str | None = None) -> str:
+def redirect_services(text: str | QueryText, targets: Mapping[str, str]) -> str:
     """The same query or update with other IRIs in its SERVICE clauses; everything else stays as it is.
 
     Args:
         text: one that `check_services` let through.
         targets: IRI to write by IRI that is reached; clauses that reach none of these stay.
-        base: see `services`.
 
     Raises:
         TermError: a target is no absolute IRI.
@@ -127,20 +124,19 @@ def redirect_services(text: str | QueryText, targets: Mapping[str, str], *, base
     """
     query = QueryText.of(text)
     pieces, end = [], 0
-    for clause in services(query, base=base):
+    for clause in services(query):
         if clause.iri in targets and clause.iri is not None:
             pieces += [query.text[end : clause.start], iri(targets[clause.iri])]
             end = clause.end
     return "".join((*pieces, query.text[end:]))
 
 
-def check_loads(text: str | QueryText, policy: str | Collection[str], *, base: str | None = None) -> None:
+def check_loads(text: str | QueryText, policy: str | Collection[str]) -> None:
     """Makes sure that an update loads only what it may.
 
     Args:
         text: an update, or several.
         policy: see `check_services`.
-        base: see `services`.
 
     Raises:
         Forbidden: at the first LOAD of something else.
@@ -158,7 +154,7 @@ def check_loads(text: str | QueryText, policy: str | Collection[str], *, base: s
         if not _LOAD.search(query.text):
             continue
         tokens = query.tokens
-        names = _Names(query, base)
+        names = _Names(query)
         end = Token("mark", "", len(query.text))
         for index, token in enumerate(tokens):
             names.pass_by(index)
@@ -178,9 +174,7 @@ def check_loads(text: str | QueryText, policy: str | Collection[str], *, base: s
             )
 
 
-def check_functions(
-    text: str | QueryText, unsafe: Collection[str], safe: Collection[str], *, base: str | None = None
-) -> None:
+def check_functions(text: str | QueryText, unsafe: Collection[str], safe: Collection[str]) -> None:
     """Makes sure that a query or update names no function that may reach out.
 
     Args:
@@ -188,7 +182,6 @@ def check_functions(
         unsafe: what the IRIs of such functions begin with, as `bif:`. A prefixed name that is not declared counts as
             an IRI, since engines know prefixes of their own.
         safe: IRIs that begin so and may be used, in lower case.
-        base: see `services`.
 
     Raises:
         Forbidden: at the first of them; and at what cannot be told from the text.
@@ -206,7 +199,7 @@ def check_functions(
     for query in QueryText.of(text).readings:
         if not may_name.search(query.text):
             continue
-        token = _unsafe_function(query, begin, safe, base)
+        token = _unsafe_function(query, begin, safe)
         if token is None and _is_ambiguous(query.tokens) and (found := may_name.search(query.text)):
             token = Token("other", found.group(), found.start())
         if token is not None:
@@ -243,11 +236,9 @@ def check_fetches(text: str | QueryText) -> None:
             )
 
 
-def _unsafe_function(
-    query: QueryText, unsafe: tuple[str, ...], safe: Collection[str], base: str | None
-) -> Token | None:
+def _unsafe_function(query: QueryText, unsafe: tuple[str, ...], safe: Collection[str]) -> Token | None:
     """The first token that may name a function which reaches out, in whichever way an engine puts its IRI together."""
-    tokens, names = query.tokens, _Names(query, base)
+    tokens, names = query.tokens, _Names(query)
     nothing = Token("mark", "", 0)
     for index, token in enumerate(tokens):
         names.pass_by(index)
@@ -270,7 +261,7 @@ def _unsafe_function(
     return None
 
 
-def _clauses(query: QueryText, base: str | None) -> Iterator[ServiceClause]:
+def _clauses(query: QueryText) -> Iterator[ServiceClause]:
     if not _SERVICE.search(query.text):
         return
     tokens = query.tokens
@@ -278,7 +269,7 @@ def _clauses(query: QueryText, base: str | None) -> Iterator[ServiceClause]:
         for match in _SERVICE.finditer(query.text):
             yield ServiceClause(None, False, *match.span())
         return
-    names = _Names(query, base)
+    names = _Names(query)
     nothing = Token("mark", "", len(query.text))
     for index, token in enumerate(tokens):
         before = tokens[index - 1].keyword if index else ""
@@ -304,12 +295,11 @@ class _Names:
 
     Args:
         query: what is read.
-        base: the IRI that the engine resolves relative IRIs against.
     """
 
-    def __init__(self, query: QueryText, base: str | None) -> None:
+    def __init__(self, query: QueryText) -> None:
         self._text, self._tokens = query.text, query.tokens
-        self._prologue = Prologue(base, {}, {}, frozenset(), Expansion(len(query.text)))
+        self._prologue = Prologue(None, {}, {}, frozenset(), Expansion(len(query.text)))
         self._depth = 0
         self._unread: list[Token] = []
         self._glued = False

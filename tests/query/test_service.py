@@ -181,10 +181,6 @@ def test_place() -> None:
     assert (clause.start, clause.end) == (21, 28)
 
 
-def test_base() -> None:
-    assert [clause.iri for clause in services("ASK { SERVICE <a> {} }", base="http://e/x")] == ["http://e/a"]
-
-
 @pytest.mark.parametrize(
     ("text", "policy", "place"),
     [
