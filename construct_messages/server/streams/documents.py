@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import Final
 
-from construct_messages.formats import N_QUADS, NDJSON_LD, RDFM, Format, Syntax
+from construct_messages.errors import NotAcceptable, UnsupportedByFormat
+from construct_messages.formats import N_QUADS, NDJSON_LD, RDFM, TRIG, Format, Syntax
+from construct_messages.formats.negotiation import prefer
 from construct_messages.logs import Encoder, EncoderOptions, encoder_for
 from construct_messages.message import Message
 from construct_messages.streams.element import Element
@@ -53,6 +56,56 @@ class Documents:
         while self._bytes > _REMEMBERED_BYTES:
             self._bytes -= len(self._recent.popitem(last=False)[1])
         return document
+
+
+_CARRY_ALL: Final = (N_QUADS.document_type, TRIG.document_type)
+_NUMBER: Final = re.compile(r"message \d+: ")
+
+
+def not_carried(error: UnsupportedByFormat) -> NotAcceptable:
+    """The answer to who asks for a format that cannot carry a message: which ones carry every message.
+
+    >>> print(not_carried(UnsupportedByFormat("message 1: Turtle has no named graphs")))
+    Turtle has no named graphs
+      hint: ask for application/n-quads or application/trig, which carry every message
+    """
+    # how many an encoder has written means nothing to a client
+    said, hint = (
+        _NUMBER.sub("", error.message, count=1),
+        f"ask for {' or '.join(_CARRY_ALL)}, which carry every message",
+    )
+    return NotAcceptable(said, hint=hint, offered=_CARRY_ALL)
+
+
+def negotiate_document(
+    element: Element, accept: str | None, formats: Mapping[str, Format], documents: Callable[[Format], Documents]
+) -> tuple[str, bytes]:
+    """An element in the format that a client would rather have, of those that can carry it.
+
+    Args:
+        element: the element.
+        accept: the value of the header; None: there was none.
+        formats: by media type, best first.
+        documents: what writes those of a format.
+
+    Returns:
+        The media type, and the document.
+
+    Raises:
+        NotAcceptable: the client wants none, or none that can carry it.
+    """
+    offered, refused = list(formats), None
+    while True:
+        try:
+            media_type = prefer(accept, offered)
+            return media_type, documents(formats[media_type]).encode(element)
+        except UnsupportedByFormat as error:
+            refused = refused or error
+            offered.remove(media_type)
+        except NotAcceptable:
+            if refused is None:
+                raise
+            raise not_carried(refused) from refused
 
 
 async def log(elements: AsyncGenerator[list[Element]], format: Format, syntax: Syntax) -> AsyncGenerator[bytes]:

@@ -20,7 +20,6 @@ from aiohttp import WSCloseCode, web
 from construct_messages.errors import (
     Forbidden,
     LimitExceeded,
-    NotAcceptable,
     ProtocolError,
     UnsupportedByFormat,
 )
@@ -43,7 +42,7 @@ from construct_messages.server.http.sending import send
 from construct_messages.server.streams.addresses import ROOT, StreamIris
 from construct_messages.server.streams.bounds import Bounds
 from construct_messages.server.streams.description import read_description
-from construct_messages.server.streams.documents import Documents, json_ld, log
+from construct_messages.server.streams.documents import Documents, json_ld, log, negotiate_document, not_carried
 from construct_messages.server.streams.input import read_messages
 from construct_messages.server.streams.ldes_view import LdesView
 from construct_messages.server.streams.push import (
@@ -79,7 +78,12 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 _DOCUMENTS: Final = {format.document_type: format for format in (NDJSON_LD, *FORMATS)}
-"""What an element, or a sequence without messages, can be had as; best first."""
+"""What an element can be had as; best first."""
+
+_SEQUENCES: Final = {
+    format.document_type: format for format in (NDJSON_LD, *FORMATS) if format.own is None or format == NDJSON_LD
+}
+"""What a sequence without messages can be had as: where comments delimit, a log is a document as well."""
 
 AFTER: Final = "RDF-Stream-After"
 """The header that tells the sequence before the first element of an answer."""
@@ -275,9 +279,9 @@ class StreamsEndpoint:
         pages = counted(record, selected(self._store, name, selection))
         as_json_ld = False
         if isinstance(choice, Plain):
-            format = _DOCUMENTS[prefer(accept_of(request), tuple(_DOCUMENTS))]
+            format = _SEQUENCES[prefer(accept_of(request), tuple(_SEQUENCES))]
             as_json_ld = format == NDJSON_LD
-            choice = LogType(format, format.own or RDFM)  # where comments delimit, it is plain RDF as well
+            choice = LogType(format, format.own or RDFM)
         if as_json_ld:
             record.format = NDJSON_LD.document_type
             body = json_ld(pages, lambda each: iris.element(each.sequence))
@@ -288,9 +292,12 @@ class StreamsEndpoint:
         if request.method == "HEAD":
             return web.Response(headers=headers)
         coding = negotiate_coding(request.headers.get("Accept-Encoding"))
-        return await send(
-            request, body, headers, idle_seconds=self._settings.idle_seconds, coding=coding, sent=record.sent
-        )
+        try:
+            return await send(
+                request, body, headers, idle_seconds=self._settings.idle_seconds, coding=coding, sent=record.sent
+            )
+        except UnsupportedByFormat as error:
+            raise not_carried(error) from error
 
     async def _list(self, request: web.Request, iri: str) -> web.StreamResponse:
         name = request.match_info["stream"]
@@ -308,12 +315,7 @@ class StreamsEndpoint:
         element = await self._in_thread(
             self._store.get, name, sequence_parameter("the element", request.match_info["sequence"])
         )
-        media_type = prefer(accept_of(request), tuple(_DOCUMENTS))
-        try:
-            body = self._encoder(_DOCUMENTS[media_type]).encode(element)
-        except UnsupportedByFormat as error:
-            hint = f"ask for {N_QUADS.media_type}"
-            raise NotAcceptable(error.message, hint=hint, offered=tuple(_DOCUMENTS)) from error
+        media_type, body = negotiate_document(element, accept_of(request), _DOCUMENTS, self._encoder)
         record.format = media_type
         headers = {
             "Content-Type": media_type,

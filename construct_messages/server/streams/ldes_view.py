@@ -14,7 +14,7 @@ from typing import Final, ParamSpec, Protocol, TypeVar
 
 from aiohttp import web
 
-from construct_messages.errors import Gone, NotAcceptable, NotFound, UnsupportedByFormat
+from construct_messages.errors import Gone, NotFound, UnsupportedByFormat
 from construct_messages.formats import N_QUADS, NDJSON_LD, RDFM, TRIG
 from construct_messages.formats.negotiation import prefer
 from construct_messages.logs import EncoderOptions, encoder_for
@@ -23,7 +23,7 @@ from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.coding import negotiate_coding
 from construct_messages.server.http.sending import send
 from construct_messages.server.streams.addresses import StreamIris
-from construct_messages.server.streams.documents import JsonLdDocument
+from construct_messages.server.streams.documents import JsonLdDocument, not_carried
 from construct_messages.server.streams.ldes import (
     LDES_PREFIXES,
     Bounds,
@@ -164,8 +164,7 @@ class LdesView:
                 request, body, headers, idle_seconds=self._settings.idle_seconds, coding=coding, sent=record.sent
             )
         except UnsupportedByFormat as error:
-            hint = f"ask for {N_QUADS.media_type}"
-            raise NotAcceptable(error.message, hint=hint, offered=OFFERED) from error
+            raise not_carried(error) from error
 
     async def _encoded(
         self, media_type: str, head: Message, pages: AsyncGenerator[list[Element]], iris: StreamIris

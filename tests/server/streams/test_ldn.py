@@ -10,7 +10,7 @@ import pyoxigraph as ox
 import pytest
 import rdflib
 
-from construct_messages import Message, read_log
+from construct_messages import Message, Quad, iri, read_log
 from construct_messages.streams.vocabulary import CM, LDP, RSP
 from tests.support.http.streams import StreamsServer, serving_streams
 from tests.support.streams import numbered
@@ -81,6 +81,35 @@ async def test_descriptions_as_rdf(served: StreamsServer, path: str, accept: str
 async def test_descriptions_that_nobody_has(served: StreamsServer) -> None:
     answer = await served.ask("GET", "/streams/a", Accept="image/png")
     assert (answer.status, "application/ld+json" in answer.json["offered"]) == (406, True)
+
+
+NAMED = Message([Quad(iri("urn:s"), iri("urn:p"), iri("urn:o"), iri("urn:g"))])
+
+
+@pytest.mark.parametrize(
+    ("path", "accept", "expected"),
+    [
+        ("/output/2", "text/turtle", None),
+        ("/output/2", "text/turtle, application/n-triples;q=0.9", None),
+        ("/output/2", "text/turtle, application/n-triples;q=0.9, application/trig;q=0.1", "application/trig"),
+        ("/output/1", "text/turtle, application/trig;q=0.5", "text/turtle"),
+        ("/output/2", "text/turtle, */*;q=0.1", "application/ld+json"),
+        ("/output?after=1", "text/turtle", None),
+        ("/output?after=1", "text/turtle; messages=rdfm", None),
+        ("/ldes/1-1000", "text/turtle", None),
+    ],
+)
+async def test_formats_that_cannot_carry_a_message(
+    served: StreamsServer, path: str, accept: str, expected: str | None
+) -> None:
+    """An element is given in the next format that is acceptable; where there is none, the answer names some."""
+    await served.publish([Message(), NAMED])
+    answer = await served.ask("GET", f"/streams/a{path}", Accept=accept)
+    if expected is None:
+        assert (answer.status, "application/n-quads" in answer.json["offered"]) == (406, True)
+        assert "application/n-quads" in answer.json["hint"]
+    else:
+        assert (answer.status, answer.headers["Content-Type"]) == (200, expected)
 
 
 @pytest.mark.parametrize(
