@@ -7,11 +7,14 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+import yaml
 
+import construct_messages
 from construct_messages.cli import build_parser
 from construct_messages.formats import FORMATS, SYNTAXES, Format
 from construct_messages.query.continuous.parse import parse_continuous
@@ -219,3 +222,31 @@ def test_links_to_files(page: Path) -> None:
     text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     for target in re.findall(r"\]\(([^)#]+)\)", text):
         assert target.startswith("http") or (page.parent / target).exists(), target
+
+
+def navigated(entries: list[object]) -> Iterator[str]:
+    """The pages of a part of the site's navigation."""
+    for entry in entries:
+        for target in entry.values() if isinstance(entry, dict) else [entry]:
+            if isinstance(target, list):
+                yield from navigated(target)
+            else:
+                assert isinstance(target, str)
+                yield target
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    """Add a new page to `nav` in mkdocs.yml; decisions are listed on their index."""
+    nav = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"]
+    pages = {str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md")}
+    assert {*navigated(nav)} == {page for page in pages if not page.startswith("decisions/0")}
+
+
+@pytest.mark.parametrize("package", ["", ".continuous", ".feeds", ".spark", ".streams"])
+def test_every_public_name_is_in_the_reference(package: str) -> None:
+    """Add a new name to a page of docs/api/."""
+    text = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "api").glob("*.md"))
+    documented = set(re.findall(r"^::: construct_messages\S*\.(\w+)$", text, re.MULTILINE))
+    module = import_module(f"construct_messages{package}")
+    errors = {name for name in module.__all__ if hasattr(construct_messages.errors, name)}  # a page has them all
+    assert set(module.__all__) - errors - documented == set()
