@@ -69,6 +69,7 @@ FLOORS = {
         "discovery / ldes / inbox",
         "subscription",
         "publication",
+        "forwarding",
     ),
     "server": floors("config", "http", "sparql / streams", "runtime"),
     "query/algebra": floors(

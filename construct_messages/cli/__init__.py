@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Final
 
-from construct_messages.cli import convert, examine, feeds, run, serve, spark
+from construct_messages.cli import convert, examine, feeds, run, serve, spark, watch
 from construct_messages.cli.arguments import Parser
 from construct_messages.cli.report import report
 from construct_messages.cli.standard import occupy_closed
@@ -112,5 +112,6 @@ def build_parser() -> argparse.ArgumentParser:
     convert.add(commands)
     examine.add(commands)
     feeds.add(commands)
+    watch.add(commands)
     spark.add(commands)
     return parser

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Sequence
 from typing import Any, Final, NoReturn, TypeAlias
 
@@ -45,6 +46,27 @@ def add_label_prefix(group: argparse._ActionsContainer) -> None:
         metavar="PREFIX",
         help="what labels of blank nodes begin with; default: at random, so that no two logs share a node",
     )
+
+
+def add_token(group: argparse._ActionsContainer) -> None:
+    """Adds the option for the token of a server."""
+    group.add_argument(
+        "--token-variable", metavar="NAME", help="the environment variable that holds a token for the server"
+    )
+
+
+def token_of(options: argparse.Namespace) -> str | None:
+    """The token in the environment variable that is named.
+
+    Raises:
+        UsageError: there is none.
+    """
+    name = options.token_variable
+    if name is None:
+        return None
+    if not (token := os.environ.get(name)):
+        raise UsageError(f"--token-variable {name}: there is no such environment variable", hint="set it to the token")
+    return token
 
 
 LOG_FORMATS: Final = "|".join([*(format.extension for format in FORMATS), "MEDIA-TYPE"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import signal
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator
@@ -14,10 +13,19 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
-from construct_messages.cli.arguments import LABELS, LOG_FORMATS, Commands, add_format_options, format_options
+from construct_messages.cli.arguments import (
+    LABELS,
+    LOG_FORMATS,
+    Commands,
+    add_format_options,
+    add_token,
+    format_options,
+    token_of,
+)
 from construct_messages.cli.logs import add_input, add_reports, contexts, open_log
 from construct_messages.cli.progress import progress
 from construct_messages.cli.standard import STANDARD, astandard_input, target
+from construct_messages.cli.stopping import when_stopped
 from construct_messages.errors import CannotWrite, UsageError
 from construct_messages.files.compression import COMPRESSIONS
 from construct_messages.formats import find_log
@@ -32,9 +40,6 @@ if TYPE_CHECKING:
     from construct_messages.streams.element import Element
 
 # `feeds` is imported only where it is used: other commands need no HTTP client, and would wait for it
-
-_ENDS: Final = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-
 
 _SAVE_SECONDS: Final = 1.0
 """How long a message is in a log before the state tells of it."""
@@ -110,9 +115,7 @@ def add(commands: Commands) -> None:
 
 def _add_requests(command: argparse.ArgumentParser, state: str) -> None:
     command.add_argument("--state", metavar="FILE", help=f"keep in FILE {state}")
-    command.add_argument(
-        "--token-variable", metavar="NAME", help="the environment variable that holds a token for the server"
-    )
+    add_token(command)
     command.add_argument(
         "--retries", metavar="N", type=int, default=10, help="try again N times in a row; default: %(default)s"
     )
@@ -140,23 +143,9 @@ async def _send(reader: LogReader, options: argparse.Namespace) -> None:
             state=options.state,
             batch=options.batch,
             create=options.create,
-            token=_token(options),
+            token=token_of(options),
             retries=options.retries,
         )
-
-
-def _token(options: argparse.Namespace) -> str | None:
-    """The token in the environment variable that is named.
-
-    Raises:
-        UsageError: there is none.
-    """
-    name = options.token_variable
-    if name is None:
-        return None
-    if not (token := os.environ.get(name)):
-        raise UsageError(f"--token-variable {name}: there is no such environment variable", hint="set it to the token")
-    return token
 
 
 def _subscribe(options: argparse.Namespace) -> int:
@@ -181,7 +170,7 @@ def _subscribe(options: argparse.Namespace) -> int:
         via=options.via,
         contexts=contexts(options),
         origins=options.allow_origin,
-        token=_token(options),
+        token=token_of(options),
         retries=options.retries,
     )
     log = _Log(encoder_for(format, syntax, EncoderOptions(triple_terms=True, own=own)), options, state)
@@ -216,9 +205,8 @@ async def _receive(elements: Subscription, log: _Log, step: Callable[[], None], 
         stopped = True
         task.cancel()
 
-    for number in _ENDS if stoppable else ():
-        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores SIGHUP
-            asyncio.get_running_loop().add_signal_handler(number, stop)
+    if stoppable:
+        when_stopped(stop)
     saving: asyncio.Task[None] | None = None
     try:
         async with aclosing(elements):

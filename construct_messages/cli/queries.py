@@ -9,6 +9,9 @@ from typing import Any
 
 from construct_messages.cli.arguments import add_label_prefix, pairs
 from construct_messages.errors import UsageError
+from construct_messages.formats.results import READ
+from construct_messages.sources.http.timeouts import RETRIES
+from construct_messages.sources.open import VARIABLE
 
 
 def add_query(group: argparse._ArgumentGroup) -> None:
@@ -31,6 +34,47 @@ def add_dataset(group: argparse._ArgumentGroup, *, default_graph: str, help: str
     group.add_argument("--bind", metavar="v=TERM", action="append", default=[], help="bind ?v to an N-Triples term")
     group.add_argument("--prefix", metavar="p=IRI", action="append", default=[], help="declare a prefix")
     group.add_argument("--base", metavar="IRI", help="resolve relative IRIs against this")
+
+
+def add_source(group: argparse._ArgumentGroup) -> None:
+    """Adds the option that names the source."""
+    group.add_argument(
+        "--source",
+        metavar="SOURCE",
+        nargs="+",
+        action="extend",
+        help=f"RDF files, a store directory or an endpoint URL; default: the environment variable {VARIABLE}",
+    )
+
+
+def add_asking(group: argparse._ArgumentGroup) -> None:
+    """Adds the options that say how the source is asked."""
+    group.add_argument("--page-size", metavar="N", type=int, help="ask for N solutions at a time")
+    group.add_argument("--timeout", metavar="SECONDS", type=float, help="give up on the whole answer after this")
+    group.add_argument("--method", choices=["get", "post"], default="post", help="how to send the query to an endpoint")
+    group.add_argument("--header", metavar="K:V", action="append", default=[], help="send a request header")
+    group.add_argument(
+        "--results", metavar="|".join(["auto", *READ]), default="auto", help="the results format to ask for"
+    )
+    group.add_argument("--profile", metavar="NAME", default="generic", help="what kind of endpoint it is")
+    group.add_argument(
+        "--retries", metavar="N", type=int, default=RETRIES, help="ask again N times where a failure may pass"
+    )
+    group.add_argument("--allow-stale", action="store_true", help="read a store directory that is being written")
+
+
+def asking(options: argparse.Namespace) -> dict[str, Any]:
+    """The options of `add_asking` as `construct_messages` takes them."""
+    return {
+        "page_size": options.page_size,
+        "timeout": options.timeout,
+        "method": options.method,
+        "headers": pairs("--header", options.header, "K:V"),
+        "results": options.results,
+        "profile": options.profile,
+        "retries": options.retries,
+        "allow_stale": options.allow_stale,
+    }
 
 
 def add_messages(group: argparse._ArgumentGroup) -> None:
@@ -61,6 +105,13 @@ def arguments(options: argparse.Namespace) -> dict[str, Any]:
         "skolemize": options.skolemize,
         "label_prefix": options.label_prefix,
         "max_messages": options.max_messages,
+        **dataset(options),
+    }
+
+
+def dataset(options: argparse.Namespace) -> dict[str, Any]:
+    """The options of `add_dataset` as `construct_messages` takes them."""
+    return {
         "bindings": pairs("--bind", options.bind, "v=TERM"),
         "default_graph": options.default_graph,
         "named_graphs": options.named_graph,

@@ -18,3 +18,8 @@ def report(error: Exception, *, debug: bool) -> None:
     print("error:", " ".join(": ".join((*places, text)).split()), file=sys.stderr)
     if hint:
         print("hint:", " ".join(hint.split()), file=sys.stderr)
+
+
+def warn(text: str) -> None:
+    """Says what went wrong and is seen to, in one line."""
+    print("warning:", " ".join(text.split()), file=sys.stderr)

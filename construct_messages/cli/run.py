@@ -8,15 +8,21 @@ import sys
 import pyoxigraph as ox
 
 from construct_messages.assembly import DISTINCT_LIMIT, GROUP_LIMIT
-from construct_messages.cli.arguments import LABELS, LOG_FORMATS, Commands, add_format_options, format_options, pairs
+from construct_messages.cli.arguments import LABELS, LOG_FORMATS, Commands, add_format_options, format_options
 from construct_messages.cli.logs import NO_PREFIXES
 from construct_messages.cli.progress import progress
-from construct_messages.cli.queries import add_dataset, add_messages, add_query, arguments, query_text
+from construct_messages.cli.queries import (
+    add_asking,
+    add_dataset,
+    add_messages,
+    add_query,
+    add_source,
+    arguments,
+    asking,
+    query_text,
+)
 from construct_messages.cli.standard import STANDARD, target
 from construct_messages.construct import QueryMessages, construct_messages
-from construct_messages.formats.results import READ
-from construct_messages.sources.http.timeouts import RETRIES
-from construct_messages.sources.open import VARIABLE
 from construct_messages.writing import format_of_target, log_file
 
 
@@ -32,13 +38,7 @@ def add(commands: Commands) -> None:
 
     query = run.add_argument_group("query and source")
     add_query(query)
-    query.add_argument(
-        "--source",
-        metavar="SOURCE",
-        nargs="+",
-        action="extend",
-        help=f"RDF files, a store directory or an endpoint URL; default: the environment variable {VARIABLE}",
-    )
+    add_source(query)
     add_dataset(query, default_graph="union|IRI", help="all graphs, or one")
     query.add_argument("--select", action="store_true", help="write the rewritten query instead of a log")
 
@@ -82,26 +82,13 @@ def add(commands: Commands) -> None:
     log.add_argument("--debug", action="store_true", help="show where in the program an error arose")
 
     source = run.add_argument_group("asking the source")
-    source.add_argument("--page-size", metavar="N", type=int, help="ask for N solutions at a time")
-    source.add_argument("--timeout", metavar="SECONDS", type=float, help="give up on the whole answer after this")
-    source.add_argument(
-        "--method", choices=["get", "post"], default="post", help="how to send the query to an endpoint"
-    )
-    source.add_argument("--header", metavar="K:V", action="append", default=[], help="send a request header")
-    source.add_argument(
-        "--results", metavar="|".join(["auto", *READ]), default="auto", help="the results format to ask for"
-    )
-    source.add_argument("--profile", metavar="NAME", default="generic", help="what kind of endpoint it is")
-    source.add_argument(
-        "--retries", metavar="N", type=int, default=RETRIES, help="ask again N times where a failure may pass"
-    )
+    add_asking(source)
     source.add_argument(
         "--lenient", action="store_true", help="pass malformed IRIs and language tags as they are, and count them"
     )
     source.add_argument(
         "--strict", action="store_true", help="refuse what else is a warning: blank nodes that pages tear apart"
     )
-    source.add_argument("--allow-stale", action="store_true", help="read a store directory that is being written")
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -112,16 +99,9 @@ def _run(options: argparse.Namespace) -> int:
         source,
         group_limit=options.group_limit,
         distinct_limit=options.distinct_limit,
-        page_size=options.page_size,
-        timeout=options.timeout,
-        method=options.method,
-        headers=pairs("--header", options.header, "K:V"),
-        results=options.results,
-        profile=options.profile,
-        retries=options.retries,
-        allow_stale=options.allow_stale,
         lenient=options.lenient,
         strict=options.strict,
+        **asking(options),
         **arguments(options),
     ) as stream:
         if options.select:

@@ -10,7 +10,8 @@ from decimal import Decimal
 from typing import Final
 
 from construct_messages.query.continuous.cursor import Cursor
-from construct_messages.query.tokens import Token, error
+from construct_messages.query.prologue import Prologue
+from construct_messages.query.tokens import Token, error, tokenize
 
 _UNITS: Final = {
     unit: microseconds
@@ -60,6 +61,22 @@ def read_duration(cursor: Cursor, *, zero: bool = False) -> int:
             end = cursor.next().end
         return _checked(cursor, token, _lexical(cursor, token, cursor.text[token.start : end]), zero=zero)
     raise cursor.expected("a duration", _HINT)
+
+
+def duration(text: str) -> int:
+    """A duration by itself, in microseconds; it has a unit.
+
+    Raises:
+        QueryError: it is none.
+
+    >>> duration("60s"), duration("PT1M"), duration("1.5 hours")
+    (60000000, 60000000, 5400000000)
+    """
+    cursor = Cursor(text, tokenize(text), 0, Prologue(None, {}, {}, frozenset()))
+    microseconds = read_duration(cursor)
+    if cursor.token.text or text.strip()[-1].isdigit():
+        raise cursor.expected("a duration with its unit", _HINT)
+    return microseconds
 
 
 def _unit(cursor: Cursor) -> Decimal:

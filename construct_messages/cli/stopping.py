@@ -1,0 +1,35 @@
+"""Work that goes on until it is stopped: Ctrl-C, SIGTERM and SIGHUP end it as it would end by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
+
+_ENDS: Final = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
+async def until_stopped(work: Coroutine[Any, Any, None]) -> None:
+    """Does some work until it is done, or a signal ends it."""
+    task = asyncio.ensure_future(work)
+    stopped = False
+
+    def stop() -> None:
+        nonlocal stopped
+        stopped = True
+        task.cancel()
+
+    when_stopped(stop)
+    try:
+        await task
+    except asyncio.CancelledError:
+        if not stopped:
+            raise
+
+
+def when_stopped(stop: Callable[[], object]) -> None:
+    """Has the running event loop call something at each signal, instead of ending the program."""
+    for number in _ENDS:
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores SIGHUP
+            asyncio.get_running_loop().add_signal_handler(number, stop)

@@ -1,0 +1,175 @@
+"""The command `watch`: what is new in a source, sent to a stream, a log file or standard output as it comes to be."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Final
+
+from construct_messages.cli.arguments import (
+    LABELS,
+    LOG_FORMATS,
+    Commands,
+    add_format_options,
+    add_token,
+    format_options,
+    token_of,
+)
+from construct_messages.cli.queries import add_asking, add_dataset, add_query, add_source, asking, dataset, query_text
+from construct_messages.cli.report import warn
+from construct_messages.cli.standard import STANDARD, target
+from construct_messages.cli.stopping import until_stopped
+from construct_messages.errors import QueryError, SourceError, UsageError
+from construct_messages.formats import find_log
+from construct_messages.query.continuous.durations import duration
+from construct_messages.sources.http.urls import is_url
+from construct_messages.writing import format_of_target
+
+if TYPE_CHECKING:
+    from construct_messages.continuous import Watch
+    from construct_messages.feeds.forwarding import Target
+    from construct_messages.streams import StreamStore
+
+# `continuous` and `feeds` are imported only where they are used: other commands would wait for them
+
+_SECOND: Final = 1_000_000  # microseconds
+
+
+def add(commands: Commands) -> None:
+    """Adds the command."""
+    watch = commands.add_parser(
+        "watch",
+        help="follow what is new in a source",
+        description="Evaluate a CONSTRUCT query again and again, and send the solutions that are new, each as a "
+        "message. An evaluation that fails or is not whole sends nothing, and is made again.",
+        epilog="Exit status: 0 stopped by Ctrl-C or SIGTERM, or complete with --once, 1 log not written, 2 bad usage "
+        "or query, 3 the source or the stream refuses or cannot be reached, 4 an answer that is not whole, or a state "
+        "that cannot be used.",
+        allow_abbrev=False,
+    )
+    watch.set_defaults(command=_watch)
+    query = watch.add_argument_group("query and source")
+    add_query(query)
+    add_source(query)
+    add_dataset(query, default_graph="union|IRI", help="all graphs, or one")
+
+    what = watch.add_argument_group("what is sent, and when")
+    what.add_argument(
+        "--every", metavar="TIME", default="60s", help="evaluate so often, as in 60s, 5m or PT1H; default: %(default)s"
+    )
+    what.add_argument("--once", action="store_true", help="evaluate once, and end")
+    what.add_argument(
+        "--operator",
+        choices=["istream", "dstream", "rstream"],
+        default="istream",
+        help="send new solutions, vanished ones, or all of each evaluation; default: %(default)s",
+    )
+    what.add_argument("--skip-first", action="store_true", help="send nothing of the first evaluation of all")
+    what.add_argument("--skip-empty", action="store_true", help="send no empty messages")
+    what.add_argument("--skolemize", metavar="IRI", help="turn blank nodes of the data into IRIs under this one")
+    what.add_argument(
+        "--state", metavar="FILE", help="keep in FILE what was seen; started again with it, the command goes on there"
+    )
+
+    to = watch.add_argument_group("where to")
+    to.add_argument(
+        "--to",
+        metavar="URL|FILE",
+        default=STANDARD,
+        help="a stream, or a log that is continued; default: - for standard output",
+    )
+    to.add_argument("--create", action="store_true", help="make the stream where there is none")
+    add_token(to)
+    to.add_argument(
+        "--format", metavar=LOG_FORMATS, help="of the log; default: what the extension of FILE says, else nq"
+    )
+    to.add_argument(
+        "--messages", choices=LABELS, help="how messages are delimited, where the format does not; default: rdfm"
+    )
+    add_format_options(to)
+    to.add_argument("--debug", action="store_true", help="show where in the program an error arose")
+
+    add_asking(watch.add_argument_group("asking the source"))
+
+
+def _watch(options: argparse.Namespace) -> int:
+    from construct_messages.continuous import Watch
+    from construct_messages.continuous.watch import NAME, as_operator
+    from construct_messages.streams import open_store
+
+    every, text = _seconds(options.every), query_text(options, "--source")
+    to = _target(options)
+    with ExitStack() as stack:
+        state = options.state
+        if state is None:
+            state = Path(stack.enter_context(TemporaryDirectory(prefix="construct-messages-"))) / "watch.db"
+        store = stack.enter_context(open_store(state))
+        store.create(NAME, exist_ok=True)
+        watching = Watch(
+            text,
+            options.source,
+            store=store,
+            stream=NAME,
+            owner=NAME,
+            operator=as_operator(options.operator),
+            skip_first=options.skip_first,
+            skip_empty=options.skip_empty,
+            skolemize=options.skolemize,
+            **asking(options),
+            **dataset(options),
+        )
+        following = _once(watching, store, to) if options.once else _follow(watching, every, store, to)
+        asyncio.run(following if options.once else until_stopped(following))
+    return 0
+
+
+async def _once(watching: Watch, store: StreamStore, to: Target) -> None:
+    from construct_messages.continuous.watch import NAME
+    from construct_messages.feeds.forwarding import forward
+
+    await watching.evaluate()
+    await forward(store, NAME, NAME, to)
+
+
+async def _follow(watching: Watch, every: float, store: StreamStore, to: Target) -> None:
+    from construct_messages.continuous.watch import NAME
+    from construct_messages.feeds.forwarding import forward
+
+    async for evaluation in watching.evaluations(every):
+        if evaluation.error is not None:
+            warn(f"the evaluation failed, and is made again: {evaluation.error}")
+        try:
+            await forward(store, NAME, NAME, to)
+        except SourceError as error:
+            if not error.transient:
+                raise
+            warn(f"the messages wait: {error}")
+
+
+def _target(options: argparse.Namespace) -> Target:
+    from construct_messages.feeds.forwarding import FileTarget, OutputTarget, StreamTarget
+
+    if is_url(options.to):
+        for name in ("format", "messages"):
+            if getattr(options, name) is not None:
+                raise UsageError(f"--{name} is for a log, and {options.to} is a stream", hint="leave it out")
+        return StreamTarget(options.to, create=options.create, token=token_of(options))
+    for name in ("create", "token_variable"):
+        if getattr(options, name):
+            raise UsageError(f"--{name.replace('_', '-')} is for a stream", hint="give --to its URL")
+    type = find_log(format_of_target(target(options.to), options.format), options.messages)
+    if options.to == STANDARD:
+        return OutputTarget(sys.stdout.buffer, type, format_options(options))
+    return FileTarget(options.to, type, format_options(options))
+
+
+def _seconds(text: str) -> float:
+    try:
+        microseconds = duration(text)
+    except QueryError as error:
+        raise UsageError(f"--every {text} is no duration", hint=error.hint) from None
+    return microseconds / _SECOND

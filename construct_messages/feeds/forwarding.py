@@ -1,0 +1,225 @@
+"""Forwards what waits in a store: to a stream elsewhere, to a log file, or to an output; each element once.
+
+Before elements are sent, the store is told what is sent where. So it can be found out after a kill whether they
+arrived, and they are sent again if not. What has arrived is removed from the store.
+docs/decisions/049-state-of-continuous-queries.md
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from contextlib import aclosing
+from pathlib import Path
+from typing import IO, Final, Protocol
+from uuid import uuid4
+
+import msgspec
+
+from construct_messages.errors import CannotWrite, UsageError
+from construct_messages.feeds.publication import publish
+from construct_messages.feeds.subscription import RETRIES
+from construct_messages.files.compression import COMPRESSIONS
+from construct_messages.files.output import atomic_file
+from construct_messages.formats import LogType
+from construct_messages.logs import EncoderOptions, FormatOptions, encoder_for
+from construct_messages.streams import Element, StreamStore
+
+_KEY: Final = "sending"
+
+
+class Sending(msgspec.Struct, frozen=True):
+    """Elements on their way.
+
+    Args:
+        to: where.
+        last: the sequence of the last of them.
+        key: of the publication.
+        size: bytes of the log before them; None: it is no file.
+    """
+
+    to: str
+    last: int
+    key: str
+    size: int | None = None
+
+
+class Target(Protocol):
+    """Where elements go.
+
+    Attributes:
+        name: tells it from other targets.
+        size: bytes of the log so far; None: it is no file.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def size(self) -> int | None: ...
+
+    async def send(self, elements: Sequence[Element], key: str) -> None:
+        """Sends elements, all or none; what was sent under the same key is not sent again where that can be told."""
+        ...
+
+
+async def forward(store: StreamStore, stream: str, owner: str, target: Target) -> int:
+    """Sends the elements that wait in a stream, and removes them.
+
+    Args:
+        store: opened to write.
+        stream: the name of the stream.
+        owner: whose state in the store tells what is on its way.
+        target: where to.
+
+    Returns:
+        How many were sent.
+
+    Raises:
+        SourceError: the target refuses, or cannot be reached for too long; what was not sent waits.
+        CannotWrite: the target cannot be written.
+        UsageError: a log is not as it was left.
+    """
+    count = await _finish(store, stream, owner, target)
+    async with aclosing(store.apages(stream)) as pages:
+        async for page in pages:
+            sending = Sending(target.name, page[-1].sequence, uuid4().hex, target.size)
+            await store.acommit(owner, {_KEY: msgspec.json.encode(sending)})
+            await target.send(page, sending.key)
+            await store.atrim(stream, sending.last)
+            count += len(page)
+    return count
+
+
+async def _finish(store: StreamStore, stream: str, owner: str, target: Target) -> int:
+    """Sees to what was on its way when an earlier run ended."""
+    kept = (await store.asaved_state(owner)).get(_KEY)
+    sending = None if kept is None else msgspec.json.decode(kept, type=Sending)
+    if sending is None or sending.last < store.state(stream).first:
+        return 0
+    elements: list[Element] = []
+    async with aclosing(store.aread(stream)) as waiting:
+        async for element in waiting:
+            if element.sequence <= sending.last:
+                elements.append(element)
+    if sending.to != target.name or not _arrived(sending, target):
+        await target.send(elements, sending.key)
+    await store.atrim(stream, sending.last)
+    return len(elements)
+
+
+def _arrived(sending: Sending, target: Target) -> bool:
+    """Whether a log holds what was to be appended to it; of others that is not known."""
+    size = target.size
+    if size is None or sending.size is None or size == sending.size:
+        return False
+    if size < sending.size:
+        raise UsageError(
+            f"{target.name} is shorter than it was", hint="put it back, or remove the state, too, and begin again"
+        )
+    return True
+
+
+class StreamTarget:
+    """A stream of a server.
+
+    Args:
+        url: of the stream, or of its input.
+        create: whether to make it where there is none.
+        token: sent as `Authorization: Bearer`.
+        retries: how often in a row a request is sent again that fails in a way that may pass.
+    """
+
+    size = None
+
+    def __init__(self, url: str, *, create: bool = False, token: str | None = None, retries: int = RETRIES) -> None:
+        self.name = url
+        self._create, self._token, self._retries = create, token, retries
+
+    async def send(self, elements: Sequence[Element], key: str) -> None:
+        """See `Target.send`: the server knows the key for a day."""
+        await publish(
+            [element.message for element in elements],
+            self.name,
+            key=key,
+            batch=len(elements),
+            create=self._create,
+            token=self._token,
+            retries=self._retries,
+        )
+
+
+class OutputTarget:
+    """A binary file that is written as it comes, such as standard output.
+
+    Args:
+        file: flushed behind each message; it stays open.
+        type: of the log.
+        options: those that only its format has.
+    """
+
+    name, size = "-", None
+
+    def __init__(self, file: IO[bytes], type: LogType, options: FormatOptions | None = None) -> None:
+        self._file = file
+        self._encoder = encoder_for(*type, EncoderOptions(triple_terms=True, own=options))
+        self._start = self._encoder.start()
+
+    async def send(self, elements: Sequence[Element], key: str) -> None:  # noqa: ARG002 the protocol's
+        """See `Target.send`: what was sent cannot be told."""
+        for element in elements:
+            self._file.write(self._start + self._encoder.encode(element.message))
+            self._file.flush()
+            self._start = b""
+
+
+class FileTarget:
+    """A log file that is whole at every moment: a longer one takes its place each time.
+
+    Args:
+        path: of the file; what is in it stays.
+        type: of the log, which is a text.
+        options: those that only its format has.
+
+    Raises:
+        UsageError: a log that cannot be continued.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], type: LogType, options: FormatOptions | None = None) -> None:
+        self._path, self._type, self._options = Path(path), type, options
+        if self._path.suffix.lower() in COMPRESSIONS:
+            raise UsageError(f"{path}: a log that grows is not packed", hint="write standard output, and pack that")
+        if type[0].binary:
+            raise UsageError(f"a {type[0].name} log cannot be continued", hint="write a text format")
+
+    @property
+    def name(self) -> str:
+        """See `Target.name`."""
+        return str(self._path.absolute())
+
+    @property
+    def size(self) -> int:
+        """See `Target.size`."""
+        try:
+            return self._path.stat().st_size
+        except FileNotFoundError:
+            return 0
+        except OSError as error:
+            raise CannotWrite(f"cannot write {self._path}: {error.strerror}", hint="choose another place") from error
+
+    async def send(self, elements: Sequence[Element], key: str) -> None:  # noqa: ARG002 the protocol's
+        """See `Target.send`."""
+        size = self.size
+        encoder = encoder_for(*self._type, EncoderOptions(triple_terms=True, own=self._options))
+        start = encoder.start()
+        with atomic_file(self._path) as file:
+            if size:
+                with self._path.open("rb") as before:
+                    shutil.copyfileobj(before, file)
+            else:
+                file.write(start)
+            for element in elements:
+                file.write(encoder.encode(element.message))
+            file.flush()
+            os.fsync(file.fileno())
