@@ -157,7 +157,7 @@ def _target(options: argparse.Namespace) -> Target:
         for name in ("format", "messages"):
             if getattr(options, name) is not None:
                 raise UsageError(f"--{name} is for a log, and {options.to} is a stream", hint="leave it out")
-        return StreamTarget(options.to, create=options.create, token=token_of(options))
+        return StreamTarget(options.to, create=options.create, token=token_of(options), retries=options.retries)
     for name in ("create", "token_variable"):
         if getattr(options, name):
             raise UsageError(f"--{name.replace('_', '-')} is for a stream", hint="give --to its URL")

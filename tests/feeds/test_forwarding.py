@@ -1,0 +1,190 @@
+"""What waits in a store is forwarded once each, wherever the program ends."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+
+from construct_messages import Message, Quad, blank, iri, literal, read_log
+from construct_messages.errors import CannotWrite, SourceError, UsageError
+from construct_messages.feeds import subscribe
+from construct_messages.feeds.forwarding import FileTarget, OutputTarget, StreamTarget, Target, forward
+from construct_messages.formats import LOGS, LogType, find_log
+from construct_messages.streams import Element, StreamStore, open_store
+from tests.support.http.streams import StreamsServer
+from tests.support.logs.kinds import isomorphic
+from tests.support.streams import numbered
+
+NQ = find_log("nq")
+TEXTS = [type for type in LOGS if not type.format.binary]
+
+
+class Killed(BaseException):
+    """The process ended here."""
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[StreamStore]:
+    with open_store(tmp_path / "waiting.db") as opened:
+        opened.create("out")
+        yield opened
+
+
+async def forwarded(store: StreamStore, target: Target) -> int:
+    return await forward(store, "out", "watch", target)
+
+
+@pytest.mark.parametrize("type", TEXTS, ids=lambda type: f"{type.format.name}-{type.syntax.label}")
+async def test_a_log_is_continued(store: StreamStore, tmp_path: Path, type: LogType) -> None:
+    """In every format that is a text; each part by a target of its own, as after a restart."""
+    path = tmp_path / "log"
+    sent = [
+        numbered(1),
+        Message(),
+        Message([Quad(blank("x"), iri("urn:p"), literal("é\n"))]),
+        numbered(4),
+        Message(),
+        Message([Quad(blank("y"), iri("urn:p"), literal("z"))]),
+    ]
+    for count, part in enumerate((sent[:1], sent[1:2], [], sent[2:5], sent[5:]), 1):
+        store.append_all("out", part)
+        assert await forwarded(store, FileTarget(path, type)) == len(part)
+        read = list(read_log(path.read_bytes(), type.format.extension, messages=type.syntax.label or None))
+        assert isomorphic(read, sent[: [1, 2, 2, 5, 6][count - 1]])
+    assert list(store.read("out")) == [], "nothing waits"
+
+
+def there(path: Path) -> list[Message]:
+    return list(read_log(path, "nq", messages="rdfm")) if path.exists() else []
+
+
+@pytest.mark.parametrize("begun", [[], [numbered(0)]], ids=["new", "continued"])
+@pytest.mark.parametrize("end", ["before it is sent", "behind it"])
+@pytest.mark.parametrize("kind", ["file", "stream"])
+async def test_once_each_wherever_it_ends(
+    served: StreamsServer, tmp_path: Path, begun: list[Message], end: str, kind: str
+) -> None:
+    path, url = tmp_path / "log.nq", f"{served.url}/streams/a"
+
+    def target() -> Target:
+        return FileTarget(path, NQ) if kind == "file" else StreamTarget(url)
+
+    class Ending:
+        """Ends before or behind what it passes on."""
+
+        def __init__(self) -> None:
+            self._target = target()
+            self.name, self.size = self._target.name, self._target.size
+
+        async def send(self, elements: Sequence[Element], key: str) -> None:
+            if end == "behind it":
+                await self._target.send(elements, key)
+            raise Killed
+
+    with open_store(tmp_path / "waiting.db") as store:
+        store.create("out")
+        store.append_all("out", begun)
+        await forwarded(store, target())
+        store.append_all("out", [numbered(1), numbered(2)])
+        with pytest.raises(Killed):
+            await forwarded(store, Ending())
+    with open_store(tmp_path / "waiting.db") as store:
+        store.append_all("out", [numbered(3)])
+        assert await forwarded(store, target()) == 3
+        assert await forwarded(store, target()) == 0
+        assert list(store.read("out")) == []
+    expected = [*begun, numbered(1), numbered(2), numbered(3)]
+    if kind == "file":
+        assert there(path) == expected
+    else:
+        assert [element.message async for element in subscribe(url, after=0, follow=False)] == expected
+
+
+async def test_a_log_is_whole_while_it_is_written(
+    store: StreamStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "log.nq"
+    store.append_all("out", [numbered(1, size=100_000), numbered(2)])
+    await forwarded(store, FileTarget(path, NQ))
+    whole = path.read_bytes()
+    store.append("out", numbered(3))
+
+    def fail(*_: object) -> None:
+        raise Killed
+
+    for call in ("os.fsync", "os.replace"):
+        with monkeypatch.context() as patch:
+            patch.setattr(call, fail)
+            with pytest.raises(Killed):
+                await forwarded(store, FileTarget(path, NQ))
+        assert path.read_bytes() == whole
+        assert not [name for name in os.listdir(tmp_path) if name.endswith(".part")]
+    assert await forwarded(store, FileTarget(path, NQ)) == 1
+    assert there(path) == [numbered(1, size=100_000), numbered(2), numbered(3)]
+
+
+async def test_a_log_that_is_not_as_it_was_left(store: StreamStore, tmp_path: Path) -> None:
+    """It may be continued by others, and taken away, but not while it is unknown whether a message is in it."""
+    path = tmp_path / "log.nq"
+    store.append("out", numbered(1))
+    await forwarded(store, FileTarget(path, NQ))
+    path.unlink()
+    store.append("out", numbered(2))
+    await forwarded(store, FileTarget(path, NQ))
+    assert there(path) == [numbered(2)]
+
+    class Ending(FileTarget):
+        async def send(self, elements: Sequence[Element], key: str) -> None:
+            raise Killed(elements, key)
+
+    store.append("out", numbered(3))
+    with pytest.raises(Killed):
+        await forwarded(store, Ending(path, NQ))
+    path.write_bytes(b"")
+    with pytest.raises(UsageError, match="is shorter than it was"):
+        await forwarded(store, FileTarget(path, NQ))
+
+
+async def test_a_server_that_cannot_be_reached(store: StreamStore, served: StreamsServer) -> None:
+    store.append("out", numbered(1))
+    with pytest.raises(SourceError, match="could not be reached"):
+        await forwarded(store, StreamTarget("http://127.0.0.1:1/streams/a", retries=0))
+    with pytest.raises(SourceError, match="404"):
+        await forwarded(store, StreamTarget(f"{served.url}/streams/b", retries=0))
+    assert await forwarded(store, StreamTarget(f"{served.url}/streams/b", create=True)) == 1
+
+
+async def test_standard_output(store: StreamStore) -> None:
+    file = BytesIO()
+    target = OutputTarget(file, NQ)
+    store.append_all("out", [numbered(1), Message()])
+    await forwarded(store, target)
+    store.append("out", numbered(2))
+    await forwarded(store, target)
+    assert list(read_log(file.getvalue(), "nq", messages="rdfm")) == [numbered(1), Message(), numbered(2)]
+
+
+@pytest.mark.parametrize(
+    ("make", "error"),
+    [
+        (lambda folder: FileTarget(folder / "log.nq.gz", NQ), UsageError),
+        (lambda folder: FileTarget(folder / "log.jelly", find_log("jelly")), UsageError),
+        (lambda folder: forwarded_to(FileTarget(folder / "none" / "log.nq", NQ), folder), CannotWrite),
+        (lambda folder: forwarded_to(FileTarget(folder, NQ), folder), CannotWrite),
+    ],
+    ids=["packed", "binary", "no folder", "a folder"],
+)
+async def test_refusals(tmp_path: Path, make: Callable[[Path], Awaitable[object]], error: type[Exception]) -> None:
+    with pytest.raises(error):
+        await make(tmp_path)
+
+
+async def forwarded_to(target: Target, folder: Path) -> None:
+    with open_store(folder / "waiting.db") as store:
+        store.create("out")
+        store.append("out", numbered(1))
+        await forwarded(store, target)
