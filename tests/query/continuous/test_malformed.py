@@ -1,6 +1,8 @@
 """Malformed continuous queries are refused, each at the exact place and with what to do."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from construct_messages.errors import QueryError
 from construct_messages.query.continuous.parse import parse_continuous
@@ -146,3 +148,24 @@ def test_error_says_what_to_do(text: str, hint: str) -> None:
     with pytest.raises(QueryError) as caught:
         parse_continuous(text)
     assert caught.value.hint == hint
+
+
+PIECES = st.sampled_from(
+    [
+        *("SELECT", "CONSTRUCT", "REGISTER", "AS", "FROM", "NAMED", "WINDOW", "STREAM", "ON", "WHERE", "GRAPH"),
+        *("RANGE", "STEP", "NOW", "TO", "-", "TRIPLES", "ALL", "COMPUTED", "EVERY", "SERVICE", "FILTER", "ISTREAM"),
+        *("[", "]", "{", "}", "{}", "?s ?p ?o", "?w", "<urn:a>", "<a>", ":a", "ex:a", "a", "15s", "PT5S", "P", "10"),
+        *("'", ",", "*", "[NOW]", "FROM STREAM <urn:s> [RANGE 5s]", "FROM NAMED WINDOW <urn:w> ON <urn:s> [ROWS 5]"),
+    ]
+)
+
+
+@given(st.lists(PIECES, max_size=20))
+def test_any_text_is_read_or_refused(pieces: list[str]) -> None:
+    read = position = None
+    try:
+        read = parse_continuous(" ".join(["SELECT * {", *pieces, "}"]))
+    except QueryError as refused:
+        position = refused.position
+    assert (read is None) == (position is not None)
+    assert read is None or set(read.needs) == {window.name for window in read.windows}
