@@ -219,7 +219,7 @@ class Watch:
         new = iter(comparison.new)
         for page in spool.pages():
             counts: dict[bytes, Seen] = {}
-            for digest, message in zip(new, page, strict=False):
+            for message, digest in zip(page, new, strict=False):  # the page ends first
                 number = counts[digest].count if digest in counts else seen.get(digest, 0)
                 content = message.lines[:-1] if self._operator is Operator.DSTREAM else None
                 counts[digest] = Seen(digest, number + 1, content)

@@ -170,7 +170,10 @@ async def test_many_new_solutions_wait_on_disk(out: StreamStore, monkeypatch: py
     store.extend(
         ox.Quad(ox.NamedNode(f"urn:{name}"), ox.NamedNode("urn:p"), ox.Literal(f"{name}\n é")) for name in names
     )
-    assert await watching(out, store).evaluate() == 2500
+    watched = watching(out, store)
+    assert await watched.evaluate() == 2500
+    assert len(out.seen("watch")) == 2500
+    assert await watched.evaluate() == 0
     elements = list(out.read("out"))
     messages = list(construct_messages(QUERY, store))
     assert {element.message for element in elements} == set(messages)
