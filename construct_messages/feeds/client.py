@@ -70,7 +70,7 @@ def target_of(url: str, said: str, origins: Container[str] = ()) -> str:
     if origin_of(found) != origin_of(url) and origin_of(found) not in origins:
         raise SourceError(
             f"{without_query(url)} names {without_query(found)}, which is at another origin",
-            hint="give that URL itself, or allow its origin, if you trust it; a server behind a proxy needs public_url",
+            hint="give that URL itself, or --allow-origin, if you trust it; a server behind a proxy needs public_url",
         )
     return found
 

@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import signal
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from random import Random
@@ -15,8 +14,8 @@ import pytest
 
 from construct_messages import Message, read_log, write_log
 from tests.support.http.streams import StreamsServer, serving_streams
-from tests.support.places import ROOT
-from tests.support.streams import numbered
+from tests.support.processes import run, start
+from tests.support.streams import numbered, written
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.process
@@ -33,31 +32,8 @@ async def served(tmp_path: Path) -> AsyncIterator[StreamsServer]:
         yield server
 
 
-async def start(*arguments: str, standard_input: int | None = None, **variables: str) -> asyncio.subprocess.Process:
-    """A command that runs."""
-    return await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "construct_messages", *arguments),
-        stdin=standard_input or asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env=os.environ | {"PYTHONPATH": str(ROOT)} | variables,
-    )
-
-
-async def run(*arguments: str, **variables: str) -> tuple[int, bytes, str]:
-    """The status and both outputs of a command."""
-    process = await start(*arguments, **variables)
-    output, errors = await process.communicate()
-    return process.returncode or 0, output, errors.decode()
-
-
 async def last_sequence(server: StreamsServer) -> int:
     return int((await server.ask("GET", "/streams/a")).json["lastSequence"])
-
-
-def written(state: Path) -> int:
-    """The sequence that a subscriber's state tells."""
-    return int(json.loads(state.read_text())["checkpoint"]["sequence"]) if state.exists() else 0
 
 
 async def there(server: StreamsServer) -> list[Message]:

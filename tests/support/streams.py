@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 from construct_messages import Message, Quad, iri, literal
 
 
@@ -22,3 +25,8 @@ class Clock:
 def sequences(elements: object) -> list[int]:
     assert isinstance(elements, list)
     return [element.sequence for element in elements]
+
+
+def written(state: Path) -> int:
+    """The sequence that a subscriber's state tells."""
+    return int(json.loads(state.read_text())["checkpoint"]["sequence"]) if state.exists() else 0
