@@ -21,6 +21,7 @@ FORM: Final = "application/x-www-form-urlencoded"
 MULTIPART_FORM: Final = "multipart/form-data"
 # SPARQL 1.1 Protocol, sections 2.1.3 and 2.2.2
 SPARQL_QUERY: Final = "application/sparql-query"
+MERGE_PATCH: Final = "application/merge-patch+json"
 SPARQL_UPDATE: Final = "application/sparql-update"
 
 

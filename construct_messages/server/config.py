@@ -148,6 +148,7 @@ class StreamsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
         file: the store; made where there is none.
         publish: who may publish, and make and delete streams: `"deny"`, `"allow"`, or the name of an environment
             variable that holds a token. None: allowed where the server listens on loopback only, else denied.
+        register: who may register queries, pause and remove them; as `publish`.
         streams: how many there may be.
         message_bytes: of one message, as it is sent.
         body_bytes: of one request.
@@ -161,10 +162,16 @@ class StreamsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
         idle_seconds: how long a client may take none of the bytes that wait for it.
         ldes_page: how many elements a page of a Linked Data Event Stream has.
         ldes_version_of_path: the property in messages that names what a member is a version of; None: there is none.
+        queries: how many may be registered, those that are paused included; each has a process.
+        query_characters: of the text of one.
+        query_seconds: how long a registered query may take for up to 1,000 elements; then it is paused.
+        query_bytes: memory that the process of one may take for itself; a query that needs more is paused.
+        query_output_bytes: of the messages that up to 1,000 elements lead to.
     """
 
     file: str
     publish: str | None = None
+    register: str | None = None
     streams: Count = 10_000
     message_bytes: Count = 8 << 20
     body_bytes: Count = 64 << 20
@@ -178,6 +185,11 @@ class StreamsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     idle_seconds: Seconds = 60.0
     ldes_page: Count = 1000
     ldes_version_of_path: str | None = None
+    queries: Count = 16
+    query_characters: Count = 100_000
+    query_seconds: Seconds = 30.0
+    query_bytes: Count = 512 << 20
+    query_output_bytes: Count = 64 << 20
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -243,7 +243,7 @@ class StreamStore(StoreReader):
         return self._writer.submit(change, bytes)
 
     def _create(self, stream: str, description: Description | None, exist_ok: bool) -> Future[State]:
-        if not _NAME.fullmatch(stream):
+        if not is_name(stream):
             raise UsageError(
                 f"{stream!r} is no name of a stream",
                 hint="take up to 128 letters, digits and -._~, with a letter or digit at both ends",
@@ -278,6 +278,15 @@ class StreamStore(StoreReader):
             return appended
 
         return self._write(change, publications.size + 32 * len(digests))
+
+
+def is_name(text: str) -> bool:
+    """Whether a stream may have a name: up to 128 letters, digits and `-._~`, with a letter or digit at both ends.
+
+    >>> is_name("room-1"), is_name("room/1")
+    (True, False)
+    """
+    return _NAME.fullmatch(text) is not None
 
 
 def _now() -> int:

@@ -80,6 +80,7 @@ async def test_it_goes_on_where_it_was(store: StreamStore, text: str, elements: 
     assert sorted(given(store), key=lambda each: int(each[1:])) == [f"x{each}" for each in range(elements)]
 
 
+@pytest.mark.slow
 async def test_time_passes_where_no_elements_come(tmp_path: Path) -> None:
     clock = Clock()
     text = LAST_THREE.replace("ELEMENTS 3 STEP 3", "RANGE PT10S STEP PT10S")
@@ -97,6 +98,7 @@ async def test_time_passes_where_no_elements_come(tmp_path: Path) -> None:
             await until(store, 1)
 
 
+@pytest.mark.slow
 async def test_pause_and_resume(store: StreamStore) -> None:
     async with running(store) as registry:
         await registry.register("seen", over_a(STATELESS), Description())
@@ -113,6 +115,7 @@ async def test_pause_and_resume(store: StreamStore) -> None:
         await until(store, 2)
 
 
+@pytest.mark.slow
 async def test_removed_with_its_stream(store: StreamStore) -> None:
     async with running(store) as registry:
         await registry.register("seen", over_a(STATELESS), Description())
@@ -137,6 +140,7 @@ PRODUCT = "".join(f"VALUES ?v{each} {{ {'1 ' * 99}}} " for each in range(9))
 PAIRS = " ".join(f"?s{each} ?p{each} ?n{each} ." for each in range(9)) + " FILTER(CONCAT(?n0, ?n8) = 'no')"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "limits", "cause", "error"),
     [
@@ -179,6 +183,7 @@ async def test_a_query_that_fails_is_paused_and_says_why(
         assert query.registration.status == "failed"
 
 
+@pytest.mark.slow
 async def test_what_is_refused_leaves_nothing(store: StreamStore) -> None:
     async with running(store) as registry:
         with pytest.raises(QueryError):

@@ -11,7 +11,9 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 from msgspec.structs import replace
@@ -19,8 +21,10 @@ from msgspec.structs import replace
 from construct_messages.continuous.registered.evaluator import Step, Stepped
 from construct_messages.continuous.registered.process import QueryLimits, QueryProcess
 from construct_messages.continuous.registered.registration import Registration
-from construct_messages.errors import Conflict, ConstructMessagesError, NotFound
+from construct_messages.continuous.watch import Watch
+from construct_messages.errors import Conflict, ConstructMessagesError, NotFound, UsageError
 from construct_messages.logs.lines.texts import to_messages
+from construct_messages.sources import UNION, Source
 from construct_messages.streams.element import Description
 from construct_messages.streams.store import StreamStore
 
@@ -29,6 +33,21 @@ _KEY: Final = "registration"
 _TICK_SECONDS: Final = 0.5  # how often windows are told that time has passed where no elements come
 _THREADS: Final = 4  # that commit
 _LOGGER: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A source that queries may watch.
+
+    Args:
+        source: answers asyncio; it is closed elsewhere.
+        seconds: how long an evaluation may take; None: any time.
+        union: whether the default graph is all graphs, merged.
+    """
+
+    source: Source
+    seconds: float | None = None
+    union: bool = False
 
 
 class RegisteredQuery:
@@ -44,14 +63,26 @@ class RegisteredQuery:
     """
 
     def __init__(
-        self, name: str, registration: Registration, store: StreamStore, limits: QueryLimits, threads: Executor
+        self,
+        name: str,
+        registration: Registration,
+        store: StreamStore,
+        limits: QueryLimits,
+        threads: Executor,
+        sources: Mapping[str, Watched],
     ) -> None:
         self.name, self.registration = name, registration
-        self._store, self._limits, self._threads = store, limits, threads
+        self._store, self._limits, self._threads, self._sources = store, limits, threads, sources
         self._task: asyncio.Task[None] | None = None
         self._process: QueryProcess | None = None
         self.taken, self.given, self.dropped = 0, 0, 0
         self.positions: Mapping[str, int] = registration.after
+        self._watched_error: str | None = None
+
+    @property
+    def error(self) -> str | None:
+        """Why it is paused, or why its last evaluation failed, which is made again."""
+        return self.registration.error or self._watched_error
 
     @property
     def lag(self) -> int:
@@ -63,11 +94,13 @@ class RegisteredQuery:
         return lag
 
     async def prepare(self) -> None:
-        """Has a process take the query up.
+        """Has a process take the query up, where it reads streams.
 
         Raises:
             ConstructMessagesError: see `QueryProcess.start`.
         """
+        if self.registration.source is not None:
+            return
         saved = await self._store.asaved_state(self._owner)
         saved.pop(_KEY, None)
         self._process, stands = await QueryProcess.start(str(self._store.path), self.registration, saved, self._limits)
@@ -83,6 +116,7 @@ class RegisteredQuery:
             self._task.cancel()
             await asyncio.wait([self._task])
             self._task = None
+            await self._store.anow()  # behind what was handed in to be committed
         await self._drop_process()
 
     async def save(self, registration: Registration) -> None:
@@ -97,9 +131,12 @@ class RegisteredQuery:
     async def _live(self) -> None:
         """Runs until it is cancelled, or fails."""
         try:
-            if self._process is None:
-                await self.prepare()
-            await self._follow()
+            if self.registration.source is not None:
+                await self._watch(self.registration.source)
+            else:
+                if self._process is None:
+                    await self.prepare()
+                await self._follow()
         except ConstructMessagesError as error:
             await self._fail(str(error))
         except Exception:  # a fault of this package, which must not be silent
@@ -119,6 +156,28 @@ class RegisteredQuery:
         process, self._process = self._process, None
         if process is not None:
             await process.kill()
+
+    async def _watch(self, source: str) -> None:
+        """Evaluates over a source again and again."""
+        registration, watched = self.registration, self._sources.get(source)
+        if watched is None:
+            raise UsageError(f"there is no endpoint {source}", hint="serve it again, or register the query anew")
+        assert registration.every is not None
+        watch = Watch(
+            registration.text,
+            watched.source,
+            store=self._store,
+            stream=self.name,
+            owner=self._owner,
+            operator=registration.query().operator,
+            base=registration.streams,
+            timeout=watched.seconds,
+            default_graph=(UNION,) if watched.union else (),
+        )
+        async with aclosing(watch.evaluations(registration.every / 1_000_000)) as evaluations:
+            async for evaluation in evaluations:
+                self.given += evaluation.elements
+                self._watched_error = None if evaluation.error is None else str(evaluation.error)
 
     async def _follow(self) -> None:
         """Takes elements as they come, and time as it passes."""
@@ -168,10 +227,13 @@ class Registry:
     Args:
         store: of the streams, opened to write.
         limits: what each query may take.
+        sources: what may be watched, by the path of its endpoint.
     """
 
-    def __init__(self, store: StreamStore, limits: QueryLimits) -> None:
-        self._store, self._limits = store, limits
+    def __init__(
+        self, store: StreamStore, limits: QueryLimits, sources: Mapping[str, Watched] = MappingProxyType({})
+    ) -> None:
+        self._store, self._limits, self._sources = store, limits, sources
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="registered-queries")
         self._queries: dict[str, RegisteredQuery] = {}
 
@@ -253,4 +315,4 @@ class Registry:
         await self._store.adelete(name)
 
     def _query(self, name: str, registration: Registration) -> RegisteredQuery:
-        return RegisteredQuery(name, registration, self._store, self._limits, self._threads)
+        return RegisteredQuery(name, registration, self._store, self._limits, self._threads, self._sources)

@@ -116,11 +116,12 @@ def _check_streams(config: Config, streams: StreamsSettings, environ: Mapping[st
         )
     if not Path(streams.file).absolute().parent.is_dir():
         raise UsageError(f"{where('streams', 'file')}: {streams.file}: no such folder", hint="make the folder first")
-    if streams.publish not in (None, "deny", "allow") and not environ.get(streams.publish):
-        raise UsageError(
-            f"{where('streams', 'publish')} names {streams.publish}, which is not set",
-            hint=f"set the environment variable {streams.publish} to a token, or write deny or allow",
-        )
+    for setting, policy in (("publish", streams.publish), ("register", streams.register)):
+        if policy not in (None, "deny", "allow") and not environ.get(policy):
+            raise UsageError(
+                f"{where('streams', setting)} names {policy}, which is not set",
+                hint=f"set the environment variable {policy} to a token, or write deny or allow",
+            )
     if streams.ldes_version_of_path is not None and not is_iri(streams.ldes_version_of_path):
         raise UsageError(
             f"{where('streams', 'ldes_version_of_path')}: {streams.ldes_version_of_path!r} is no absolute IRI",

@@ -14,6 +14,7 @@ from construct_messages.server.runtime.memory import bounded
 from construct_messages.server.sparql.backend import open_backend
 from construct_messages.server.sparql.endpoint import SparqlEndpoint, path_of
 from construct_messages.server.streams.endpoint import StreamsEndpoint
+from construct_messages.server.streams.queries.view import WatchedEndpoint
 from construct_messages.streams.store import open_store
 
 
@@ -32,24 +33,33 @@ def open_endpoints(
         ConstructMessagesError: an endpoint cannot be opened.
     """
     public_url = None if config.public_url is None else config.public_url.rstrip("/")
-    endpoints: list[Endpoint] = [
-        SparqlEndpoint(
-            path_of(name),
-            settings,
-            open_backend(settings, executor, directories.get(name)),
-            request_log=request_log,
-            executor=executor,
-            public_url=None if public_url is None else f"{public_url}{path_of(name)}",
+    endpoints: list[Endpoint] = []
+    watched: dict[str, WatchedEndpoint] = {}
+    for name, settings in bounded(config).endpoints.items():
+        path, backend = path_of(name), open_backend(settings, executor, directories.get(name))
+        endpoints.append(
+            SparqlEndpoint(
+                path,
+                settings,
+                backend,
+                request_log=request_log,
+                executor=executor,
+                public_url=None if public_url is None else f"{public_url}{path}",
+            )
         )
-        for name, settings in bounded(config).endpoints.items()
-    ]
+        watched[path] = WatchedEndpoint(
+            backend, settings.limits.seconds, settings.union_default_graph, settings.service_policy
+        )
     if (streams := config.streams) is not None:
+        on_loopback = "allow" if is_loopback(config.address[0]) else "deny"
         endpoints.append(
             StreamsEndpoint(
                 streams,
                 open_store(streams.file),
                 executor=executor,
-                publish=streams.publish or ("allow" if is_loopback(config.address[0]) else "deny"),
+                publish=streams.publish or on_loopback,
+                register=streams.register or on_loopback,
+                watched=watched,
                 public_url=public_url,
             )
         )

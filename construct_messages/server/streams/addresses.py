@@ -53,6 +53,11 @@ class StreamIris(NamedTuple):
         return f"{self.stream}/ldes"
 
     @property
+    def query(self) -> str:
+        """Where queries over the stream are registered."""
+        return f"{self.stream}/query"
+
+    @property
     def event_stream(self) -> str:
         """The Linked Data Event Stream itself, which its root describes."""
         return f"{self.ldes}#stream"

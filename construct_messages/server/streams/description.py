@@ -1,9 +1,9 @@
-"""The description that somebody gives of a stream that is to be made, in JSON or RDF."""
+"""What somebody says of a stream that is to be made, in JSON or RDF: its description, and the query that fills it."""
 
 from __future__ import annotations
 
 import json
-from typing import Final
+from typing import Final, NamedTuple
 
 from construct_messages.errors import ProtocolError, UsageError
 from construct_messages.formats import NDJSON_LD
@@ -11,13 +11,25 @@ from construct_messages.formats.media_types import JSON
 from construct_messages.message import Message
 from construct_messages.server.streams.input import read_messages
 from construct_messages.streams.element import Description, Retention
-from construct_messages.streams.vocabulary import CM, CONTEXT, RDFS
+from construct_messages.streams.vocabulary import CM, CONTEXT, RDFS, RSP
 from construct_messages.terms import is_literal, literal_parts
 
-_MOST_BYTES: Final = 1 << 16
+_MOST_BYTES: Final = 1 << 20
 
 
-def read_description(content_type: str | None, body: bytes, iri: str) -> Description:
+class Said(NamedTuple):
+    """What a body says of a stream.
+
+    Args:
+        description: what is known of it.
+        query: the text of the query that is to give its elements; None: publishers do.
+    """
+
+    description: Description
+    query: str | None = None
+
+
+def read_description(content_type: str | None, body: bytes, iri: str) -> Said:
     """What a body says of a stream.
 
     Args:
@@ -28,17 +40,17 @@ def read_description(content_type: str | None, body: bytes, iri: str) -> Descrip
     Raises:
         ProtocolError: another media type (415), malformed (422), or a value that makes no sense (422).
 
-    >>> read_description("application/json", b'{"label": "A", "retainedElements": 10}', "urn:a").retention.count
-    10
+    >>> read_description("application/json", b'{"label": "A", "retainedElements": 10}', "urn:a").description.label
+    'A'
     """
     if not body:
-        return Description()
+        return Said(Description())
     if content_type is not None and content_type.partition(";")[0].strip().lower() in _JSON:
         body = _with_context(body)
     messages = read_messages(content_type, body, base=iri, message_bytes=_MOST_BYTES, most=1)
     said = messages[0] if messages else Message()
     try:
-        return Description(
+        description = Description(
             label=_value(said, f"{RDFS}label") or "",
             retention=Retention(
                 count=_number(said, "retainedElements"),
@@ -47,6 +59,7 @@ def read_description(content_type: str | None, body: bytes, iri: str) -> Descrip
             ),
             publish=_value(said, f"{CM}publish"),
         )
+        return Said(description, _value(said, f"{RSP}query"))
     except ValueError as error:
         message = error.message if isinstance(error, UsageError) else str(error)
         raise ProtocolError(f"the description makes no sense: {message}", status=422) from error

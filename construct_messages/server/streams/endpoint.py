@@ -8,11 +8,11 @@ Linked Data Event Streams are in `ldes_view.py`.
 from __future__ import annotations
 
 import asyncio
-import hmac
 import os
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from functools import partial
+from types import MappingProxyType
 from typing import Final, ParamSpec, TypeVar
 
 from aiohttp import WSCloseCode, web
@@ -33,11 +33,12 @@ from construct_messages.formats import (
     content_type,
     find_format,
 )
-from construct_messages.formats.media_types import EVENT_STREAM
+from construct_messages.formats.media_types import EVENT_STREAM, SPARQL_QUERY
 from construct_messages.formats.negotiation import Plain, negotiate, prefer
 from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.coding import negotiate_coding
 from construct_messages.server.http.endpoint import Route
+from construct_messages.server.http.forms import decoded
 from construct_messages.server.http.sending import send
 from construct_messages.server.streams.addresses import ROOT, StreamIris
 from construct_messages.server.streams.bounds import Bounds
@@ -52,12 +53,14 @@ from construct_messages.server.streams.push import (
     push_frames,
     with_pauses,
 )
+from construct_messages.server.streams.queries.view import QueriesView, WatchedEndpoint, check_query, is_query
 from construct_messages.server.streams.rdf import serialize
 from construct_messages.server.streams.record import StreamRecord
 from construct_messages.server.streams.requests import (
     ACCEPT_POST,
     FOR_GOOD,
     accept_of,
+    admit,
     counted,
     idempotency_key,
     is_known,
@@ -100,6 +103,8 @@ class StreamsEndpoint:
         executor: threads for reading large bodies and rows, which would hold up the event loop.
         publish: who may publish where a stream does not say so, and who may make and delete streams: `"deny"`,
             `"allow"`, or the name of an environment variable that holds a token.
+        register: who may register queries; as `publish`.
+        watched: the SPARQL endpoints that queries may watch, by path.
         public_url: how clients reach the server; None: as the request says.
 
     Attributes:
@@ -117,6 +122,8 @@ class StreamsEndpoint:
         *,
         executor: Executor,
         publish: str,
+        register: str = "deny",
+        watched: Mapping[str, WatchedEndpoint] = MappingProxyType({}),
         public_url: str | None = None,
     ) -> None:
         self._settings, self._store, self._executor = settings, store, executor
@@ -124,6 +131,7 @@ class StreamsEndpoint:
         self.bounds = Bounds(settings)
         self._stopping = asyncio.Event()
         self._documents: dict[str, Documents] = {}
+        self._queries = QueriesView(settings, store, register=register, watched=watched, iris_of=self._iris)
         self._ldes = LdesView(settings, store, in_thread=self._in_thread, iris_of=self._iris)
 
     def routes(self) -> Iterable[Route]:
@@ -133,27 +141,30 @@ class StreamsEndpoint:
         answering = self.bounds.answering
         return (
             Route(ROOT, (*reading, "POST"), answering(with_hints(self._streams)), ACCEPT_POST),
-            Route(one, (*reading, "PUT", "DELETE"), answering(with_hints(self._stream))),
+            Route(one, (*reading, "PUT", "PATCH", "DELETE"), answering(with_hints(self._stream))),
             Route(f"{one}/input", publishing, with_hints(self._input), ACCEPT_POST),
             Route(f"{one}/inbox", (*reading, *publishing), answering(with_hints(self._inbox)), ACCEPT_POST),
             Route(f"{one}/output", reading, answering(self._output)),
             Route(f"{one}/output/{{sequence}}", reading, answering(self._element)),
             Route(f"{one}/events", reading, self._events),
             Route(f"{one}/socket", ("GET",), self._socket),
+            Route(f"{one}/query", publishing, with_hints(self._query), {"Accept-Post": SPARQL_QUERY}),
             Route(f"{one}/ldes", reading, answering(self._ldes.root)),
             Route(f"{one}/ldes/{{page}}", reading, answering(self._ldes.page)),
         )
 
     async def start(self) -> None:
-        """See `Endpoint.start`."""
+        """See `Endpoint.start`: queries that were registered go on."""
+        await self._queries.registry.start()
 
     async def check(self) -> None:
         """See `Endpoint.check`."""
         await self._in_thread(self._store.check)
 
     async def stop(self) -> None:
-        """See `Endpoint.stop`: followers get a proper end, and can resume elsewhere."""
+        """See `Endpoint.stop`: followers get a proper end, and can resume; queries go on at the next start."""
         self._stopping.set()
+        await self._queries.registry.stop()
 
     async def aclose(self) -> None:
         """See `Endpoint.aclose`."""
@@ -168,8 +179,7 @@ class StreamsEndpoint:
             record_of(request).action = "describe"
             names = [state.name for state in await self._in_thread(self._store.streams)]
             return self._described(request, streams_document(iri, [f"{iri}/{name}" for name in names]))
-        name = request.headers.get("Slug") or os.urandom(8).hex()
-        return await self._make(request, name)
+        return await self._make(request, request.headers.get("Slug") or os.urandom(8).hex())
 
     async def _stream(self, request: web.Request) -> web.StreamResponse:
         name = request.match_info["stream"]
@@ -177,35 +187,65 @@ class StreamsEndpoint:
         record.stream = name
         if request.method == "PUT":
             return await self._make(request, name)
+        if request.method == "PATCH":
+            self._queries.admit(request)
+            async with self.bounds.publishing(request) as body:
+                return await self._queries.patch(request, name, body)
         if request.method == "DELETE":
-            record.action = "delete"
-            self._admit(request, self._publish)
-            async with self.bounds.publishing(request):
-                await self._store.adelete(name)
-            return web.Response(status=204)
+            return await self._delete(request, name)
         record.action = "describe"
         state, iris = self._store.state(name), self._iris(request, name)
-        response = self._described(request, stream_document(iris, state))
+        response = self._described(request, stream_document(iris, state) | self._queries.said(request, name))
         for relation, iri in links(iris).items():
             response.headers.add("Link", f'<{iri}>; rel="{relation}"')
         return response
 
+    async def _delete(self, request: web.Request, name: str) -> web.Response:
+        """Deletes a stream; one that a query gives out, with the query."""
+        record_of(request).action = "delete"
+        registered = self._queries.registry.get(name) is not None
+        (self._queries.admit if registered else self._admit)(request)
+        async with self.bounds.publishing(request):
+            await (self._queries.registry.remove(name) if registered else self._store.adelete(name))
+        return web.Response(status=204)
+
     async def _make(self, request: web.Request, name: str) -> web.StreamResponse:
-        """Makes a stream; by PUT, one that is there gets another description."""
+        """Makes a stream; by PUT, one that is there gets another description; by POST, a query may come with it."""
         record = record_of(request)
         record.action, record.stream = "create", name
-        self._admit(request, self._publish)
-        iri = self._iris(request, name).stream
+        content_type, posted = request.headers.get("Content-Type"), request.method == "POST"
+        if posted and is_query(content_type):
+            return await self._query(request)
+        try:
+            self._admit(request)
+        except Forbidden:
+            if not posted:
+                raise
+            self._queries.admit(request)  # nothing is read of who may do neither
         async with self.bounds.publishing(request) as body:
-            description = read_description(request.headers.get("Content-Type"), body, iri)
+            said = read_description(content_type, body, self._iris(request, name).stream)
+            if posted and said.query is not None:
+                self._queries.admit(request)
+                return await self._queries.register(request, said.query, description=said.description)
+            self._admit(request)
             known = {state.name for state in self._store.streams()}
             if request.method == "PUT" and name in known:
-                await self._store.adescribe(name, description)
+                await self._store.adescribe(name, said.description)
                 return web.Response(status=204)
             if len(known) >= self._settings.streams:
                 raise LimitExceeded(f"there are {len(known)} streams, and no more are allowed", status=507)
-            await self._store.acreate(name, description)
-            return web.Response(status=201, headers={"Location": iri})
+            await self._store.acreate(name, said.description)
+            return web.Response(status=201, headers={"Location": self._iris(request, name).stream})
+
+    async def _query(self, request: web.Request) -> web.StreamResponse:
+        """Registers a query; at a stream's own endpoint, over that stream."""
+        check_query(request.headers.get("Content-Type"))
+        self._queries.admit(request)
+        bound = request.match_info.get("stream")
+        if bound is not None:
+            self._store.state(bound)  # that it is there
+        async with self.bounds.publishing(request) as body:
+            return await self._queries.register(request, decoded(body, "the body"), bound=bound)
 
     def _described(self, request: web.Request, document: dict[str, object]) -> web.Response:
         content_type, body = serialize(document, accept_of(request))
@@ -225,7 +265,7 @@ class StreamsEndpoint:
         record = record_of(request)
         record.action, record.stream = "publish", name
         state, iris = self._store.state(name), self._iris(request, name)
-        self._admit(request, state.description.publish or self._publish)
+        self._admit(request, state.description.publish)
         settings, key = self._settings, idempotency_key(request)
         async with self.bounds.publishing(request) as body:
             read = partial(
@@ -250,16 +290,9 @@ class StreamsEndpoint:
             headers=headers,
         )
 
-    def _admit(self, request: web.Request, policy: str) -> None:
+    def _admit(self, request: web.Request, policy: str | None = None) -> None:
         """Refuses who may not publish."""
-        if policy == "allow":
-            return
-        if policy == "deny":
-            raise Forbidden("publishing is switched off here", hint="allow it in the settings: streams.publish")
-        token = os.environ.get(policy, "")
-        scheme, _, sent = request.headers.get("Authorization", "").partition(" ")
-        if not token or scheme.lower() != "bearer" or not hmac.compare_digest(sent.strip().encode(), token.encode()):
-            raise Forbidden("publishing needs a token", status=401, hint="send it as Authorization: Bearer TOKEN")
+        admit(request, policy or self._publish, "publishing", "streams.publish")
 
     # --- reading ---
 

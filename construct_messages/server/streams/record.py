@@ -9,7 +9,21 @@ from typing import ClassVar, Final
 from construct_messages.server.http.record import Record
 
 ACTIONS: Final = frozenset(
-    ("describe", "create", "delete", "publish", "list", "element", "pull", "events", "websocket", "ldes")
+    (
+        "describe",
+        "create",
+        "delete",
+        "publish",
+        "list",
+        "element",
+        "pull",
+        "events",
+        "websocket",
+        "ldes",
+        "register",
+        "pause",
+        "resume",
+    )
 )
 
 

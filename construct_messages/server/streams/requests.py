@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hmac
+import os
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Final
 
 from aiohttp import web
 
-from construct_messages.errors import ConstructMessagesError, ProtocolError
+from construct_messages.errors import ConstructMessagesError, Forbidden, ProtocolError
 from construct_messages.server.http.endpoint import Handler
 from construct_messages.server.http.problems import problem
 from construct_messages.server.http.record import RECORD
@@ -76,3 +78,25 @@ def idempotency_key(request: web.Request) -> str | None:
     if not 0 < len(key) <= _KEY_CHARACTERS:
         raise ProtocolError(f"Idempotency-Key has {len(key)} characters", hint=f"send 1 to {_KEY_CHARACTERS}")
     return key
+
+
+def admit(request: web.Request, policy: str, what: str, setting: str) -> None:
+    """Refuses who may not do something.
+
+    Args:
+        request: of somebody.
+        policy: `"allow"`, `"deny"`, or the name of an environment variable that holds a token.
+        what: it is, for the error.
+        setting: that allows it.
+
+    Raises:
+        Forbidden: also with 401, where a token is needed.
+    """
+    if policy == "allow":
+        return
+    if policy == "deny":
+        raise Forbidden(f"{what} is switched off here", hint=f"allow it in the settings: {setting}")
+    token = os.environ.get(policy, "")
+    scheme, _, sent = request.headers.get("Authorization", "").partition(" ")
+    if not token or scheme.lower() != "bearer" or not hmac.compare_digest(sent.strip().encode(), token.encode()):
+        raise Forbidden(f"{what} needs a token", status=401, hint="send it as Authorization: Bearer TOKEN")

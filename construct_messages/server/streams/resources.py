@@ -47,6 +47,7 @@ def stream_document(iris: StreamIris, state: State) -> Document:
         "push": iris.events,
         "websocket": iris.socket,
         "ldes": iris.ldes,
+        "query": iris.query,
         "firstSequence": state.first,
         "lastSequence": state.last,
     }
@@ -100,4 +101,5 @@ def links(iris: StreamIris) -> dict[str, str]:
         f"{CM}push": iris.events,
         f"{CM}websocket": iris.socket,
         f"{CM}ldes": iris.ldes,
+        f"{CM}query": iris.query,
     }

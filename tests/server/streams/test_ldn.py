@@ -116,7 +116,8 @@ async def test_formats_that_cannot_carry_a_message(
     ("path", "allow"),
     [
         ("/streams", "GET, HEAD, POST, OPTIONS"),
-        ("/streams/a", "GET, HEAD, PUT, DELETE, OPTIONS"),
+        ("/streams/a", "GET, HEAD, PUT, PATCH, DELETE, OPTIONS"),
+        ("/streams/a/query", "POST, OPTIONS"),
         ("/streams/a/input", "POST, OPTIONS"),
         ("/streams/a/output", "GET, HEAD, OPTIONS"),
         ("/streams/a/inbox", "GET, HEAD, POST, OPTIONS"),
@@ -132,7 +133,7 @@ async def test_methods(served: StreamsServer, path: str, allow: str) -> None:
     options = await served.ask("OPTIONS", path)
     assert (options.status, options.headers["Allow"]) == (204, allow)
     assert ("Accept-Post" in options.headers) == ("POST" in allow)
-    refused = await served.ask("PATCH", path)
+    refused = await served.ask("PROPFIND", path)
     assert (refused.status, set(refused.headers["Allow"].split(", "))) == (405, set(allow.split(", ")))
 
 

@@ -1,0 +1,1 @@
+"""Registering queries over HTTP, and what is said of those that run."""

@@ -1,0 +1,172 @@
+"""What a request to register a query asks for: the text of the query and the parameters of the URL, as a registration.
+
+LDN for RDF streams (registration of queries). No HTTP here, and nothing runs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from datetime import datetime
+from enum import Enum
+from typing import Final, TypeVar
+
+from construct_messages.continuous.registered.registration import Registration
+from construct_messages.continuous.windows import Bounds
+from construct_messages.errors import ProtocolError, UsageError
+from construct_messages.query.continuous.cursor import Cursor
+from construct_messages.query.continuous.durations import read_duration
+from construct_messages.query.continuous.parse import parse_continuous
+from construct_messages.query.continuous.values import ContinuousQuery, Operator, Report
+from construct_messages.query.prologue import Prologue
+from construct_messages.query.tokens import tokenize
+from construct_messages.server.streams.selection import sequence_parameter
+from construct_messages.streams.store import StreamStore
+
+E = TypeVar("E", bound=Enum)
+
+PARAMETERS: Final = ("stream", "from", "operator", "time", "lateness", "bounds", "report", "every", "source")
+_OF_WINDOWS: Final = ("time", "lateness", "bounds", "report")
+_LAST_PART: Final = re.compile(r"[^/#:]*\Z")
+
+
+def read_registration(
+    text: str,
+    parameters: Iterable[tuple[str, str]],
+    *,
+    streams: str,
+    bound: str | None,
+    store: StreamStore,
+    endpoints: Collection[str],
+) -> tuple[Registration, str | None]:
+    """The registration that is asked for, and the name that the query gives its output.
+
+    Args:
+        text: the query.
+        parameters: of the URL, see docs/continuous.md.
+        streams: the IRI of the list of streams, with a slash behind it.
+        bound: the stream at whose query endpoint it is registered.
+        store: of the streams.
+        endpoints: the paths of the SPARQL endpoints that may be watched.
+
+    Raises:
+        QueryError: the text is no continuous query.
+        ProtocolError: a parameter that is unknown, stands twice, or makes no sense.
+        NotFound: there is no such stream, or element of it.
+        Gone: the element that it is to begin with is kept no longer.
+    """
+    given: dict[str, str] = {}
+    for name, value in parameters:
+        if name not in PARAMETERS:
+            raise ProtocolError(f"there is no parameter {name[:40]!r}", hint=f"there are {', '.join(PARAMETERS)}")
+        if name in given:
+            raise ProtocolError(f"the parameter {name} stands there twice")
+        given[name] = value
+    query = parse_continuous(text, base=streams)
+    every = _duration("every", given["every"]) if "every" in given else query.every
+    inputs = _inputs(query, given.get("stream", bound), streams)
+    source = None
+    if not query.windows and not inputs:
+        source = _source(given, every, endpoints)
+    elif "source" in given:
+        raise ProtocolError("the query reads streams, and no source", hint="leave source out")
+    if not query.windows and any(name in given for name in _OF_WINDOWS):
+        raise ProtocolError(f"{', '.join(_OF_WINDOWS)} are for windows, and the query has none")
+    operator = _one_of(Operator, "operator", given["operator"].upper()) if "operator" in given else None
+    if inputs and not query.windows and Operator(operator or query.operator) is not Operator.ISTREAM:
+        raise ProtocolError(
+            "a query that sees each message alone has no operator but ISTREAM", hint="give it windows, or leave it out"
+        )
+    registration = Registration(
+        text=text,
+        streams=streams,
+        inputs=inputs,
+        after={name: _after(store, name, given.get("from", "now")) for name in set(inputs.values())},
+        source=source,
+        every=every,
+        operator=operator,
+        time=given.get("time", "arrival"),
+        lateness=_duration("lateness", given["lateness"], zero=True) if "lateness" in given else 0,
+        bounds=_one_of(Bounds, "bounds", given.get("bounds", Bounds.OPEN_CLOSED.value)),
+        report=_one_of(Report, "report", given["report"].upper()) if "report" in given else None,
+    )
+    if query.windows:
+        registration.options().policy_of(query)  # for its errors
+    return registration, None if query.output is None else _output(query.output, streams)
+
+
+def _inputs(query: ContinuousQuery, bound: str | None, streams: str) -> dict[str, str]:
+    """The names of the streams that the query reads, by the IRIs that it gives them."""
+    if bound is not None:
+        bound = bound.removeprefix(streams)
+    iris = dict.fromkeys(window.stream for window in query.windows)
+    if bound is not None and len(iris) <= 1:
+        return dict.fromkeys(iris or [f"{streams}{bound}"], bound)
+    for iri in iris:
+        if not iri.startswith(streams):
+            raise ProtocolError(
+                f"the query reads the stream <{iri}>, which is not of this server",
+                status=422,
+                hint=f"name one of <{streams}…>, or register a query over one stream at its query endpoint",
+            )
+    return {iri: iri.removeprefix(streams) for iri in iris}
+
+
+def _source(given: dict[str, str], every: int | None, endpoints: Collection[str]) -> str:
+    """The endpoint that is watched by a query that reads no stream."""
+    if every is None:
+        raise ProtocolError(
+            "the query reads no stream",
+            status=422,
+            hint="name one by stream=NAME or by windows; to watch a SPARQL endpoint of this server, give every=PT60S",
+        )
+    if "from" in given:
+        raise ProtocolError("from is for streams, and the query reads none", hint="leave it out")
+    source = given.get("source") or (next(iter(endpoints)) if len(endpoints) == 1 else None)
+    if source not in endpoints or source is None:
+        offered = ", ".join(endpoints) or "there is none"
+        raise ProtocolError(f"source={source or ''} is no endpoint of this server", status=422, hint=offered)
+    return source
+
+
+def _after(store: StreamStore, name: str, start: str) -> int:
+    """The sequence behind which a stream is read."""
+    state = store.state(name)
+    if start == "now":
+        return state.last
+    if start == "first":
+        return state.first - 1
+    if start.isdigit():
+        after = sequence_parameter("from", start) - 1
+    else:
+        try:
+            # an unescaped + of the zone has become a blank
+            after = store.sequence_at(name, datetime.fromisoformat(start.replace(" ", "+"))) - 1
+        except (ValueError, UsageError):
+            hint = "write from=now, from=first, from=17 or from=2026-11-22T12:00:00Z"
+            raise ProtocolError(f"from={start[:40]} is no beginning", hint=hint) from None
+    store.check_position(name, after)
+    return after
+
+
+def _duration(name: str, value: str, *, zero: bool = False) -> int:
+    tokens = tokenize(value)
+    cursor = Cursor(value, tokens, 0, Prologue.read(value, (), base=None, prefixes={}))
+    duration = read_duration(cursor, zero=zero)
+    if cursor.index < len(tokens):
+        raise ProtocolError(f"{name}={value[:40]} is no duration", hint=f"write it as in {name}=PT15S")
+    return duration
+
+
+def _one_of(kind: type[E], name: str, value: str) -> str:
+    try:
+        return str(kind(value).value)
+    except ValueError:
+        offered = ", ".join(str(one.value) for one in kind)
+        raise ProtocolError(f"{name}={value[:40]} is unknown", hint=f"choose one of {offered}") from None
+
+
+def _output(iri: str, streams: str) -> str:
+    """The name of an output: what follows the list of streams, or the last part of another IRI."""
+    found = _LAST_PART.search(iri.removeprefix(streams))
+    return found[0] if found else ""

@@ -1,0 +1,189 @@
+"""Queries of clients that are registered, paused, resumed and removed over HTTP; what they give out are streams.
+
+LDN for RDF streams (registration of queries): a text as `application/sparql-query`, or the RDF of its prototype. What
+runs is in `continuous/registered/`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from aiohttp import web
+
+from construct_messages.continuous.registered.process import QueryLimits
+from construct_messages.continuous.registered.registry import Registry, Watched
+from construct_messages.errors import LimitExceeded, NotFound, ProtocolError
+from construct_messages.formats.media_types import JSON, MERGE_PATCH, SPARQL_QUERY, read_media_type
+from construct_messages.query.service import check_services
+from construct_messages.server.config import StreamsSettings
+from construct_messages.server.http.forms import read_query_string
+from construct_messages.server.streams.addresses import StreamIris
+from construct_messages.server.streams.queries.parameters import read_registration
+from construct_messages.server.streams.requests import admit, record_of
+from construct_messages.streams.element import Description
+from construct_messages.streams.store import StreamStore, is_name
+
+_PATCHES: Final = (MERGE_PATCH, JSON)
+
+
+@dataclass(frozen=True)
+class WatchedEndpoint(Watched):
+    """A SPARQL endpoint of the server that queries may watch.
+
+    Args:
+        services: what SERVICE may reach in them, as `check_services` takes it.
+    """
+
+    services: str | frozenset[str] = "deny"
+
+
+class QueriesView:
+    """The registered queries of one endpoint of streams.
+
+    Args:
+        settings: the limits.
+        store: of the streams.
+        register: who may register; see `StreamsSettings.register`.
+        watched: the SPARQL endpoints that may be watched, by path.
+        iris_of: the IRIs of a stream, as a request's client knows them.
+    """
+
+    def __init__(
+        self,
+        settings: StreamsSettings,
+        store: StreamStore,
+        *,
+        register: str,
+        watched: Mapping[str, WatchedEndpoint],
+        iris_of: Callable[[web.Request, str], StreamIris],
+    ) -> None:
+        self._settings, self._store, self._register = settings, store, register
+        self._watched, self._iris_of = watched, iris_of
+        limits = QueryLimits(settings.query_seconds, settings.query_bytes, settings.query_output_bytes)
+        self.registry = Registry(store, limits, watched)
+
+    def admit(self, request: web.Request) -> None:
+        """Refuses who may not register, pause and remove queries.
+
+        Raises:
+            Forbidden: also with 401.
+        """
+        admit(request, self._register, "registering queries", "streams.register")
+
+    async def register(
+        self,
+        request: web.Request,
+        text: str,
+        *,
+        description: Description | None = None,
+        bound: str | None = None,
+    ) -> web.Response:
+        """Takes up a query.
+
+        Args:
+            request: its URL may have parameters; who sent it was admitted.
+            text: of the query.
+            description: of the stream that it gives out.
+            bound: the stream at whose query endpoint it is registered.
+
+        Raises:
+            ConstructMessagesError: it is refused; nothing is registered then.
+        """
+        record = record_of(request)
+        record.action = "register"
+        settings = self._settings
+        if len(text) > settings.query_characters:
+            raise LimitExceeded(
+                f"the query has {len(text)} characters, where {settings.query_characters} are allowed",
+                hint="send a shorter one",
+            )
+        if len(self.registry) >= settings.queries:
+            raise LimitExceeded(f"there are {len(self.registry)} queries, and no more are allowed", status=507)
+        if len(self._store.streams()) >= settings.streams:
+            raise LimitExceeded(f"there are {settings.streams} streams, and no more are allowed", status=507)
+        registration, output = read_registration(
+            text,
+            read_query_string(request.rel_url.raw_query_string),
+            streams=self._iris_of(request, "").stream,
+            bound=bound,
+            store=self._store,
+            endpoints=self._watched,
+        )
+        policy = "deny" if registration.source is None else self._watched[registration.source].services
+        check_services(registration.query().query, policy, base=registration.streams)
+        given = description or Description()
+        names = (output, request.headers.get("Slug"), given.label)
+        name = next((name for name in names if name and is_name(name)), os.urandom(8).hex())
+        record.stream = name
+        await self.registry.register(name, registration, replace(given, label=given.label or name, publish="deny"))
+        return web.Response(status=201, headers={"Location": self._iris_of(request, name).stream})
+
+    def said(self, request: web.Request, name: str) -> dict[str, object]:
+        """What the description of a stream says of the query that gives it out; nothing where there is none."""
+        query = self.registry.get(name)
+        if query is None:
+            return {}
+        registration = query.registration
+        said: dict[str, object] = {
+            "@type": ["rsp:Stream", "rsp:OutputStream"],
+            "queryText": registration.text,
+            "inputs": [self._iris_of(request, each).stream for each in query.positions],
+            "status": registration.status,
+            "taken": query.taken,
+            "given": query.given,
+            "lag": query.lag,
+        }
+        if registration.source is not None:
+            said["inputs"] = [f"{self._iris_of(request, '').stream.removesuffix('/streams/')}{registration.source}"]
+        if query.dropped:
+            said["dropped"] = query.dropped
+        if query.error is not None:
+            said["error"] = query.error
+        return said
+
+    async def patch(self, request: web.Request, name: str, body: bytes) -> web.Response:
+        """Pauses or resumes a query: `{"status": "paused"}` or `{"status": "running"}`.
+
+        Raises:
+            NotFound: no query gives out the stream.
+            ProtocolError: anything else is asked for.
+        """
+        content_type = request.headers.get("Content-Type", "")
+        if (read_media_type(content_type) or ("", {}))[0] not in _PATCHES:
+            refused = f"{content_type or 'a body without type'} is no patch here"
+            raise ProtocolError(refused, status=415, hint=f"send {JSON}")
+        if self.registry.get(name) is None:
+            raise NotFound(f"no query gives out {name}", hint="pause and resume streams that registered queries fill")
+        try:
+            status = json.loads(body)["status"]
+        except (ValueError, TypeError, KeyError):
+            status = None
+        if status not in ("paused", "running"):
+            raise ProtocolError("only the status can be changed", status=422, hint='send {"status": "paused"}')
+        record_of(request).action = "pause" if status == "paused" else "resume"
+        await (self.registry.pause(name) if status == "paused" else self.registry.resume(name))
+        return web.Response(status=204)
+
+
+def is_query(content_type: str | None) -> bool:
+    """Whether a body is the text of a query.
+
+    >>> is_query("application/sparql-query; charset=utf-8"), is_query(None)
+    (True, False)
+    """
+    return (read_media_type(content_type or "") or ("", {}))[0] == SPARQL_QUERY
+
+
+def check_query(content_type: str | None) -> None:
+    """Makes sure that a body is the text of a query.
+
+    Raises:
+        ProtocolError: it is something else (415).
+    """
+    if not is_query(content_type):
+        refused = f"{content_type or 'a body without type'} is no query here"
+        raise ProtocolError(refused, status=415, hint=f"send {SPARQL_QUERY}")
