@@ -47,7 +47,7 @@ def location_of(answer: Answer) -> str:
 async def until_true(holds: Callable[[], Awaitable[bool]], seconds: float = 60) -> None:
     async with asyncio.timeout(seconds):
         while not await holds():
-            await asyncio.sleep(0.01)
+            pass
 
 
 async def test_over_the_endpoint_of_a_stream(served: StreamsServer) -> None:
