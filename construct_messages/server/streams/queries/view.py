@@ -114,7 +114,7 @@ class QueriesView:
             endpoints=self._watched,
         )
         policy = "deny" if registration.source is None else self._watched[registration.source].services
-        check_services(registration.query().query, policy, base=registration.streams)
+        check_services(registration.query().query, policy)
         given = description or Description()
         names = (output, request.headers.get("Slug"), given.label)
         name = next((name for name in names if name and is_name(name)), os.urandom(8).hex())
