@@ -49,7 +49,6 @@ def add(commands: Commands) -> None:
         epilog="Exit status: 0 stopped by Ctrl-C or SIGTERM, or complete with --once, 1 log not written, 2 bad usage "
         "or query, 3 the source or the stream refuses or cannot be reached, 4 an answer that is not whole, or a state "
         "that cannot be used.",
-        allow_abbrev=False,
     )
     watch.set_defaults(command=_watch)
     query = watch.add_argument_group("query and source")
