@@ -46,7 +46,7 @@ FLOORS = {
         "pages / rewrite / algebra",
         "optimizer / continuous",
     ),
-    "query/continuous": floors("values / cursor", "durations", "clauses", "patterns", "parse"),
+    "query/continuous": floors("values", "cursor", "durations", "clauses", "patterns", "parse"),
     "streams": floors(
         "vocabulary",
         "element / database / saved_state / contexts",

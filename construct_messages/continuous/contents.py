@@ -16,7 +16,16 @@ import pyoxigraph as ox
 from construct_messages.continuous.stored_terms import StoredTerms
 from construct_messages.labels import Labels
 from construct_messages.message import Message, Quad
-from construct_messages.query.continuous.values import CM, MEMBER, STATIC, WINDOWS_GRAPH, ContinuousQuery, Needs
+from construct_messages.query.continuous.values import (
+    CM,
+    MEMBER,
+    STATIC,
+    STREAM_NAMES,
+    WINDOWS_GRAPH,
+    ContinuousQuery,
+    Needs,
+    absolute,
+)
 from construct_messages.streams.element import GENERATED_AT, Element
 from construct_messages.terms import XSD, OxTerm, Term
 
@@ -175,7 +184,7 @@ def _context(stream: str, element: Element, graphs: Iterable[Name]) -> Iterator[
     canonical = time.rstrip("0") if "." in time else time  # as a store gives it back
     yield _GENERATED_AT, ox.Literal(f"{canonical}Z", datatype=_DATE_TIME)
     yield _SEQUENCE, ox.Literal(element.sequence)
-    yield _STREAM, ox.NamedNode(stream)
+    yield _STREAM, ox.NamedNode(absolute(stream, STREAM_NAMES))
     for graph in graphs:
         yield _GRAPH, graph
 

@@ -21,7 +21,7 @@ from construct_messages.continuous.windows import Extent, WindowOptions
 from construct_messages.errors import UsageError
 from construct_messages.labels import Labels
 from construct_messages.message import Message, Quad
-from construct_messages.query.continuous.values import ContinuousQuery, Operator
+from construct_messages.query.continuous.values import STREAM_NAMES, ContinuousQuery, Operator, absolute
 from construct_messages.streams.element import Element
 
 ElementIri: TypeAlias = Callable[[str, int], str]
@@ -327,7 +327,7 @@ class WindowedQuery:
 
 
 def _below_stream(stream: str, sequence: int) -> str:
-    return f"{stream}/{sequence}"
+    return f"{absolute(stream, STREAM_NAMES)}/{sequence}"
 
 
 def _digest(query: ContinuousQuery, options: WindowOptions) -> str:

@@ -10,9 +10,17 @@ from dataclasses import dataclass
 from typing import Final
 
 from construct_messages.errors import TermError
-from construct_messages.query.continuous.cursor import Cursor, is_relative
+from construct_messages.query.continuous.cursor import Cursor
 from construct_messages.query.continuous.durations import read_duration
-from construct_messages.query.continuous.values import WINDOW_NAMES, CountWindow, Operator, Report, TimeWindow, Window
+from construct_messages.query.continuous.values import (
+    WINDOW_NAMES,
+    CountWindow,
+    Operator,
+    Report,
+    TimeWindow,
+    Window,
+    absolute,
+)
 from construct_messages.query.tokens import Token, error
 from construct_messages.terms import iri
 
@@ -281,8 +289,7 @@ def window_name(name: str, text: str, token: Token) -> str:
     >>> window_name("w1", "<w1>", tokenize("<w1>")[0])
     'urn:construct-messages:window:w1'
     """
-    absolute = WINDOW_NAMES + name if is_relative(name) else name
     try:
-        return iri(absolute)[1:-1]
+        return iri(absolute(name, WINDOW_NAMES))[1:-1]
     except TermError as problem:
         raise error(text, token.start, problem.message, problem.hint) from None

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from construct_messages.errors import QueryError
+from construct_messages.query.continuous.values import is_relative
 from construct_messages.query.prologue import Prologue
 from construct_messages.query.tokens import Token, error
 
@@ -121,13 +122,3 @@ def name_of(text: str, token: Token, prologue: Prologue) -> str:
     if token.text.startswith(":") and "" not in prologue.prefixes and "" not in prologue.unusable:
         return token.text
     return prologue.iri(text, token)[1:-1]
-
-
-def is_relative(name: str) -> bool:
-    """Whether a name has no scheme.
-
-    >>> is_relative("stream/1?at=10:00"), is_relative("urn:a")
-    (True, False)
-    """
-    scheme, colon, _ = name.partition(":")
-    return not (colon and scheme[:1].isalpha() and scheme.replace("+", "").replace("-", "").replace(".", "").isalnum())

@@ -19,9 +19,9 @@ from construct_messages.query.continuous.clauses import (
     read_from,
     read_registration,
 )
-from construct_messages.query.continuous.cursor import Cursor, is_relative, name_of
+from construct_messages.query.continuous.cursor import Cursor, name_of
 from construct_messages.query.continuous.patterns import Splice, check_number, read_needs, read_patterns, unused_name
-from construct_messages.query.continuous.values import ContinuousQuery, Needs, Operator, Window
+from construct_messages.query.continuous.values import ContinuousQuery, Needs, Operator, Window, is_relative
 from construct_messages.query.prologue import Prologue, given_base, insert
 from construct_messages.query.tokens import QueryText, Token, check_braces, closing, error, outer
 

@@ -24,6 +24,32 @@ STATIC: Final = "urn:construct-messages:static"
 WINDOW_NAMES: Final = "urn:construct-messages:window:"
 """What the IRI of a window begins with that the text gives no absolute IRI."""
 
+STREAM_NAMES: Final = "urn:construct-messages:stream:"
+"""What the IRI of a stream begins with where the text gives no absolute IRI, and one is needed."""
+
+
+def is_relative(name: str) -> bool:
+    """Whether a name has no scheme.
+
+    >>> is_relative("stream/1?at=10:00"), is_relative("urn:a")
+    (True, False)
+    """
+    scheme, colon, _ = name.partition(":")
+    return not (colon and scheme[:1].isalpha() and scheme.replace("+", "").replace("-", "").replace(".", "").isalnum())
+
+
+def absolute(name: str, below: str) -> str:
+    """A name as an IRI, without brackets.
+
+    Args:
+        name: an absolute IRI, or what stands in the text where there is none.
+        below: what the IRI begins with then.
+
+    >>> absolute("urn:a", STREAM_NAMES), absolute("a", STREAM_NAMES)
+    ('urn:a', 'urn:construct-messages:stream:a')
+    """
+    return below + name if is_relative(name) else name
+
 
 class Operator(Enum):
     """What of the solutions of a firing is given out, compared with those of the firing before (R2S)."""
@@ -65,7 +91,7 @@ class TimeWindow:
 
     Args:
         name: its IRI, without brackets.
-        stream: the IRI of the stream, without brackets.
+        stream: the IRI of the stream, without brackets; as it is written where it has none.
         range: its width in microseconds; 0 is `[NOW]`, the messages of one instant; None is `[ALL]`, everything since
             the query began.
         step: microseconds from one window to the next; 0 where the text gives none: the window ends at each message.
@@ -83,7 +109,7 @@ class CountWindow:
 
     Args:
         name: its IRI, without brackets.
-        stream: the IRI of the stream, without brackets.
+        stream: the IRI of the stream, without brackets; as it is written where it has none.
         count: how many messages it holds, at least 1.
         step: after how many messages it is evaluated again, at least 1.
     """
