@@ -3,8 +3,11 @@
 >>> from construct_messages import construct_messages
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from construct_messages.construct import QueryMessages, construct_messages
-from construct_messages.continuous.transform import transform
 from construct_messages.errors import (
     CannotFold,
     CannotWrite,
@@ -33,6 +36,9 @@ from construct_messages.sources import Source
 from construct_messages.sources.open import open_source
 from construct_messages.terms import Term, blank, iri, literal, triple
 from construct_messages.writing import awrite_log, write_log
+
+if TYPE_CHECKING:
+    from construct_messages.continuous.transform import transform
 
 __all__ = [
     "CannotFold",
@@ -75,3 +81,12 @@ __all__ = [
     "triple",
     "write_log",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "transform":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # imported when it is used: it needs rdflib, which takes long to load
+    from construct_messages.continuous.transform import transform
+
+    return transform

@@ -16,7 +16,7 @@ from importlib.metadata import version
 from typing import Final
 
 from construct_messages.cli import convert, examine, feeds, run, serve, spark, watch
-from construct_messages.cli.arguments import Parser
+from construct_messages.cli.arguments import Parser, PrintCompletion
 from construct_messages.cli.report import report
 from construct_messages.cli.standard import occupy_closed
 from construct_messages.errors import (
@@ -101,10 +101,17 @@ def build_parser() -> argparse.ArgumentParser:
     """The parser of all commands and options."""
     parser = Parser(
         prog="construct-messages",
-        description="One RDF Message per SPARQL CONSTRUCT solution.",
+        description="Write one RDF Message per SPARQL CONSTRUCT solution, and work with logs and streams of messages.",
+        epilog="construct-messages COMMAND --help shows options and examples of a command.",
     )
     # the status of all that goes wrong, for commands where 1 is an answer
     parser.set_defaults(trouble=0)
+    parser.add_argument(
+        "--print-completion",
+        metavar="bash|zsh|fish",
+        action=PrintCompletion,
+        help="print completions for a shell and exit",
+    )
     parser.add_argument("--version", action="version", version=f"%(prog)s {version('construct-messages')}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     run.add(commands)

@@ -1,10 +1,10 @@
-"""What the commands' arguments have in common: how the parser reports, pairs of a name and a value, format options."""
+"""What the commands' arguments have in common: the parser, its completion in shells, pairs of a name and a value."""
 
 from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NoReturn, TypeAlias
 
 from construct_messages.errors import UsageError
@@ -12,15 +12,85 @@ from construct_messages.formats import FORMATS, SYNTAXES
 from construct_messages.logs import FormatOptions, options_class
 
 
-class Parser(argparse.ArgumentParser):
-    """Takes no abbreviations of options, and reports a usage error as every other error is reported."""
+class _Formatter(argparse.HelpFormatter):
+    """Keeps the lines of examples, which are indented, and fills other text."""
 
-    def __init__(self, **arguments: Any) -> None:
-        super().__init__(allow_abbrev=False, **arguments)
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        fill = super()._fill_text
+        return "\n".join(line if line.startswith("  ") else fill(line, width, indent) for line in text.split("\n"))
+
+
+class Parser(argparse.ArgumentParser):
+    """Takes no abbreviations of options, and reports a usage error as every other error is reported.
+
+    Args:
+        examples: command lines, which `--help` shows behind the options.
+        arguments: see `argparse.ArgumentParser`.
+    """
+
+    def __init__(self, *, examples: Sequence[str] = (), epilog: str | None = None, **arguments: Any) -> None:
+        self.examples = examples
+        shown = [
+            *(["examples:", *(f"  {line}" for line in examples), ""] if examples else []),
+            *([epilog] if epilog else []),
+        ]
+        super().__init__(allow_abbrev=False, epilog="\n".join(shown), formatter_class=_Formatter, **arguments)
 
     def error(self, message: str) -> NoReturn:
         """Ends the program with status 2."""
         self.exit(2, f"error: {message}\nhint: see {self.prog} --help\n")
+
+
+SHELLS: Final = ("bash", "zsh", "fish")
+# what stands for files and folders in the usage of commands
+_FILES: Final = {
+    "FILE",
+    "QUERY-FILE",
+    "SOURCE",
+    "LOG",
+    "IN",
+    "OUT",
+    "A",
+    "B",
+    "PATH",
+    "TABLE",
+    "DIR",
+    "DIR|FILE",
+    "URL|FILE",
+}
+
+
+class PrintCompletion(argparse.Action):
+    """Prints the completions of the parser for a shell and ends the program."""
+
+    def __init__(self, option_strings: Sequence[str], **arguments: Any) -> None:
+        super().__init__(option_strings, **(arguments | {"dest": argparse.SUPPRESS, "default": argparse.SUPPRESS}))
+
+    def __call__(self, parser: argparse.ArgumentParser, *given: Any, **_: Any) -> None:
+        """Prints; see `argparse.Action`.
+
+        Raises:
+            UsageError: another shell.
+        """
+        shell = given[1]  # behind the namespace
+        if shell not in SHELLS:
+            raise UsageError(f"there are no completions for {shell}", hint=f"choose {', '.join(SHELLS)}")
+        import shtab  # which no other use of the command line needs
+
+        for action in _actions(parser):
+            if action.metavar in _FILES:
+                action.complete = shtab.FILE  # type: ignore[attr-defined] # what shtab looks for
+        print(shtab.complete(parser, shell))
+        parser.exit()
+
+
+def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """The arguments of a parser and of its commands."""
+    for action in parser._actions:
+        yield action
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                yield from _actions(command)
 
 
 Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
@@ -44,7 +114,7 @@ def add_label_prefix(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--label-prefix",
         metavar="PREFIX",
-        help="what labels of blank nodes begin with; default: at random, so that no two logs share a node",
+        help="begin labels of blank nodes with PREFIX; default: random, so that no two logs share a node",
     )
 
 
@@ -85,7 +155,7 @@ def add_format_options(group: argparse._ActionsContainer) -> None:
                 metavar="OPTION[=VALUE]",
                 action="append",
                 default=[],
-                help=f"an option of a {format.name} log, may be repeated",
+                help=f"set an option of a {format.name} log; repeatable",
             )
 
 

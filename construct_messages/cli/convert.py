@@ -35,6 +35,10 @@ def add(commands: Commands) -> None:
         "convert",
         help="write a log in another format or syntax",
         description="Read a log of RDF Messages and write its messages as another log.",
+        examples=[
+            "construct-messages convert log.nq.gz log.jelly",
+            "construct-messages convert log.trig - --format ttl --fold",
+        ],
         epilog=_STATUSES,
     )
     convert.set_defaults(command=_convert)
@@ -42,64 +46,78 @@ def add(commands: Commands) -> None:
     convert.add_argument(
         "output",
         metavar="OUT",
-        help="the file, written when the log is whole, packed as .gz .bz2 .xz .zst say; - for standard output",
+        help="the file, which appears when the log is complete, compressed if it ends in .gz .bz2 .xz .zst; - for "
+        "standard output",
     )
     spaces = convert.add_mutually_exclusive_group()
-    spaces.add_argument("--fold", action="store_true", help="say the named graphs of each message in triples")
-    spaces.add_argument("--unfold", action="store_true", help="make named graphs of what is folded")
-    convert.add_argument("--skolemize", metavar="IRI", help="turn all blank nodes into IRIs under this one")
+    spaces.add_argument("--fold", action="store_true", help="write the named graphs of each message as triples")
+    spaces.add_argument("--unfold", action="store_true", help="turn folded triples into named graphs")
+    convert.add_argument("--skolemize", metavar="IRI", help="replace all blank nodes by IRIs under this one")
     add_input(convert)
-    add_output(convert, "what the extension of OUT says, else nq")
+    add_output(convert, "that of the extension of OUT, else nq")
     add_reports(convert)
 
     cat = commands.add_parser(
         "cat",
         help="join logs",
-        description="Write the messages of logs, one after the other, as one log; no two of them share a blank node.",
+        description="Write the messages of several logs as one log. Blank nodes of different logs stay apart.",
+        examples=["construct-messages cat monday.nq tuesday.trig --output both.jelly"],
         epilog=_STATUSES,
     )
     cat.set_defaults(command=_cat)
     cat.add_argument("logs", metavar="LOG", nargs="+", help="the logs to read; - for standard input")
     cat.add_argument(
-        "--count", action="store_true", help="print how many messages there are; without --output, instead of the log"
+        "--count", action="store_true", help="print the number of messages; without --output, instead of the log"
     )
 
     head = commands.add_parser(
         "head",
         help="write the first messages of a log",
-        description="Write the first messages of a log as a log; what follows is not read.",
+        description="Write the first messages of a log as a log. The rest is not read.",
+        examples=["construct-messages head -n 3 log.jelly --format ttl"],
         epilog=_STATUSES,
     )
     head.set_defaults(command=_slice, first=1)
     head.add_argument("log", metavar="LOG", help="the log to read; - for standard input")
-    head.add_argument("-n", "--count", metavar="N", type=int, default=10, help="how many; default: %(default)s")
+    head.add_argument(
+        "-n", "--count", metavar="N", type=int, default=10, help="the number of messages; default: %(default)s"
+    )
 
     slice = commands.add_parser(
         "slice",
         help="write some messages of a log",
-        description="Write a range of the messages of a log as a log; what follows is not read.",
+        description="Write a range of the messages of a log as a log. The rest is not read.",
+        examples=["construct-messages slice log.nq --from 100 --count 10"],
         epilog=_STATUSES,
     )
     slice.set_defaults(command=_slice)
     slice.add_argument("log", metavar="LOG", help="the log to read; - for standard input")
     slice.add_argument(
-        "--from", dest="first", metavar="N", type=int, default=1, help="the number of the first, from 1; default: 1"
+        "--from",
+        dest="first",
+        metavar="N",
+        type=int,
+        default=1,
+        help="the number of the first message, from 1; default: 1",
     )
-    slice.add_argument("--count", metavar="M", type=int, help="how many; default: all that follow")
+    slice.add_argument("--count", metavar="M", type=int, help="the number of messages; default: all")
 
     tail = commands.add_parser(
         "tail",
         help="write the last messages of a log",
-        description="Write the last messages of a log as a log; all of it is read, and as many messages are held.",
+        description="Write the last messages of a log as a log.",
+        examples=["construct-messages tail -n 3 log.nq"],
         epilog=_STATUSES,
     )
     tail.set_defaults(command=_tail)
     tail.add_argument("log", metavar="LOG", help="the log to read; - for standard input")
-    tail.add_argument("-n", "--count", metavar="N", type=int, default=10, help="how many; default: %(default)s")
+    tail.add_argument(
+        "-n", "--count", metavar="N", type=int, default=10, help="the number of messages; default: %(default)s"
+    )
     for command in (cat, head, slice, tail):
         command.add_argument("--output", metavar="FILE", default=STANDARD, help="write FILE instead of standard output")
         add_input(command)
-        add_output(command, "what the extension of FILE says, else that of the (first) log that is read")
+        add_output(command, "that of the extension of FILE, else that of the (first) input log")
         add_reports(command)
 
 

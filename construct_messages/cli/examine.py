@@ -29,9 +29,10 @@ def add(commands: Commands) -> None:
     """Adds the commands."""
     validate = commands.add_parser(
         "validate",
-        help="tell whether logs are well-formed",
-        description="Read logs of RDF Messages to their end, and report the first error of each.",
-        epilog="Exit status: 0 all are well-formed, 1 one is not, or has a message that is too large, 2 bad usage.",
+        help="check that logs are well-formed",
+        description="Read logs of RDF Messages and report the first error of each.",
+        examples=["construct-messages validate *.nq.gz"],
+        epilog="Exit status: 0 all are well-formed, 1 one is not, or has a message that is too large, 2 wrong usage.",
     )
     validate.set_defaults(command=_validate, trouble=_TROUBLE)
     validate.add_argument("logs", metavar="LOG", nargs="+", help="the logs to read; - for standard input")
@@ -40,21 +41,23 @@ def add(commands: Commands) -> None:
 
     inspect = commands.add_parser(
         "inspect",
-        help="give figures of a log",
-        description="Read a log of RDF Messages to its end and tell what is in it.",
-        epilog="Exit status: 0 done, 1 figures not written, 2 bad usage, 3 malformed log, 4 past a limit.",
+        help="print statistics of a log",
+        description="Read a log of RDF Messages and print numbers, sizes and contents of its messages.",
+        examples=["construct-messages inspect log.jelly", "construct-messages inspect log.nq.gz --json"],
+        epilog="Exit status: 0 done, 1 not written, 2 wrong usage, 3 malformed log, 4 beyond a limit.",
     )
     inspect.set_defaults(command=_inspect)
     inspect.add_argument("log", metavar="LOG", help="the log to read; - for standard input")
-    inspect.add_argument("--json", action="store_true", help="one JSON object, for programs")
+    inspect.add_argument("--json", action="store_true", help="print a JSON object, for programs")
     add_input(inspect)
     add_reports(inspect)
 
     diff = commands.add_parser(
         "diff",
         help="compare two logs, message by message",
-        description="Tell in which messages two logs differ, and in what, whatever the labels of blank nodes.",
-        epilog="Exit status: 0 the same messages, 1 different ones, 2 trouble.",
+        description="Compare two logs message by message. Labels of blank nodes are ignored.",
+        examples=["construct-messages diff before.nq after.trig"],
+        epilog="Exit status: 0 the same messages, 1 different messages, 2 any error.",
     )
     diff.set_defaults(command=_diff, trouble=_TROUBLE)
     diff.add_argument("first", metavar="A", help="a log; - for standard input")

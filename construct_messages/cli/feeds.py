@@ -51,8 +51,12 @@ def add(commands: Commands) -> None:
         "publish",
         help="send a log to a live stream",
         description="Send the messages of a log to a stream, in order, each once.",
-        epilog="Exit status: 0 all acknowledged, 1 state not written, 2 bad usage, 3 malformed log, or the server "
-        "refuses or cannot be reached, 4 past a limit.",
+        examples=[
+            "construct-messages publish log.nq --to http://127.0.0.1:8080/streams/companies --create",
+            "construct-messages run query.rq --source data.ttl | construct-messages publish - --to http://127.0.0.1:8080/s",
+        ],
+        epilog="Exit status: 0 all acknowledged, 1 state not written, 2 wrong usage, 3 malformed log, or the server "
+        "refuses or cannot be reached, 4 beyond a limit.",
     )
     publish.set_defaults(command=_publish)
     publish.add_argument("log", metavar="LOG", help="the log to read; - for standard input")
@@ -60,8 +64,8 @@ def add(commands: Commands) -> None:
     publish.add_argument(
         "--batch", metavar="N", type=int, default=1000, help="send at most N messages at once; default: %(default)s"
     )
-    publish.add_argument("--create", action="store_true", help="make the stream where there is none")
-    _add_requests(publish, "how many messages were acknowledged; started again with it, the command goes on there")
+    publish.add_argument("--create", action="store_true", help="create the stream if it does not exist")
+    _add_requests(publish, "the number of acknowledged messages, to continue after a restart")
     add_input(publish)
     add_reports(publish)
 
@@ -69,55 +73,70 @@ def add(commands: Commands) -> None:
         "subscribe",
         help="write the messages of a live stream as a log",
         description="Write the messages of a stream as a log, each as soon as it comes.",
-        epilog="Exit status: 0 complete, or stopped by Ctrl-C or SIGTERM, 1 log not written, 2 bad usage or a message "
-        "that cannot be written so, 3 the server refuses or cannot be reached, 4 past a limit.",
+        examples=[
+            "construct-messages subscribe http://127.0.0.1:8080/streams/companies --last 10 --format ttl",
+            "construct-messages subscribe http://127.0.0.1:8080/streams/companies --follow --output log.trig --state s",
+        ],
+        epilog="Exit status: 0 complete, or stopped by Ctrl-C or SIGTERM, 1 log not written, 2 wrong usage, or a "
+        "message that cannot be written, 3 the server refuses or cannot be reached, 4 beyond a limit.",
     )
     subscribe.set_defaults(command=_subscribe)
     subscribe.add_argument(
         "url", metavar="URL", help="the stream, or its events, socket or output; an event stream (LDES); an LDN inbox"
     )
     where = subscribe.add_mutually_exclusive_group()
-    where.add_argument("--last", metavar="N", type=int, help="begin with the N newest messages")
+    where.add_argument("--last", metavar="N", type=int, help="start with the N newest messages")
     where.add_argument(
-        "--after", metavar="N", type=int, help="begin behind the message with this sequence; 0: with the first"
+        "--after", metavar="N", type=int, help="start after the message with this sequence; 0: with the first"
     )
-    where.add_argument("--since", metavar="TIME", help="begin with what was stored then, as in 2026-11-22T12:00:00Z")
+    where.add_argument(
+        "--since", metavar="TIME", help="start with messages stored at this time or later, as in 2026-11-22T12:00:00Z"
+    )
     subscribe.add_argument(
         "--follow",
         action="store_true",
-        help="wait for more, and begin with what comes next, unless told otherwise; default: end behind what is there",
+        help="wait for more messages, by default from the next one on; without --follow, end after the newest",
     )
     subscribe.add_argument(
         "--via",
         choices=["sse", "websocket", "pull", "ldes", "inbox"],
-        help="how messages come; default: what the stream offers first",
+        help="the transport; default: the first that the stream offers",
     )
     subscribe.add_argument(
         "--allow-origin",
         metavar="ORIGIN",
         action="append",
         default=[],
-        help="read pages and notifications there, too; default: where URL is",
+        help="also read pages and notifications of this origin; repeatable; default: that of URL",
     )
     subscribe.add_argument("--context", metavar="IRI=FILE", action="append", default=[], help="a JSON-LD context")
     subscribe.add_argument(
-        "--output", metavar="FILE", default=STANDARD, help="write FILE, as messages come, instead of standard output"
+        "--output",
+        metavar="FILE",
+        default=STANDARD,
+        help="write messages to FILE as they arrive, instead of standard output",
     )
-    _add_requests(subscribe, "the last message that was written; started again with it, FILE is continued behind it")
-    log = subscribe.add_argument_group("the log that is written")
-    log.add_argument("--format", metavar=LOG_FORMATS, help="default: what the extension of FILE says, else nq")
+    _add_requests(subscribe, "the last message that was written, to continue after a restart")
+    log = subscribe.add_argument_group("output log")
     log.add_argument(
-        "--messages", choices=LABELS, help="how messages are delimited, where the format does not; default: rdfm"
+        "--format", metavar=LOG_FORMATS, help="the format; default: that of the extension of FILE, else nq"
+    )
+    log.add_argument(
+        "--messages", choices=LABELS, help="the syntax that delimits messages in nq, trig, nt and ttl; default: rdfm"
     )
     add_format_options(log)
     add_reports(subscribe)
 
 
 def _add_requests(command: argparse.ArgumentParser, state: str) -> None:
-    command.add_argument("--state", metavar="FILE", help=f"keep in FILE {state}")
+    command.add_argument("--state", metavar="FILE", help=f"store in FILE {state}")
     add_token(command)
     command.add_argument(
-        "--retries", metavar="N", type=int, default=10, help="try again N times in a row; default: %(default)s"
+        "--retries",
+        metavar="N",
+        type=int,
+        default=10,
+        help="repeat a request up to N times in a row; default: %(default)s",
     )
 
 

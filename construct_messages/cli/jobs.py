@@ -70,14 +70,20 @@ class Job:
 def add_session(command: argparse.ArgumentParser) -> None:
     """Adds the options that say which session it is."""
     group = command.add_argument_group("session")
-    group.add_argument("--master", metavar="URL", help="where Spark runs; default: local[*], or as spark-submit says")
-    group.add_argument("--remote", metavar="sc://HOST:PORT", help="a Spark Connect server to use instead")
-    group.add_argument("--conf", metavar="NAME=VALUE", action="append", default=[], help="a setting of a new session")
+    group.add_argument("--master", metavar="URL", help="the Spark master; default: local[*], or that of spark-submit")
+    group.add_argument("--remote", metavar="sc://HOST:PORT", help="use a Spark Connect server")
     group.add_argument(
-        "--py-files", metavar="FILE", action="append", default=[], help="for Spark's workers: this package, as a .zip"
+        "--conf", metavar="NAME=VALUE", action="append", default=[], help="a setting of a new session; repeatable"
     )
-    group.add_argument("--quiet", action="store_true", help="no progress and no summary")
-    group.add_argument("--debug", action="store_true", help="show where in the program an error arose")
+    group.add_argument(
+        "--py-files",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="files for Spark's workers: this package, as a .zip",
+    )
+    group.add_argument("--quiet", action="store_true", help="show neither progress nor summary")
+    group.add_argument("--debug", action="store_true", help="show where in the program an error occurred")
 
 
 @contextmanager

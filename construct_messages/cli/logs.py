@@ -16,45 +16,49 @@ from construct_messages.errors import UsageError
 from construct_messages.logs import MESSAGE_BYTES
 from construct_messages.reading import LogReader, read_log
 
-NO_PREFIXES: Final = "write all IRIs in full, in formats that have prefixes too"
+NO_PREFIXES: Final = "write all IRIs in full"
 
 
 def add_input(command: argparse.ArgumentParser) -> None:
     """Adds the options of a command that reads logs."""
-    group = command.add_argument_group("the log that is read")
+    group = command.add_argument_group("input log")
     group.add_argument(
         "--input-format",
         metavar=LOG_FORMATS,
-        help="default: what the extension of its name says, else what its first bytes look like",
+        help="the format; default: that of the extension, else detected from the first bytes",
     )
     group.add_argument(
-        "--input-messages", choices=LABELS, help="how messages are delimited; default: what the log announces"
+        "--input-messages", choices=LABELS, help="the syntax that delimits messages; default: that of the log"
     )
     group.add_argument(
-        "--lenient", action="store_true", help="pass malformed IRIs and language tags as they are, and count them"
+        "--lenient", action="store_true", help="pass malformed IRIs and language tags unchanged, and count them"
     )
-    group.add_argument("--base", metavar="IRI", help="resolve relative IRIs against this")
+    group.add_argument("--base", metavar="IRI", help="resolve relative IRIs against this IRI")
     group.add_argument(
-        "--context", metavar="IRI=FILE", action="append", default=[], help="a JSON-LD context that the log names"
+        "--context",
+        metavar="IRI=FILE",
+        action="append",
+        default=[],
+        help="a JSON-LD context that the log names; repeatable",
     )
     group.add_argument(
-        "--generalized", action="store_true", help="take terms of a Jelly log where RDF has no place for them"
+        "--generalized", action="store_true", help="accept terms of a Jelly log in positions that RDF does not allow"
     )
     group.add_argument(
         "--max-message-bytes",
         metavar="N",
         type=int,
         default=MESSAGE_BYTES,
-        help="refuse a message that is larger in the log; default: %(default)s",
+        help="refuse larger messages; default: %(default)s",
     )
 
 
 def add_output(command: argparse.ArgumentParser, default: str) -> None:
     """Adds the options of a command that writes a log."""
-    group = command.add_argument_group("the log that is written")
-    group.add_argument("--format", metavar=LOG_FORMATS, help=f"default: {default}")
+    group = command.add_argument_group("output log")
+    group.add_argument("--format", metavar=LOG_FORMATS, help=f"the format; default: {default}")
     group.add_argument(
-        "--messages", choices=LABELS, help="how messages are delimited, where the format does not; default: rdfm"
+        "--messages", choices=LABELS, help="the syntax that delimits messages in nq, trig, nt and ttl; default: rdfm"
     )
     group.add_argument("--no-prefixes", action="store_true", help=NO_PREFIXES)
     add_label_prefix(group)
@@ -63,8 +67,8 @@ def add_output(command: argparse.ArgumentParser, default: str) -> None:
 
 def add_reports(command: argparse.ArgumentParser) -> None:
     """Adds the options about what is shown on standard error."""
-    command.add_argument("--quiet", action="store_true", help="no progress on a terminal")
-    command.add_argument("--debug", action="store_true", help="show where in the program an error arose")
+    command.add_argument("--quiet", action="store_true", help="do not show progress")
+    command.add_argument("--debug", action="store_true", help="show where in the program an error occurred")
 
 
 def open_log(

@@ -17,7 +17,7 @@ from construct_messages.sources.open import VARIABLE
 def add_query(group: argparse._ArgumentGroup) -> None:
     """Adds the options that say which query it is."""
     group.add_argument(
-        "file", metavar="QUERY-FILE", nargs="?", help="file of the CONSTRUCT query; - for standard input"
+        "file", metavar="QUERY-FILE", nargs="?", help="the file of the CONSTRUCT query; - for standard input"
     )
     group.add_argument("--query", metavar="TEXT", help="the query itself, instead of QUERY-FILE")
 
@@ -30,10 +30,14 @@ def add_dataset(group: argparse._ArgumentGroup, *, default_graph: str, help: str
         help: what they mean.
     """
     group.add_argument("--default-graph", metavar=default_graph, action="append", default=[], help=help)
-    group.add_argument("--named-graph", metavar="IRI", action="append", default=[], help="a named graph of the dataset")
-    group.add_argument("--bind", metavar="v=TERM", action="append", default=[], help="bind ?v to an N-Triples term")
-    group.add_argument("--prefix", metavar="p=IRI", action="append", default=[], help="declare a prefix")
-    group.add_argument("--base", metavar="IRI", help="resolve relative IRIs against this")
+    group.add_argument(
+        "--named-graph", metavar="IRI", action="append", default=[], help="a named graph of the dataset; repeatable"
+    )
+    group.add_argument(
+        "--bind", metavar="v=TERM", action="append", default=[], help="bind ?v to an N-Triples term; repeatable"
+    )
+    group.add_argument("--prefix", metavar="p=IRI", action="append", default=[], help="declare a prefix; repeatable")
+    group.add_argument("--base", metavar="IRI", help="resolve relative IRIs against this IRI")
 
 
 def add_source(group: argparse._ArgumentGroup) -> None:
@@ -49,18 +53,28 @@ def add_source(group: argparse._ArgumentGroup) -> None:
 
 def add_asking(group: argparse._ArgumentGroup) -> None:
     """Adds the options that say how the source is asked."""
-    group.add_argument("--page-size", metavar="N", type=int, help="ask for N solutions at a time")
-    group.add_argument("--timeout", metavar="SECONDS", type=float, help="give up on the whole answer after this")
-    group.add_argument("--method", choices=["get", "post"], default="post", help="how to send the query to an endpoint")
-    group.add_argument("--header", metavar="K:V", action="append", default=[], help="send a request header")
+    group.add_argument("--page-size", metavar="N", type=int, help="request N solutions at a time")
+    group.add_argument("--timeout", metavar="SECONDS", type=float, help="stop if the whole answer takes longer")
     group.add_argument(
-        "--results", metavar="|".join(["auto", *READ]), default="auto", help="the results format to ask for"
+        "--method", choices=["get", "post"], default="post", help="the HTTP method for an endpoint; default: post"
     )
-    group.add_argument("--profile", metavar="NAME", default="generic", help="what kind of endpoint it is")
     group.add_argument(
-        "--retries", metavar="N", type=int, default=RETRIES, help="ask again N times where a failure may pass"
+        "--header", metavar="K:V", action="append", default=[], help="send an additional request header; repeatable"
     )
-    group.add_argument("--allow-stale", action="store_true", help="read a store directory that is being written")
+    group.add_argument(
+        "--results", metavar="|".join(["auto", *READ]), default="auto", help="the results format to request"
+    )
+    group.add_argument("--profile", metavar="NAME", default="generic", help="the kind of endpoint; default: generic")
+    group.add_argument(
+        "--retries",
+        metavar="N",
+        type=int,
+        default=RETRIES,
+        help="repeat a request after temporary failures; default: %(default)s",
+    )
+    group.add_argument(
+        "--allow-stale", action="store_true", help="read a store directory while another process writes to it"
+    )
 
 
 def asking(options: argparse.Namespace) -> dict[str, Any]:
@@ -80,17 +94,21 @@ def asking(options: argparse.Namespace) -> dict[str, Any]:
 def add_messages(group: argparse._ArgumentGroup) -> None:
     """Adds the options that say what makes a message."""
     group.add_argument(
-        "--group-by", metavar="?v", action="append", default=[], help="one message for solutions equal on ?v"
+        "--group-by",
+        metavar="?v",
+        action="append",
+        default=[],
+        help="one message for all solutions with the same ?v; repeatable",
     )
     group.add_argument(
         "--group-order",
         choices=["appearance", "sorted"],
         default="appearance",
-        help="in which order groups come: that of their first solutions, or that of the key",
+        help="the order of groups: that of their first solutions, or that of the variables",
     )
-    group.add_argument("--distinct", action="store_true", help="leave out messages equal to an earlier one")
+    group.add_argument("--distinct", action="store_true", help="leave out messages that equal an earlier one")
     group.add_argument("--skip-empty", action="store_true", help="leave out empty messages")
-    group.add_argument("--skolemize", metavar="IRI", help="turn blank nodes of the data into IRIs under this one")
+    group.add_argument("--skolemize", metavar="IRI", help="replace blank nodes of the data by IRIs under this one")
     add_label_prefix(group)
     group.add_argument("--max-messages", metavar="N", type=int, help="end the log after N messages")
 

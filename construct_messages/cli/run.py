@@ -30,16 +30,23 @@ def add(commands: Commands) -> None:
     """Adds the command."""
     run = commands.add_parser(
         "run",
-        help="write the message log of a query",
-        description="Evaluate a CONSTRUCT query and write its solutions as a log of RDF Messages.",
-        epilog="Exit status: 0 complete, 1 log not written, 2 bad usage or query, 3 source failed, 4 incomplete.",
+        help="run a CONSTRUCT query and write a log",
+        description="Run a CONSTRUCT query and write a log with one RDF Message per solution.",
+        examples=[
+            "construct-messages run query.rq --source data.ttl --output log.trig.gz",
+            "construct-messages run query.rq --source https://dbpedia.org/sparql --profile virtuoso --page-size 10000",
+            "construct-messages run query.rq --source store/ --group-by '?country' --format ttl | head",
+        ],
+        epilog="Exit status: 0 complete, 1 log not written, 2 wrong usage or query, 3 source failed, 4 incomplete.",
     )
     run.set_defaults(command=_run)
 
     query = run.add_argument_group("query and source")
     add_query(query)
     add_source(query)
-    add_dataset(query, default_graph="union|IRI", help="all graphs, or one")
+    add_dataset(
+        query, default_graph="union|IRI", help="use the union of all graphs, or this graph, as the default graph"
+    )
     query.add_argument("--select", action="store_true", help="write the rewritten query instead of a log")
 
     messages = run.add_argument_group("messages")
@@ -56,19 +63,19 @@ def add(commands: Commands) -> None:
         metavar="N",
         type=int,
         default=DISTINCT_LIMIT,
-        help="tell at most N messages apart; default: %(default)s",
+        help="compare at most N messages; default: %(default)s",
     )
 
     log = run.add_argument_group("log")
     log.add_argument(
         "--format",
         metavar=LOG_FORMATS,
-        help="default: what the extension of --output says, else nq",
+        help="the format; default: that of the extension of --output, else nq",
     )
     log.add_argument(
         "--messages",
         choices=LABELS,
-        help="how messages are delimited, where the format does not; default: rdfm",
+        help="the syntax that delimits messages in nq, trig, nt and ttl; default: rdfm",
     )
     add_format_options(log)
     log.add_argument("--no-prefixes", action="store_true", help=NO_PREFIXES)
@@ -76,18 +83,18 @@ def add(commands: Commands) -> None:
         "--output",
         metavar="FILE",
         default=STANDARD,
-        help="write FILE when the log is whole; .gz .bz2 .xz .zst are packed; - for standard output",
+        help="write FILE when the log is complete, compressed if it ends in .gz .bz2 .xz .zst; - for standard output",
     )
-    log.add_argument("--quiet", action="store_true", help="no progress on a terminal")
-    log.add_argument("--debug", action="store_true", help="show where in the program an error arose")
+    log.add_argument("--quiet", action="store_true", help="do not show progress")
+    log.add_argument("--debug", action="store_true", help="show where in the program an error occurred")
 
-    source = run.add_argument_group("asking the source")
+    source = run.add_argument_group("requests to the source")
     add_asking(source)
     source.add_argument(
-        "--lenient", action="store_true", help="pass malformed IRIs and language tags as they are, and count them"
+        "--lenient", action="store_true", help="pass malformed IRIs and language tags unchanged, and count them"
     )
     source.add_argument(
-        "--strict", action="store_true", help="refuse what else is a warning: blank nodes that pages tear apart"
+        "--strict", action="store_true", help="make warnings errors: blank nodes that occur in several pages"
     )
 
 

@@ -29,14 +29,19 @@ def add(commands: Commands) -> None:
     """Adds the command."""
     serve = commands.add_parser(
         "serve",
-        help="serve SPARQL endpoints that also give message logs",
-        description="Serve a source as a SPARQL endpoint whose CONSTRUCT answers can be logs of RDF Messages.",
-        epilog="Exit status: 0 stopped by SIGTERM or Ctrl-C, 1 cannot listen or keep running, 2 bad settings, "
+        help="serve SPARQL endpoints that also return message logs",
+        description="Serve a source as a SPARQL endpoint that can answer CONSTRUCT queries with logs of RDF Messages.",
+        examples=[
+            "construct-messages serve --source https://dbpedia.org/sparql --profile virtuoso --page-size 10000",
+            "construct-messages serve --source data.ttl --streams streams.db --bind 127.0.0.1:8080",
+            "construct-messages serve --config server.toml --check-config",
+        ],
+        epilog="Exit status: 0 stopped by SIGTERM or Ctrl-C, 1 cannot listen or keep running, 2 wrong settings, "
         "3 source failed.",
     )
     serve.set_defaults(command=_serve)
-    serve.add_argument("--config", metavar="FILE", help="TOML file with all settings; those named here win")
-    serve.add_argument("--check-config", action="store_true", help="print the settings and stop")
+    serve.add_argument("--config", metavar="FILE", help="a TOML file with settings; options override it")
+    serve.add_argument("--check-config", action="store_true", help="print the resulting settings and exit")
 
     endpoint = serve.add_argument_group("the endpoint at /sparql")
     endpoint.add_argument(
@@ -46,28 +51,28 @@ def add(commands: Commands) -> None:
         action="extend",
         help=f"an endpoint URL, RDF files or a store directory; default: the environment variable {VARIABLE}",
     )
-    endpoint.add_argument("--profile", metavar="NAME", help="what kind of endpoint the URL is")
-    endpoint.add_argument("--page-size", metavar="N", help="ask the URL for N solutions at a time")
+    endpoint.add_argument("--profile", metavar="NAME", help="the kind of endpoint at the URL")
+    endpoint.add_argument("--page-size", metavar="N", help="request N solutions at a time from the URL")
     endpoint.add_argument(
         "--allow-private",
         action="store_true",
         default=None,
-        help="let the URL's host name lead to a private address, as names of containers and of Kubernetes services do",
+        help="allow the URL's host name to resolve to a private address, as names of containers do",
     )
 
     streams = serve.add_argument_group("live streams at /streams")
     streams.add_argument(
-        "--streams", dest="file", metavar="FILE", help="the store of streams; made where there is none"
+        "--streams", dest="file", metavar="FILE", help="the store of streams; created if it does not exist"
     )
 
     server = serve.add_argument_group("server")
-    server.add_argument("--bind", metavar="HOST:PORT", help="where to listen; default: 127.0.0.1:8080")
-    server.add_argument("--workers", metavar="N", help="server processes; default: 1")
-    server.add_argument("--log-format", metavar="text|json", help="of the server's own log; default: text")
+    server.add_argument("--bind", metavar="HOST:PORT", help="the address to listen on; default: 127.0.0.1:8080")
+    server.add_argument("--workers", metavar="N", help="the number of server processes; default: 1")
+    server.add_argument("--log-format", metavar="text|json", help="the format of the server's log; default: text")
     server.add_argument("--log-level", metavar="LEVEL", help="debug, info (default), warning or error")
     server.add_argument("--log-queries", action="store_true", default=None, help="log the text of queries")
-    server.add_argument("--quiet", action="store_true", help="no progress on a terminal while files are loaded")
-    server.add_argument("--debug", action="store_true", help="show where in the program an error arose")
+    server.add_argument("--quiet", action="store_true", help="do not show progress while files are loaded")
+    server.add_argument("--debug", action="store_true", help="show where in the program an error occurred")
 
 
 def _serve(options: argparse.Namespace) -> int:

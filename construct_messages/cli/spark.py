@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from construct_messages.spark.quads.table import QuadTable
 
 _STATUSES: Final = (
-    "Exit status: 0 complete, 1 not written, 2 bad usage or query, or no Spark, 3 malformed data, or Spark failed, "
-    "4 past a limit."
+    "Exit status: 0 complete, 1 not written, 2 wrong usage or query, or no Spark, 3 malformed data, or Spark failed, "
+    "4 beyond a limit."
 )
 _ABOUT_THE_QUERY: Final = {
     *("group_by", "group_order", "bindings", "default_graph", "named_graphs", "prefixes", "base"),
@@ -39,8 +39,8 @@ def add(commands: Commands) -> None:
     """Adds the commands."""
     spark = commands.add_parser(
         "spark",
-        help="load, query and convert on Spark what one process is too small for",
-        description="Message logs by Spark: of RDF dumps, and of other logs.",
+        help="load, query and convert large data on Spark",
+        description="Write message logs of RDF dumps, or of other logs, on Apache Spark.",
     )
     steps = spark.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_load(steps)
@@ -51,16 +51,15 @@ def add(commands: Commands) -> None:
 def _add_load(steps: Commands) -> None:
     load = steps.add_parser(
         "load",
-        help="make a table of RDF dumps",
+        help="write a table of RDF dumps",
         description="Read RDF dumps, check them, and write their quads as a Parquet table for many queries.",
+        examples=["construct-messages spark load dump/*.nt.bz2 --output dump.quads"],
         epilog=_STATUSES,
     )
     load.set_defaults(command=_load)
     load.add_argument("paths", metavar="PATH", nargs="+", help="files, folders or patterns that Spark reads")
     load.add_argument("--output", metavar="TABLE", required=True, help="the folder of the table")
-    load.add_argument(
-        "--mode", choices=["error", "overwrite"], default="error", help="what happens to one that is there"
-    )
+    load.add_argument("--mode", choices=["error", "overwrite"], default="error", help="what to do if it exists")
     _add_reading(load)
     add_session(load)
 
@@ -68,8 +67,12 @@ def _add_load(steps: Commands) -> None:
 def _add_run(steps: Commands) -> None:
     run = steps.add_parser(
         "run",
-        help="write the message log of a query",
-        description="Evaluate a CONSTRUCT query over a table or dumps and write its solutions as RDF Messages.",
+        help="run a CONSTRUCT query and write a log",
+        description="Run a CONSTRUCT query over a table or dumps and write a log with one RDF Message per solution.",
+        examples=[
+            "construct-messages spark run query.rq --quads dump.quads --output messages.nq.gz",
+            "construct-messages spark run query.rq --quads dump.quads --explain",
+        ],
         epilog=_STATUSES,
     )
     run.set_defaults(command=_run)
@@ -80,26 +83,25 @@ def _add_run(steps: Commands) -> None:
         metavar="PATH",
         nargs="+",
         required=True,
-        help="a table that spark load has made, or RDF dumps: files, folders or patterns that Spark reads",
+        help="a table of spark load, or RDF dumps: files, folders or patterns that Spark reads",
     )
     add_dataset(query, default_graph="IRI", help="a graph of the default graph")
-    query.add_argument("--explain", action="store_true", help="print how the query would be evaluated and stop")
+    query.add_argument("--explain", action="store_true", help="print the plan of the query and exit")
+    query.add_argument("--join", choices=["auto", "star", "joins"], default="auto", help="how patterns are joined")
     query.add_argument(
-        "--join", choices=["auto", "star", "joins"], default="auto", help="how patterns are put together"
-    )
-    query.add_argument(
-        "--order", choices=["estimated", "as-written"], default="estimated", help="in which order patterns are joined"
+        "--order",
+        choices=["estimated", "as-written"],
+        default="estimated",
+        help="the order in which patterns are joined",
     )
     query.add_argument(
         "--out-of-range",
         choices=["fail", "unbound"],
         default="fail",
-        help="what a number or date does that Spark cannot hold: end the job, or count as an error of the query",
+        help="for numbers and dates that Spark cannot represent: end the job, or treat as an error in the expression",
     )
     query.add_argument("--max-path-rounds", metavar="N", type=int, help="the longest path that * and + follow")
-    query.add_argument(
-        "--allow-full-closure", action="store_true", help="let * and + be computed between all nodes of the data"
-    )
+    query.add_argument("--allow-full-closure", action="store_true", help="allow * and + to start at every node")
     add_messages(run.add_argument_group("messages"))
     _add_writing(run).add_argument("--no-prefixes", action="store_true", help=NO_PREFIXES)
     _add_reading(run)
@@ -111,30 +113,34 @@ def _add_convert(steps: Commands) -> None:
         "convert",
         help="write logs in another format or syntax",
         description="Read logs of RDF Messages, in parts where they can be split, and write their messages as logs.",
+        examples=["construct-messages spark convert logs/*.nq.bz2 --output logs.jelly"],
         epilog=_STATUSES,
     )
     convert.set_defaults(command=_convert)
     convert.add_argument("logs", metavar="LOG", nargs="+", help="files, folders or patterns")
-    group = convert.add_argument_group("the logs that are read")
-    group.add_argument("--input-format", metavar=LOG_FORMATS, help="default: what the extensions of their names say")
+    group = convert.add_argument_group("input logs")
+    group.add_argument("--input-format", metavar=LOG_FORMATS, help="the format; default: that of the extensions")
     group.add_argument(
-        "--input-messages", choices=LABELS, help="how messages are delimited; default: what each log announces"
+        "--input-messages", choices=LABELS, help="the syntax that delimits messages; default: that of each log"
     )
-    group.add_argument("--lenient", action="store_true", help="pass malformed IRIs and language tags as they are")
+    group.add_argument("--lenient", action="store_true", help="pass malformed IRIs and language tags unchanged")
     _add_writing(convert)
     add_session(convert)
 
 
 def _add_reading(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("reading dumps")
-    group.add_argument("--input-format", metavar="nt|nq|ttl|…", help="default: what the extensions of their names say")
+    group.add_argument("--input-format", metavar="nt|nq|ttl|…", help="the format; default: that of the extensions")
     group.add_argument(
-        "--on-error", choices=["fail", "quarantine"], default="fail", help="what malformed lines do; default: fail"
+        "--on-error",
+        choices=["fail", "quarantine"],
+        default="fail",
+        help="what to do with malformed lines; default: fail",
     )
     group.add_argument(
-        "--lenient", action="store_true", help="pass malformed IRIs and language tags as they are, and count them"
+        "--lenient", action="store_true", help="pass malformed IRIs and language tags unchanged, and count them"
     )
-    group.add_argument("--quarantine", metavar="DIR", help="where malformed lines go, with their files and reasons")
+    group.add_argument("--quarantine", metavar="DIR", help="the table for malformed lines, with file and reason")
 
 
 def _add_writing(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
@@ -142,15 +148,19 @@ def _add_writing(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     group.add_argument(
         "--output",
         metavar="DIR|FILE",
-        help="a folder of logs, one for each part of the work; or, with an extension such as .nq.gz, one ordered log "
-        "(a folder with an extension ends in /)",
+        help="a folder of logs, one per task; or, with an extension such as .nq.gz, one ordered log "
+        "(end a folder with an extension with /)",
     )
-    group.add_argument("--format", metavar=LOG_FORMATS, help="default: what the extension of FILE says, else nq")
-    group.add_argument("--messages", choices=LABELS, help="how messages are delimited, where the format does not")
-    add_format_options(group)
-    group.add_argument("--compression", metavar="gzip|bzip2|zstd", help="how the logs of a folder are packed")
     group.add_argument(
-        "--mode", choices=["error", "overwrite", "append"], default="error", help="what happens to a DIR that is there"
+        "--format", metavar=LOG_FORMATS, help="the format; default: that of the extension of FILE, else nq"
+    )
+    group.add_argument(
+        "--messages", choices=LABELS, help="the syntax that delimits messages in nq, trig, nt and ttl; default: rdfm"
+    )
+    add_format_options(group)
+    group.add_argument("--compression", metavar="gzip|bzip2|zstd", help="the compression of the logs in a folder")
+    group.add_argument(
+        "--mode", choices=["error", "overwrite", "append"], default="error", help="what to do if DIR exists"
     )
     return group
 

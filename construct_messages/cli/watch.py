@@ -43,56 +43,63 @@ def add(commands: Commands) -> None:
     """Adds the command."""
     watch = commands.add_parser(
         "watch",
-        help="follow what is new in a source",
-        description="Evaluate a CONSTRUCT query again and again, and send the solutions that are new, each as a "
-        "message. An evaluation that fails or is not whole sends nothing, and is made again.",
-        epilog="Exit status: 0 stopped by Ctrl-C or SIGTERM, or complete with --once, 1 log not written, 2 bad usage "
-        "or query, 3 the source or the stream refuses or cannot be reached, 4 an answer that is not whole, or a state "
+        help="send what is new in a source",
+        description="Evaluate a CONSTRUCT query repeatedly, and send each new solution as a message. "
+        "An evaluation that fails or is incomplete sends nothing and is repeated.",
+        examples=[
+            "construct-messages watch query.rq --source https://example.org/sparql --every 5m --to new.trig",
+            "construct-messages watch query.rq --source data.ttl --once --state seen.state",
+        ],
+        epilog="Exit status: 0 stopped by Ctrl-C or SIGTERM, or complete with --once, 1 log not written, 2 wrong usage "
+        "or query, 3 the source or the stream refuses or cannot be reached, 4 an incomplete answer, or a state "
         "that cannot be used.",
     )
     watch.set_defaults(command=_watch)
     query = watch.add_argument_group("query and source")
     add_query(query)
     add_source(query)
-    add_dataset(query, default_graph="union|IRI", help="all graphs, or one")
-
-    what = watch.add_argument_group("what is sent, and when")
-    what.add_argument(
-        "--every", metavar="TIME", default="60s", help="evaluate so often, as in 60s, 5m or PT1H; default: %(default)s"
+    add_dataset(
+        query, default_graph="union|IRI", help="use the union of all graphs, or this graph, as the default graph"
     )
-    what.add_argument("--once", action="store_true", help="evaluate once, and end")
+
+    what = watch.add_argument_group("messages")
+    what.add_argument(
+        "--every",
+        metavar="TIME",
+        default="60s",
+        help="the time between evaluations, as in 60s, 5m or PT1H; default: %(default)s",
+    )
+    what.add_argument("--once", action="store_true", help="evaluate once and exit")
     what.add_argument(
         "--operator",
         choices=["istream", "dstream", "rstream"],
         default="istream",
-        help="send new solutions, vanished ones, or all of each evaluation; default: %(default)s",
+        help="send new solutions, removed ones, or all of each evaluation; default: %(default)s",
     )
-    what.add_argument("--skip-first", action="store_true", help="send nothing of the first evaluation of all")
-    what.add_argument("--skip-empty", action="store_true", help="send no empty messages")
-    what.add_argument("--skolemize", metavar="IRI", help="turn blank nodes of the data into IRIs under this one")
-    what.add_argument(
-        "--state", metavar="FILE", help="keep in FILE what was seen; started again with it, the command goes on there"
-    )
+    what.add_argument("--skip-first", action="store_true", help="send nothing of the first evaluation")
+    what.add_argument("--skip-empty", action="store_true", help="leave out empty messages")
+    what.add_argument("--skolemize", metavar="IRI", help="replace blank nodes of the data by IRIs under this one")
+    what.add_argument("--state", metavar="FILE", help="store in FILE what was seen, to continue after a restart")
 
-    to = watch.add_argument_group("where to")
+    to = watch.add_argument_group("target")
     to.add_argument(
         "--to",
         metavar="URL|FILE",
         default=STANDARD,
-        help="a stream, or a log that is continued; default: - for standard output",
+        help="a stream, or a log to append to; default: - for standard output",
     )
-    to.add_argument("--create", action="store_true", help="make the stream where there is none")
+    to.add_argument("--create", action="store_true", help="create the stream if it does not exist")
     add_token(to)
     to.add_argument(
-        "--format", metavar=LOG_FORMATS, help="of the log; default: what the extension of FILE says, else nq"
+        "--format", metavar=LOG_FORMATS, help="the format of the log; default: that of the extension of FILE, else nq"
     )
     to.add_argument(
-        "--messages", choices=LABELS, help="how messages are delimited, where the format does not; default: rdfm"
+        "--messages", choices=LABELS, help="the syntax that delimits messages in nq, trig, nt and ttl; default: rdfm"
     )
     add_format_options(to)
-    to.add_argument("--debug", action="store_true", help="show where in the program an error arose")
+    to.add_argument("--debug", action="store_true", help="show where in the program an error occurred")
 
-    add_asking(watch.add_argument_group("asking the source"))
+    add_asking(watch.add_argument_group("requests to the source"))
 
 
 def _watch(options: argparse.Namespace) -> int:
