@@ -1,6 +1,6 @@
 PYTHON ?= python
 
-.PHONY: check lint fuzz fuzz-logs fuzz-spark w3c-spark kill-streams bench load
+.PHONY: check lint fuzz fuzz-logs fuzz-spark w3c-spark kill-streams kill-queries bench load
 
 # everything; `pytest` alone leaves out the slow tests and takes two minutes
 check: lint
@@ -35,6 +35,10 @@ fuzz-spark:
 # a server of streams, killed at 100 random points under 20 publishers and 20 followers
 kill-streams:
 	$(PYTHON) -m pytest -q -s -n 0 --kills 100 tests/server/streams/test_kills.py
+
+# a server with registered queries, killed at 50 random points
+kill-queries:
+	$(PYTHON) -m pytest -q -s -n 0 --kills 50 tests/server/streams/test_query_kills.py
 
 bench:
 	$(PYTHON) -m benchmarks.embedded

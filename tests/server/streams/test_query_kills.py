@@ -98,7 +98,7 @@ async def running(temporary: Path, store: Path, publisher: Publisher) -> AsyncIt
 async def register(session: aiohttp.ClientSession, url: str) -> None:
     for name, text in QUERIES.items():
         path = "/streams/a/query" if name == "each" else "/streams"
-        async with session.post(f"{url}{path}", data=text, headers={**SPARQL, "Slug": name}) as response:
+        async with session.post(f"{url}{path}?from=first", data=text, headers={**SPARQL, "Slug": name}) as response:
             assert response.status == 201, await response.text()
 
 
