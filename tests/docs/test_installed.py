@@ -1,0 +1,90 @@
+"""The wheel and the sdist hold what they need: the wheel runs outside of the checkout, and the sdist builds it."""
+
+from __future__ import annotations
+
+import os
+import site
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.support.places import ROOT
+
+pytestmark = [pytest.mark.process, pytest.mark.slow]
+
+PACKAGE = {
+    str(path.relative_to(ROOT))
+    for path in (ROOT / "construct_messages").rglob("*")
+    if path.is_file() and "__pycache__" not in path.parts
+}
+
+
+def run(*command: str | Path, cwd: Path) -> str:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def build(project: Path, target: str, place: Path) -> Path:
+    """The wheel or sdist of a project."""
+    run(sys.executable, "-m", "hatchling", "build", "--target", target, "--directory", str(place), cwd=project)
+    (built,) = place.glob("*.whl" if target == "wheel" else "*.tar.gz")
+    return built
+
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(ROOT, "sdist", tmp_path_factory.mktemp("sdist"))
+
+
+@pytest.fixture(scope="module")
+def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel that the sdist builds, as where no wheel is to be had."""
+    place = tmp_path_factory.mktemp("wheel")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(place, filter="data")
+    return build(place / sdist.name.removesuffix(".tar.gz"), "wheel", place)
+
+
+def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name for name in archive.namelist() if ".dist-info/" not in name}
+    assert names == PACKAGE
+
+
+def test_the_sdist_holds_what_tests_and_documentation_need(sdist: Path) -> None:
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    pages = {str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md")}
+    assert names >= PACKAGE | pages
+    assert names >= {"LICENSE", "Makefile", "README.md", "mkdocs.yml", "pyproject.toml", "queries/data/companies.ttl"}
+    assert "tests/docs/test_installed.py" in names
+    assert not any(name.startswith("site/") for name in names)
+
+
+def test_the_wheel_runs_outside_of_the_checkout(wheel: Path, tmp_path: Path) -> None:
+    """In an environment of its own, which has the libraries of this one, and this package by its wheel only."""
+    home = tmp_path / "environment"
+    venv.create(home, with_pip=False)
+    (packages,) = home.glob("lib/python*/site-packages")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(packages)
+    (packages / "libraries.pth").write_text("\n".join(site.getsitepackages()), encoding="utf-8")
+    python = home / "bin" / "python"
+    assert run(python, "-c", "import construct_messages as c; print(c.__file__)", cwd=tmp_path).startswith(
+        str(packages)
+    )
+
+    (tmp_path / "data.ttl").write_text("<urn:a> <urn:p> 1 . <urn:b> <urn:p> 2 .", encoding="utf-8")
+    command = (python, "-m", "construct_messages")
+    query = "CONSTRUCT { ?s <urn:q> ?o } WHERE { ?s <urn:p> ?o } ORDER BY ?s"
+    run(*command, "run", "--query", query, "--source", "data.ttl", "--output", "log.nq", cwd=tmp_path)
+    run(*command, "convert", "log.nq", "log.jelly", cwd=tmp_path)
+    assert run(*command, "validate", "log.jelly", cwd=tmp_path) == "log.jelly: ok, 2 messages, 2 quads\n"
+    assert "source" in run(*command, "serve", "--source", "data.ttl", "--check-config", cwd=tmp_path)
