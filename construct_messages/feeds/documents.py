@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import json
 import time
+from codecs import BOM_UTF8
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
 import pyoxigraph as ox
 
 from construct_messages.errors import LogError, SourceError, shown
-from construct_messages.formats import FORMATS, N_QUADS, N_TRIPLES, NDJSON_LD, RDF_XML, TRIG, TURTLE, Format
+from construct_messages.formats import FORMATS, N_QUADS, N_TRIPLES, NDJSON_LD, RDF_XML, TRIG, TURTLE, YAML_LD, Format
 from construct_messages.formats.media_types import JSON, read_media_type
 from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions, decoder_for
@@ -172,14 +174,23 @@ class Documents:
         decoder = decoder_for(self.format, options=options)
         if self.format == NDJSON_LD:
             document = self._on_one_line(document)
+        elif self.format == YAML_LD and self.context is not None and document.strip():
+            document = b"---\n" + json.dumps({"@context": self.context}).encode() + b"\n---\n" + document
         return [*decoder.feed(document), *decoder.close()]
 
     def _on_one_line(self, document: bytes) -> bytes:
-        """A JSON-LD document as a line of NDJSON-LD, behind one that says its context."""
+        """A JSON-LD document as a line of NDJSON-LD, which says the context that holds for it."""
         # between the tokens of JSON a line end is a blank, and within them there is none
-        text = document.translate(_LINE_ENDS).strip()
+        text = document.removeprefix(BOM_UTF8).translate(_LINE_ENDS).strip()
         if text.startswith(b"["):
             text = b'{"@included":' + text + b"}"
         if self.context is None:
             return text
-        return json.dumps({"@context": self.context}).encode() + b"\n" + text
+        try:
+            members = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+            own = members.pop("@context", msgspec.Raw(b"[]"))
+            # as expandContext of JSON-LD 1.1 API: it is active before the document's own
+            contexts = msgspec.json.decode(own, type=list[msgspec.Raw]) if bytes(own).startswith(b"[") else [own]
+        except msgspec.DecodeError:
+            return text  # the decoder says what is wrong with it
+        return msgspec.json.encode({"@context": [self.context, *contexts], **members})

@@ -3,47 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
-from aiohttp import web
 
 from construct_messages import Message, blank, iri, literal
 from construct_messages.errors import ConstructMessagesError, LimitExceeded, LogError, SourceError, UsageError
 from construct_messages.feeds import subscribe
-from construct_messages.formats import N_QUADS
 from construct_messages.message import Quad
 from construct_messages.streams.element import Element
+from tests.support.feeds import answering, first, numbers
 from tests.support.http.relay import relay
-from tests.support.http.streams import StreamsServer, read, serving_streams
+from tests.support.http.streams import StreamsServer, serving_streams
 from tests.support.logs.kinds import isomorphic
-from tests.support.places import shared_path
 from tests.support.streams import numbered
 from tests.support.waiting import eventually
 
 VIAS = ["sse", "websocket", "pull"]
 FAST = {"retries": 5, "poll_seconds": 0.01}
-
-
-async def first(elements: AsyncGenerator[Element], count: int) -> list[Element]:
-    """The first elements of a subscription, which is closed then."""
-    taken: list[Element] = []
-    async with aclosing(elements):
-        async for element in elements:
-            taken.append(element)
-            if len(taken) == count:
-                break
-    return taken
-
-
-def numbers(elements: list[Element]) -> list[int]:
-    return [element.sequence for element in elements]
 
 
 @pytest.mark.parametrize("via", VIAS)
@@ -246,55 +227,6 @@ def test_arguments(arguments: dict[str, Any], said: str) -> None:
 
 
 # --- other servers ----------------------------------------------------------------------------------------------------
-
-
-@asynccontextmanager
-async def answering(headers: dict[str, str], body: bytes) -> AsyncIterator[tuple[str, list[web.BaseRequest]]]:
-    """A server that gives one answer to all requests, and those that it got."""
-    requests: list[web.BaseRequest] = []
-
-    async def answer(request: web.BaseRequest) -> web.Response:
-        requests.append(request)
-        return web.Response(body=body, headers=headers)
-
-    runner = web.ServerRunner(web.Server(answer))
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    try:
-        yield site.name, requests
-    finally:
-        await runner.cleanup()
-
-
-def case(number: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A case of the specification's tests, and its contexts."""
-    cases = json.loads((shared_path("suites/rdf-messages") / "cases.json").read_text(encoding="utf-8"))
-    return next(case for case in cases["cases"] if case["id"] == number), cases["contexts"]
-
-
-async def test_events_whose_context_is_in_a_header() -> None:
-    """Case 1.1.1 as given; its events have no ids, so that nothing can be resumed behind them."""
-    given, contexts = case("1.1.1")
-    async with answering(given["headers"], given["input"].encode()) as (url, _):
-        elements = subscribe(url, contexts=contexts)
-        taken = [await anext(elements) for _ in given["messages"]]
-        with pytest.raises(SourceError, match="no ids"):
-            await anext(elements)
-        assert numbers(taken) == [1, 2]
-        assert [each.message for each in taken] == [read("\n".join(lines), N_QUADS) for lines in given["messages"]]
-        with pytest.raises(LogError, match=r"context\.jsonld"):  # which is not fetched
-            await first(subscribe(url), 1)
-
-
-async def test_binary_events() -> None:
-    """Case 1.1.7 as given."""
-    given, _ = case("1.1.7")
-    async with answering(given["headers"], b"event: rdf-message\ndata: x\n\n") as (url, requests):
-        with pytest.raises(SourceError, match="binary") as raised:
-            await first(subscribe(url), 1)
-        assert "websocket" in (raised.value.hint or "")
-        assert len(requests) == 2, "it is not tried again"
 
 
 EVENTS = {"Content-Type": "text/event-stream", "RDF-Message-Content-Type": "application/n-quads"}
