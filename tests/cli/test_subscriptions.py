@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from construct_messages import Message, Quad, iri, read_log
+from tests.support.http.ldes import members, pages, site
 from tests.support.http.streams import StreamsServer, serving_streams
-from tests.support.ldes import members, pages, site
 from tests.support.processes import run, start
 from tests.support.streams import numbered, written
 from tests.support.waiting import eventually

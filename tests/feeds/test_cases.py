@@ -16,7 +16,7 @@ from construct_messages.feeds import subscribe
 from construct_messages.feeds.documents import Documents
 from construct_messages.formats import FORMATS, JELLY, N_QUADS, N_TRIPLES, NDJSON_LD, RDFM, YAML_LD, Format
 from construct_messages.logs import encoder_for
-from tests.support.feeds import answering, first, numbers
+from tests.support.http.feeds import answering, first, numbers
 from tests.support.http.streams import read
 from tests.support.logs.kinds import isomorphic
 from tests.support.places import shared_path

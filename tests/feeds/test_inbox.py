@@ -12,7 +12,7 @@ from construct_messages import Message
 from construct_messages.errors import ConstructMessagesError, LogError, SourceError, UsageError
 from construct_messages.feeds import subscribe
 from construct_messages.streams.element import Element
-from tests.support.ldes import FAST, FORMATS, Site, all_of, site
+from tests.support.http.ldes import FAST, FORMATS, Site, all_of, site
 from tests.support.waiting import eventually
 
 ACTIVITY = """{"@context": "https://www.w3.org/ns/activitystreams", "id": "urn:n%s", "type": "Announce",

@@ -15,8 +15,8 @@ from construct_messages.errors import SourceError
 from construct_messages.feeds import Checkpoint, Subscription, subscribe
 from construct_messages.streams.element import Element
 from construct_messages.terms import Term
+from tests.support.http.ldes import EX, FAST, FORMATS, all_of, members, numbers, pages, relation, site, time_of
 from tests.support.http.streams import StreamsServer
-from tests.support.ldes import EX, FAST, FORMATS, all_of, members, numbers, pages, relation, site, time_of
 from tests.support.logs.kinds import isomorphic
 from tests.support.streams import numbered
 from tests.support.waiting import eventually

@@ -8,7 +8,7 @@ import pytest
 
 from construct_messages.errors import ConstructMessagesError, LimitExceeded, LogError, SourceError, UsageError
 from construct_messages.feeds import subscribe
-from tests.support.ldes import FAST, all_of, members, numbers, pages, relation, site, time_of
+from tests.support.http.ldes import FAST, all_of, members, numbers, pages, relation, site, time_of
 
 
 @pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504])

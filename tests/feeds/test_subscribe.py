@@ -16,7 +16,7 @@ from construct_messages.errors import ConstructMessagesError, LimitExceeded, Log
 from construct_messages.feeds import subscribe
 from construct_messages.message import Quad
 from construct_messages.streams.element import Element
-from tests.support.feeds import answering, first, numbers
+from tests.support.http.feeds import answering, first, numbers
 from tests.support.http.relay import relay
 from tests.support.http.streams import StreamsServer, serving_streams
 from tests.support.logs.kinds import isomorphic
