@@ -6,6 +6,7 @@ import argparse
 import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pyoxigraph as ox
 
@@ -56,6 +57,11 @@ def _measure(name: str, query: str, store: ox.Store, rounds: int) -> list[Figure
         def writer(format: str) -> Callable[[], object]:
             return lambda: stream().write(f"{folder}/log.{format}")
 
+        def remove_logs() -> None:
+            # a filesystem may write a file to the disk at once when it takes the name of another one: ext4 does
+            for path in Path(folder).iterdir():
+                path.unlink()
+
         log = writer("nq")
         idle_tsv, idle_log, construct, iterated, messages, looked = alternate(
             rounds,
@@ -67,12 +73,13 @@ def _measure(name: str, query: str, store: ox.Store, rounds: int) -> list[Figure
                 lambda: sum(1 for _ in stream()),
                 look,
             ],
+            before_each=remove_logs,
         )
         with busy_cores():
-            busy_tsv, busy_log = alternate(rounds, [tsv, log])
+            busy_tsv, busy_log = alternate(rounds, [tsv, log], before_each=remove_logs)
         with one_core():
-            alone_tsv, alone_log = alternate(rounds, [tsv, log])
-        cpu_tsv, *cpu = alternate(rounds, [tsv, *map(writer, FORMATS)], time.process_time)
+            alone_tsv, alone_log = alternate(rounds, [tsv, log], before_each=remove_logs)
+        cpu_tsv, *cpu = alternate(rounds, [tsv, *map(writer, FORMATS)], time.process_time, remove_logs)
     return [
         Figure(f"{name}: SELECT → TSV, {size} solutions", idle_tsv),
         Figure(f"{name}: N-Quads log on disk, against that", idle_log, idle_log / idle_tsv, "≤ 1.25"),

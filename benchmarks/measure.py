@@ -32,7 +32,10 @@ class Figure:
 
 
 def alternate(
-    rounds: int, runs: Sequence[Callable[[], object]], clock: Callable[[], float] = time.perf_counter
+    rounds: int,
+    runs: Sequence[Callable[[], object]],
+    clock: Callable[[], float] = time.perf_counter,
+    before_each: Callable[[], object] = lambda: None,
 ) -> list[float]:
     """Median seconds of each run, taken in turn so that what the machine does meanwhile meets all alike.
 
@@ -40,12 +43,14 @@ def alternate(
         rounds: how often each is measured.
         runs: what is measured.
         clock: `time.process_time` for the CPU seconds of all threads.
+        before_each: what is done before each run, unmeasured.
     """
     seconds: list[list[float]] = [[] for _ in runs]
     for run in runs:
         run()  # once unmeasured: caches, allocator
     for _ in range(rounds):
         for index, run in enumerate(runs):
+            before_each()
             started = clock()
             run()
             seconds[index].append(clock() - started)
