@@ -42,7 +42,7 @@ FLOORS = {
     "query": floors(
         "tokens",
         "prologue / scope",
-        "select / triples / service / refusals",
+        "select / triples / service / refusals / full_names",
         "pages / rewrite / algebra",
         "optimizer / continuous",
     ),

@@ -16,6 +16,7 @@ import pyoxigraph as ox
 from construct_messages.labels import Labels
 from construct_messages.message import Message, of_distinct
 from construct_messages.query.continuous.values import ContinuousQuery, Operator
+from construct_messages.query.full_names import names_in_full
 from construct_messages.query.rewrite import ConstructQuery, query_form
 from construct_messages.results.tsv import TsvDecoder
 from construct_messages.rows import row_message
@@ -48,7 +49,7 @@ class Evaluation:
         if query_form(query.query) == "CONSTRUCT":
             parsed = ConstructQuery.parse(query.query)
             template = parsed.template.labelled(labels)
-            self._text = parsed.select
+            self._text = names_in_full(parsed.select)
             self.variables: tuple[str, ...] = template.variables
 
             def instantiate(solutions: Sequence[Solution], first: int) -> Iterator[Message]:
@@ -57,7 +58,7 @@ class Evaluation:
 
             self.instantiate: Instantiate = instantiate
         else:
-            self._text, self.variables = query.query, ()
+            self._text, self.variables = names_in_full(query.query), ()
             self.variables = tuple(variable.value for variable in self._ask(ox.Store()).variables)
             self.instantiate = lambda solutions, first: (
                 row_message(self.variables, solution, labels, number)

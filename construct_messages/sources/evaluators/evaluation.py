@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 import pyoxigraph as ox
 
 from construct_messages.errors import ConstructMessagesError, QueryError, SourceError, UsageError
+from construct_messages.query.full_names import names_in_full
 from construct_messages.query.refusals import refusal
 from construct_messages.sources import UNION
 from construct_messages.terms import from_pyoxigraph
@@ -50,7 +51,7 @@ def query(
     except ValueError as error:
         raise UsageError(f"graph names must be absolute IRIs: {error}") from error
     return store.query(
-        text,
+        names_in_full(text),
         use_default_graph_as_union=union,
         # naming only named graphs leaves the default graph empty
         default_graph=default if default or named else None,

@@ -1,0 +1,38 @@
+"""Prefixed names with several full stops as IRIs, for pyoxigraph 0.5, which refuses `ex:a.b.c` behind `ex:a.b`.
+
+SPARQL 1.2 Query, section 19.8, [PN_LOCAL]. Everything else in the text stays, so that other lines keep their columns.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from construct_messages.errors import QueryError
+from construct_messages.query.prologue import Prologue
+from construct_messages.query.tokens import tokenize
+
+_SUSPECT: Final = re.compile(r":(?:[\w%\-]|\\.)*\.(?:[\w%\-.]|\\.)*\.[\w%\-\\]")
+
+
+def names_in_full(text: str) -> str:
+    """The same query with such names written in full.
+
+    >>> names_in_full("PREFIX ex: <urn:> ASK { ?s ex:a.b ex:a.b.c . }")
+    'PREFIX ex: <urn:> ASK { ?s ex:a.b <urn:a.b.c> . }'
+    """
+    if not _SUSPECT.search(text):
+        return text
+    tokens = tokenize(text)
+    first_group = next((index for index, token in enumerate(tokens) if token.is_mark("{")), len(tokens))
+    prologue = Prologue.read(text, tokens[:first_group], base=None, prefixes={})
+    pieces, done = [], 0
+    for token in tokens:
+        if token.kind == "pname" and token.text.partition(":")[2].count(".") > 1:
+            try:
+                name = prologue.iri(text, token)
+            except QueryError:
+                continue  # the engine says what is wrong with it
+            pieces += [text[done : token.start], name]
+            done = token.end
+    return "".join((*pieces, text[done:]))
