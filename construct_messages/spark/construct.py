@@ -63,41 +63,39 @@ def construct_messages(
     out_of_range: str = "fail",
     hints: Hints | None = None,
 ) -> Messages:
-    """One RDF Message for each solution of a CONSTRUCT query over a table of quads.
+    """Run a CONSTRUCT query over a table of quads and return one RDF Message for each solution.
 
-    No job runs before an action on the result. An illegal query, or one with a part that is not supported, raises at
-    once.
+    The query is checked immediately. No job runs before an action on the result.
 
     Args:
-        query: the text of a CONSTRUCT query: SPARQL 1.1, with the templates of 1.2 and `GRAPH` in them.
-        quads: what `read_quads` or `load_quads` gives, or any DataFrame of terms as N-Triples writes them.
-        columns: where a DataFrame's columns have other names: those of `subject`, `predicate`, `object`, `graph`.
-        assume_distinct: the caller's word that no quad stands in the DataFrame twice.
-        group_by: variables; solutions that are equal on them (as terms) form one message.
-        group_order: `"appearance"`: groups come in the order of their first solutions, where the query has an order;
-            `"sorted"`: in the order of the key.
-        distinct: leave out a message that an earlier one equals up to the template's blank nodes.
+        query: the text of a CONSTRUCT query: SPARQL 1.1, with the templates of 1.2 and with `GRAPH` in them.
+        quads: a table of `read_quads` or `load_quads`, or any DataFrame of terms in N-Triples syntax.
+        columns: the names of a DataFrame's columns for `subject`, `predicate`, `object` and `graph`, if they differ.
+        assume_distinct: the DataFrame contains no quad twice; this is not checked.
+        group_by: variables; solutions with equal terms for them form one message.
+        group_order: `"appearance"`: the order of the groups' first solutions, if the query has an order; `"sorted"`:
+            the order of the variables.
+        distinct: leave out messages that equal an earlier one, up to blank nodes of the template.
         skip_empty: leave out messages without quads.
-        skolemize: the IRI that blank nodes of the data become IRIs under; those of the template stay.
-        label_prefix: what the labels of blank nodes begin with; None: a random one, so that what two calls give shares
-            no node.
-        bindings: initial bindings, joined as a VALUES block at the head of WHERE: variable to term.
+        skolemize: replace blank nodes of the data by IRIs under this IRI; blank nodes of the template stay.
+        label_prefix: the beginning of blank node labels; None: random, so that two results share no node.
+        bindings: initial bindings, joined as a VALUES block in WHERE: variable to term.
         default_graph: IRIs of graphs to merge.
         named_graphs: IRIs.
-        prefixes: used where the query uses but does not declare them.
-        base: the IRI that relative IRIs of the query resolve against.
-        max_messages: how many there are at most.
-        max_path_rounds: how many steps a path of any length may take.
-        allow_full_closure: whether a path of any length may have two unbound ends.
-        out_of_range: what a number or date does that Spark cannot hold: `"fail"`: it ends the job with
-            `ValueOutOfRange`; `"unbound"`: it is an error of the query, as a division by zero is.
+        prefixes: prefixes that the query uses but does not declare.
+        base: resolve relative IRIs of the query against this IRI.
+        max_messages: the maximal number of messages.
+        max_path_rounds: the maximal number of steps of a path of any length.
+        allow_full_closure: allow paths of any length between two unbound ends.
+        out_of_range: for numbers and dates that Spark cannot represent: `"fail"` ends the job with `ValueOutOfRange`;
+            `"unbound"` makes them an error in the query's expression, like a division by zero.
         hints: see `Hints`.
 
     Raises:
-        QueryError: the query is not a legal CONSTRUCT query.
-        UnsupportedQuery: a part of it that is not supported on Spark.
-        UsageError: an option that makes no sense.
-        QuadsError: a table without the columns.
+        QueryError: the query is not a valid CONSTRUCT query.
+        UnsupportedQuery: a part of it is not supported on Spark.
+        UsageError: an invalid option.
+        QuadsError: the table does not have the columns.
     """
     if max_messages is not None and max_messages < 0:
         raise UsageError(f"max_messages={max_messages} is negative")
@@ -132,12 +130,12 @@ def construct_messages(
 
 @dataclass(frozen=True)
 class Messages:
-    """The messages of a query over a table, as DataFrames: evaluated when an action on them is.
+    """The messages of a query over a table, as DataFrames. They are evaluated by actions on them.
 
     Attributes:
         query: the parsed query.
-        plan: how it is evaluated.
-        table: what it is asked of.
+        plan: its plan.
+        table: the table.
     """
 
     query: ConstructQuery
@@ -148,20 +146,21 @@ class Messages:
 
     @cached_property
     def frame(self) -> DataFrame:
-        """The messages: one column, `message`, of canonical N-Quads lines; the empty string is the empty message.
+        """A DataFrame of the messages: one column, `message`, of canonical N-Quads lines; an empty string is an empty
+        message.
 
-        A query's ORDER BY is the order of the frame.
+        The query's ORDER BY is the order of the frame.
         """
         labels = self.evaluation_options.labels
         solutions, template = relabel_blanks(self._solutions, labels), self.query.template.labelled(labels)
         return messages(solutions, template, self.message_options, ordered=self.plan.ordered)
 
     def solutions(self) -> DataFrame:
-        """The solutions behind the messages: a column for each variable of the template, NULL where it is unbound."""
+        """Return a DataFrame of the solutions: a column for each variable of the template, NULL if it is unbound."""
         return self._solutions.toDF(*self.plan.variables)
 
     def explain(self) -> str:
-        """The plan as text: join orders and estimates. `frame.explain()` prints Spark's own plan."""
+        """Return the plan as text: join orders and estimates. `frame.explain()` prints Spark's plan."""
         return explanation(self.plan, self.table.statistics)
 
     def write(
@@ -175,23 +174,24 @@ class Messages:
         mode: str = "error",
         compression: str | None = None,
     ) -> Written:
-        """Writes a folder of logs, one for each partition; all of them, in the order of their names, are one log.
+        """Write a folder of logs, one for each partition. In the order of their names they form one log.
 
         Args:
-            path: the folder, on any filesystem that Spark writes to.
-            format: a name, extension or media type, see `QueryMessages.serialize`; N-Quads and N-Triples are quickest.
-            messages: `"rdfm"` (the default), `"1.2-messages"`, `"1.2-basic-messages"` or `"1.1-messages"`.
-            prefixes: for the formats that have them; None: the query's.
-            options: those that only the format has, such as `JellyOptions`.
-            mode: where the folder is there: `"error"`, `"overwrite"` or `"append"`.
+            path: the folder, on any filesystem that Spark can write to.
+            format: a name, extension or media type, see `QueryMessages.serialize`; N-Quads and N-Triples are the
+                fastest.
+            messages: `"rdfm"` (default), `"1.2-messages"`, `"1.2-basic-messages"` or `"1.1-messages"`.
+            prefixes: for formats that have prefixes; None: those of the query.
+            options: options of the format, such as `JellyOptions`.
+            mode: if the folder exists: `"error"`, `"overwrite"` or `"append"`.
             compression: `"gzip"`, `"bzip2"`, `"zstd"` or another codec that Spark knows.
 
         Returns:
-            How many messages and quads were written.
+            The numbers of messages and quads.
 
         Raises:
-            UsageError: an unknown format, syntax or mode; a folder that is there.
-            UnsupportedByFormat: a quad that the format has no syntax for.
+            UsageError: an unknown format, syntax or mode, or an existing folder.
+            UnsupportedByFormat: the format cannot represent a quad.
         """
         found, syntax = find_log(format, messages)
         return write_folder(
@@ -215,17 +215,17 @@ class Messages:
         prefixes: Mapping[str, str] | None = None,
         options: FormatOptions | None = None,
     ) -> Written:
-        """Writes one log, in the order of the messages; it has its name when it is whole.
+        """Write one log, in the order of the messages. It appears when it is complete.
 
         Args:
-            path: a file on a filesystem that the driver and all executors share; `.gz`, `.bz2`, `.xz` and `.zst` are
-                packed.
-            format: see `write`; None: what the path's extension says, else N-Quads.
+            path: a file on a filesystem that the driver and all executors share; compressed if it ends in `.gz`,
+                `.bz2`, `.xz` or `.zst`.
+            format: see `write`; None: that of the extension of the path, else N-Quads.
             messages, prefixes, options: see `write`.
 
         Raises:
             UsageError, UnsupportedByFormat: see `write`.
-            IncompleteResult: the executors write to a filesystem of their own.
+            IncompleteResult: the executors write to another filesystem.
         """
         found, syntax = find_log(format_of_target(path, format), messages)
         return write_file(

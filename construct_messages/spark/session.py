@@ -1,7 +1,7 @@
-"""Spark itself: whether it can run here, a session for the command line, and its exceptions as errors of this package.
+"""Spark itself: checks that it can run, creates sessions for the command line, and translates its exceptions.
 
-The only room that starts Spark or reads the environment; it never changes a session that exists. Nothing about RDF
-or queries, and pyspark is imported when it is needed, so that its absence can be told.
+The only module that starts Spark or reads the environment. It never changes an existing session. Knows nothing of RDF
+or queries, and imports pyspark when it is needed, so that a missing pyspark can be reported.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ _CONNECT_SECONDS: Final = 10
 
 
 def require(*, java: bool = True) -> None:
-    """Makes sure that Spark can run here.
+    """Check that Spark can run here.
 
     Args:
-        java: whether a driver is to run on this machine; a client of Spark Connect needs no Java.
+        java: whether a driver runs on this machine; a client of Spark Connect needs no Java.
 
     Raises:
-        SparkUnavailable: pyspark or Java is missing or too old; the hint says how to install it.
+        SparkUnavailable: pyspark or Java is missing or too old; the hint contains the install command.
     """
     _require_modules(("pyspark", "pyarrow", "pandas"), "Spark", _INSTALL)
     if java:
@@ -101,11 +101,11 @@ def _java_version(text: str) -> int | None:
 
 
 def local_session(master: str = "local[*]", settings: Mapping[str, str] | None = None) -> SparkSession:
-    """A session for a process that has none; one that exists is given as it is.
+    """Create a session, or return the existing one of this process.
 
     Args:
         master: Spark's master URL.
-        settings: of the new session, by Spark's names; they go before the ones made here.
+        settings: settings of the new session, by Spark's names; they override the defaults of this package.
 
     Raises:
         SparkUnavailable: see `require`.
@@ -125,14 +125,14 @@ def local_session(master: str = "local[*]", settings: Mapping[str, str] | None =
 
 
 def remote_session(url: str) -> SparkSession:
-    """A session of a Spark Connect server.
+    """Create a session of a Spark Connect server.
 
     Args:
-        url: `sc://HOST:PORT`, perhaps with `/;` and parameters, as Spark's client takes it.
+        url: `sc://HOST:PORT`, optionally with `/;` and parameters, as Spark's client accepts it.
 
     Raises:
-        SparkUnavailable: what the client needs is not installed, or no server answers.
-        UsageError: a URL that is none of a server.
+        SparkUnavailable: the libraries of the client are not installed, or no server answers.
+        UsageError: not a URL of a server.
     """
     require(java=False)
     _require_modules(("grpc", "grpc_status"), "Spark Connect", _INSTALL_CONNECT)
@@ -161,13 +161,15 @@ def remote_session(url: str) -> SparkSession:
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """What an action on a DataFrame raises, as an error of this package where it is one.
+    """Raise the errors of this package that Spark wraps in its own exceptions, for actions on a DataFrame.
 
-    SQL raises such errors by `raise_error('ClassName: message')`, Python workers as they are; both arrive inside an
-    exception of Spark's. So do the commonest failures of Spark's own that a user can mend. All others pass unchanged.
+    SQL raises such errors by `raise_error('ClassName: message')`, and Python workers raise them directly; both arrive
+    inside an exception of Spark. Common failures of Spark that a user can fix are translated, too. All other exceptions
+    are unchanged.
 
     Raises:
-        ConstructMessagesError: what `raise_error` named; UsageError, a path; QuadsError, a file that cannot be read.
+        ConstructMessagesError: the error that `raise_error` names; UsageError for a path; QuadsError for a file that
+            cannot be read.
     """
     try:
         yield
@@ -178,9 +180,9 @@ def translated() -> Iterator[None]:
 
 
 def failures() -> tuple[type[Exception], ...]:
-    """What Spark's client raises: for failures of Spark, and where Java or the server has gone.
+    """Return the exceptions of Spark's client for failures of Spark, and for a lost Java process or server.
 
-    No classes where there is no pyspark.
+    Returns no classes if pyspark is not installed.
     """
     if find_spec("pyspark") is None:
         return ()

@@ -1,10 +1,10 @@
-"""The parse tree of a SELECT or ASK query: rdflib's grammar over the tokens of the text, with nothing lost.
+"""The parse tree of a SELECT or ASK query: rdflib's grammar over the tokens of the text, without loss.
 
-SPARQL 1.1 Query, section 19.8. rdflib's parser rewrites numbers, decodes escapes twice, drops a part of `!(^a)`, knows
-no positions and needs a stack frame a triple. So it is given the skeleton of the text, where each name and literal is
-replaced by the number of its token; what stands in its tree is then looked up among the tokens, position and all.
-What SPARQL 1.1 does not know is refused here by its name. No algebra here: the tree is translated by `patterns`,
-`calls`, `groups` and `translation`.
+SPARQL 1.1 Query, section 19.8. rdflib's parser rewrites numbers, decodes escapes twice, drops a part of `!(^a)`,
+records no positions and uses a stack frame for each triple. It therefore gets a skeleton of the text, in which each
+name and literal is replaced by the number of its token. Text and positions of the leaves of its tree are then looked up
+among the tokens. Features that SPARQL 1.1 does not have are refused by name. No algebra here: the tree is translated by
+`patterns`, `calls`, `groups` and `translation`.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ TYPE: Final = iri(RDF + "type")
 
 @dataclass
 class ParseTree:
-    """A query's tree, and what its leaves mean.
+    """The parse tree of a query, with the meaning of its leaves.
 
     Args:
         text: the query.
-        tokens: of the whole text; leaf `n` of the tree is the token at index `n - 1`.
-        prologue: what BASE and PREFIX declare.
+        tokens: the tokens of the whole text; leaf `n` of the tree is the token at index `n - 1`.
+        prologue: the declarations of BASE and PREFIX.
         query: rdflib's `SelectQuery` or `AskQuery`.
     """
 
@@ -70,7 +70,7 @@ class ParseTree:
     _blanks: dict[str, Var] = field(default_factory=dict)
 
     def position(self, leaf: Any) -> Place:
-        """The variable or term of a triple pattern; a blank node is a hidden variable, the same for the same label."""
+        """Return the variable or term of a triple pattern; a blank node is a hidden variable, one for each label."""
         match leaf:
             case rdflib.Variable():
                 return self.variable(leaf)
@@ -80,15 +80,15 @@ class ParseTree:
                 return self.term(leaf)
 
     def variable(self, leaf: rdflib.Variable) -> Var:
-        """The variable of a leaf."""
+        """Return the variable of a leaf."""
         return Var(decoded(self.text, self._token(leaf))[1:])
 
     def term(self, leaf: Any) -> Term:
-        """The IRI or literal of a leaf, as it was written.
+        """Return the IRI or literal of a leaf, as written.
 
         Raises:
             QueryError: an undeclared prefix, a relative IRI without base, an illegal character.
-            UnsupportedQuery: a leaf of a kind that is not supported.
+            UnsupportedQuery: an unsupported kind of leaf.
         """
         match leaf:
             case CompValue(name="literal"):
@@ -110,22 +110,22 @@ class ParseTree:
         return isinstance(leaf, rdflib.Literal) and leaf.datatype == rdflib.XSD.integer and self._sign(leaf) != ""
 
     def unsigned(self, leaf: rdflib.Literal) -> Term:
-        """The number of a leaf without the sign of its token, which rdflib took for an operator."""
+        """Return the number of a leaf without the sign of its token, which rdflib took for an operator."""
         return number(self._token(leaf).text.removeprefix(self._sign(leaf)))
 
     def inverse(self, leaf: rdflib.URIRef) -> Term | None:
-        """The IRI of a member of a negated property set behind `^`, None for one without."""
+        """Return the IRI of a member of a negated property set after `^`, or None if it has no `^`."""
         return self._iri(leaf) if leaf.startswith(_INVERSE) else None
 
     def is_filler(self, part: CompValue) -> bool:
-        """Whether the element of a group was put into the skeleton and means nothing."""
+        """Whether an element of a group was added to the skeleton and has no meaning."""
         return part.name == "GraphGraphPattern" and str(dict.__getitem__(part, "term")) == "0"
 
     def text_of(self, leaf: rdflib.Literal) -> str:
-        """The characters of a string that has neither language tag nor datatype.
+        """Return the characters of a string without language tag and datatype.
 
         Raises:
-            QueryError: it has.
+            QueryError: the string has one.
         """
         index = int(leaf)
         if _tag_length(self.tokens, index - 1):
@@ -133,10 +133,10 @@ class ParseTree:
         return self._characters(self.tokens[index - 1])
 
     def integer(self, leaf: rdflib.Literal) -> int:
-        """The number of LIMIT or OFFSET.
+        """Return the number of LIMIT or OFFSET.
 
         Raises:
-            QueryError: no integer.
+            QueryError: not an integer.
         """
         token = self._token(leaf)
         if not token.text.isdecimal():
@@ -144,17 +144,17 @@ class ParseTree:
         return int(token.text)
 
     def start_of(self, part: Any) -> Position | None:
-        """Where in the text a part of the tree begins, as far as names and literals tell."""
+        """Return the position of a part of the tree in the text, as far as its names and literals tell."""
         starts = (self._token(leaf).start for leaf in _leaves(part) if _number(leaf))
         start = min(starts, default=None)
         return None if start is None else Position.at(self.text, start)
 
     def error(self, part: Any, message: str, hint: str | None = None) -> QueryError:
-        """The error that the query is refused with for a part of it."""
+        """Return the error that refuses the query because of a part of it."""
         return QueryError(message, position=self.start_of(part), hint=hint)
 
     def unsupported(self, part: Any, message: str, fragment: str, hint: str | None = None) -> UnsupportedQuery:
-        """The error for a part that is legal and not supported."""
+        """Return the error for a part that is valid but not supported."""
         return UnsupportedQuery(message, fragment=fragment, position=self.start_of(part), hint=hint)
 
     def _iri(self, leaf: rdflib.URIRef) -> Term:
@@ -189,16 +189,16 @@ class ParseTree:
 
 
 def parse(text: str, *, base: str | None = None) -> ParseTree:
-    """Parses a SELECT or ASK query.
+    """Parse a SELECT or ASK query.
 
     Args:
         text: the query.
-        base: an absolute IRI, on top of which the text's own BASE counts.
+        base: an absolute IRI, against which BASE in the text is resolved.
 
     Raises:
-        UnsupportedQuery: SERVICE, what is newer than SPARQL 1.1, brackets that nest too deeply, and legal queries that
-            rdflib cannot read.
-        QueryError: another form of query, and what is not SPARQL.
+        UnsupportedQuery: SERVICE, features newer than SPARQL 1.1, too deeply nested brackets, and valid queries that
+            rdflib cannot parse.
+        QueryError: another form of query, or text that is not SPARQL.
 
     >>> tree = parse("SELECT ?s { ?s <urn:p> 01 }")
     >>> tree.query.name

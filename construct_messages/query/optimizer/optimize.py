@@ -46,8 +46,8 @@ class Hints:
 
     Args:
         join: `"star"` evaluates the patterns of one subject as a star join, in one pass over its quads; `"joins"` joins
-            patterns one by one; `"auto"` takes star joins unless the statistics of predicates are known: a table that
-            has these can read each predicate alone.
+            patterns one by one; `"auto"` uses star joins unless the statistics of predicates are known, because a table
+            with statistics can read each predicate separately.
         order: `"estimated"`, or `"as-written"` for joins in the order of the query's text.
 
     Raises:
@@ -70,11 +70,11 @@ class Hints:
 
 
 def optimize(plan: Plan, statistics: Statistics, *, hints: Hints | None = None) -> Plan:
-    """Rewrites a plan into one with the same solutions that is cheaper to evaluate.
+    """Rewrite a plan into one with the same solutions that is cheaper to evaluate.
 
     Args:
-        plan: what `translate_query` gives.
-        statistics: of the table that the query is asked of.
+        plan: a plan of `translate_query`.
+        statistics: the statistics of the table.
         hints: overrides of the estimates.
     """
     hints = hints or Hints()

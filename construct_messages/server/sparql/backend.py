@@ -1,4 +1,4 @@
-"""Opens what answers a SPARQL endpoint, by its settings: a remote endpoint, or processes over a store directory."""
+"""Opens the backend of a SPARQL endpoint by its settings: a remote endpoint, or evaluators over a store directory."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from construct_messages.sources.operations import Backend
 
 
 def open_backend(settings: EndpointSettings, executor: Executor, directory: Path | None = None) -> Backend:
-    """Opens the backend of an endpoint.
+    """Open the backend of an endpoint.
 
     Args:
-        settings: those of the endpoint, `bounded`.
-        executor: threads for what would hold up the event loop.
-        directory: of the store that holds the content of the source's files; None: the source is a URL or a directory.
+        settings: the settings of the endpoint, with limits.
+        executor: threads for work that would block the event loop.
+        directory: the store directory with the content of the source's files; None: the source is a URL or a directory.
 
     Raises:
-        ConstructMessagesError: it cannot be opened.
+        ConstructMessagesError: the backend cannot be opened.
     """
     if not settings.is_remote:
         if directory is None:

@@ -1,9 +1,9 @@
-"""The service description of an endpoint: the languages it understands and the formats it answers in, logs among them.
+"""The service description of an endpoint: its languages and result formats, including logs.
 
 SPARQL 1.1 Service Description (https://www.w3.org/TR/sparql11-service-description/). The format of a log is a
 `formats:Format` of the W3C's vocabulary of file formats (https://www.w3.org/ns/formats/), identified by its media type
-with parameters and by the specification it conforms to. The description of the endpoint behind this one is merged in.
-Fetches nothing.
+with parameters and by the specification that it conforms to. The description of the endpoint behind this one is merged
+in. Fetches nothing.
 """
 
 from __future__ import annotations
@@ -41,12 +41,13 @@ _SPECIFICATIONS: Final = {True: "https://www.pieter.pm/rdf-messages", False: "ht
 
 @dataclass(frozen=True)
 class Description:
-    """A description as it is sent.
+    """A description to send.
 
     Args:
         content_type: its media type.
         body: its bytes.
-        left_out: why the description of the endpoint behind this one is not in it; None where it is, or there is none.
+        left_out: the reason why the description of the endpoint behind this one was not merged; None: it was, or there
+            is none.
     """
 
     content_type: str
@@ -64,21 +65,21 @@ def describe(
     refused: Collection[str] = (),
     extended: tuple[str, bytes] | None = None,
 ) -> Description:
-    """The description of one endpoint.
+    """Return the description of an endpoint.
 
     Args:
-        url: of the endpoint, as clients reach it.
-        accept: the header of the request.
-        languages: names of `sd:Language` in the vocabulary, as `SPARQL11Query`, `SPARQL11Update`.
+        url: the URL of the endpoint, as clients reach it.
+        accept: the Accept header of the request.
+        languages: names of `sd:Language` in the vocabulary, such as `SPARQL11Query`, `SPARQL11Update`.
         results: media types of answers other than logs.
-        features: names of `sd:Feature` in the vocabulary, as `UnionDefaultGraph`.
-        refused: names of languages and features that the endpoint behind this one may claim and that are not let
-            through, as `SPARQL11Update`, `BasicFederatedQuery`.
+        features: names of `sd:Feature` in the vocabulary, such as `UnionDefaultGraph`.
+        refused: names of languages and features that this server refuses, even if the endpoint behind it supports them,
+            such as `SPARQL11Update`, `BasicFederatedQuery`.
         extended: the Content-Type and the body of that endpoint's own description.
 
     Raises:
-        NotAcceptable: the client wants no RDF that can be written.
-        TermError: `url` is no absolute IRI.
+        NotAcceptable: the client accepts no RDF format that can be written.
+        TermError: `url` is not an absolute IRI.
 
     >>> print(describe("http://example.org/sparql", "application/n-triples").body.decode().splitlines()[0])
     <http://example.org/sparql> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> \
@@ -116,7 +117,7 @@ def _own(
 
 
 def _format(service: ox.NamedNode, media_type: str, label: str) -> Generator[ox.Triple, None, ox.BlankNode]:
-    """A format that has no IRI; gives its node."""
+    """Add a format without IRI and return its node."""
     node = ox.BlankNode()
     yield ox.Triple(service, _RESULT_FORMAT, node)
     yield ox.Triple(node, _TYPE, ox.NamedNode(_FORMATS + "Format"))
@@ -128,7 +129,9 @@ def _format(service: ox.NamedNode, media_type: str, label: str) -> Generator[ox.
 def _taken_over(
     content_type: str, body: bytes, service: ox.NamedNode, refused: Collection[str]
 ) -> tuple[list[ox.Triple], str | None]:
-    """The triples of another endpoint's description as ones about this service, or why there are none."""
+    """Return the triples of another endpoint's description as triples about this service, or the reason why there are
+    none.
+    """
     media_type = content_type.partition(";")[0].strip().lower()
     format = ox.RdfFormat.from_media_type(media_type)
     if format is None:

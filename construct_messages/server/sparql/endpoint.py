@@ -67,7 +67,7 @@ _STREAMED: Final = {"X-Accel-Buffering": "no"}
 
 
 def path_of(name: str) -> str:
-    """The path of a SPARQL endpoint.
+    """Return the path of a SPARQL endpoint.
 
     >>> path_of("dbpedia"), path_of("")
     ('/dbpedia/sparql', '/sparql')
@@ -79,12 +79,12 @@ class SparqlEndpoint:
     """A SPARQL endpoint; see `server.http.endpoint.Endpoint`.
 
     Args:
-        path: where it is served.
-        settings: those of the endpoint.
-        backend: what answers; closed with the endpoint.
-        request_log: where it logs what no client is told.
-        executor: threads for reading long texts, which would hold up the event loop.
-        public_url: how clients reach it; None: as the request says.
+        path: the path that it is served at.
+        settings: its settings.
+        backend: what answers operations; closed with the endpoint.
+        request_log: the log for details that clients do not see.
+        executor: threads for parsing long texts, which would block the event loop.
+        public_url: the URL by which clients reach it; None: that of the request.
     """
 
     record = SparqlRecord
@@ -128,11 +128,11 @@ class SparqlEndpoint:
         await self._backend.aclose()
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        """Answers a request.
+        """Answer a request.
 
         Raises:
-            ConstructMessagesError: nothing was sent.
-            Aborted: the connection was reset in the middle.
+            ConstructMessagesError: the request failed before anything was sent.
+            Aborted: the connection was reset in the middle of the answer.
         """
         record = _record(request)
         asked = await self._read(request)
@@ -164,7 +164,7 @@ class SparqlEndpoint:
     def _decide(
         self, asked: ProtocolRequest, accept: str | None, record: SparqlRecord
     ) -> Plain | tuple[LogType, ConstructQuery]:
-        """Reads the text of an operation, checks that it may run, and decides between the two kinds of answer."""
+        """Parse the text of an operation, check that it may run, and choose between the two kinds of answer."""
         assert asked.text is not None
         text = QueryText(asked.text)
         record.form = form = "UPDATE" if asked.kind == "update" else query_form(text)
@@ -179,11 +179,11 @@ class SparqlEndpoint:
         return choice, ConstructQuery.parse(text, prefixes=prefixes, predefined=predefined, group_by=_keys(asked))
 
     def _check(self, kind: str, form: str, text: QueryText) -> None:
-        """Checks that an operation may run, and what it makes the source fetch.
+        """Check that an operation may run, and which requests it makes the source send.
 
         Raises:
             Forbidden: the settings do not allow it.
-            UsageError: an update came as a query.
+            UsageError: an update was sent as a query.
         """
         settings, policy = self._settings, self._settings.service_policy
         if form == "UPDATE":

@@ -1,6 +1,6 @@
-"""Reads an HTTP request as an operation of the SPARQL Protocol, and selects the parameters that go on to the source.
+"""Parses HTTP requests into operations of the SPARQL Protocol, and selects the parameters to forward to the source.
 
-SPARQL 1.1 Protocol, section 2. Works on the parts of a request: knows no web framework, and reads no query. `forms.py`
+SPARQL 1.1 Protocol, section 2. Works on the parts of a request: knows no web framework, and parses no query. `forms.py`
 decodes the parameters.
 """
 
@@ -75,15 +75,15 @@ _PRAGMAS: Final = ("get:", "input:", "define ")
 
 @dataclass(frozen=True)
 class ProtocolRequest:
-    """One operation, as it was asked for.
+    """An operation of the SPARQL Protocol.
 
     Args:
-        kind: what it is; a description is that of the service.
+        kind: the kind of operation, including a request for the service description.
         text: the query or update; None for a description.
-        default_graphs: IRIs of `default-graph-uri`; of an update those of `using-graph-uri`; in order.
-        named_graphs: IRIs of `named-graph-uri`; of an update those of `using-named-graph-uri`; in order.
-        parameters: all others, those of the URL before those of a form, in order.
-        head: whether only the status and headers are wanted.
+        default_graphs: IRIs of `default-graph-uri`, or of `using-graph-uri` for an update, in order.
+        named_graphs: IRIs of `named-graph-uri`, or of `using-named-graph-uri` for an update, in order.
+        parameters: all other parameters: those of the URL before those of a form, in order.
+        head: whether only the status and the headers are requested.
     """
 
     kind: Literal["query", "update", "description"]
@@ -94,34 +94,35 @@ class ProtocolRequest:
     head: bool = False
 
     def value(self, name: str) -> str | None:
-        """The first value of a parameter, None where there is none."""
+        """Return the first value of a parameter, or None."""
         return next(iter(self.values(name)), None)
 
     def values(self, name: str) -> tuple[str, ...]:
-        """The values of a parameter, in order."""
+        """Return the values of a parameter, in order."""
         return tuple(value for known, value in self.parameters if known == name)
 
 
 def read_request(
     method: str, query_string: str, content_type: str | None, body: bytes, limits: Limits
 ) -> ProtocolRequest:
-    """The operation that a request asks for.
+    """Parse a request.
 
-    A form's parameters are added to those of its URL, so both may name graphs, but there is one query. A GET without
-    parameters (but for `format`) asks for the service description. An empty graph IRI, as browsers send of a form that
-    was not filled in, counts for nothing. A POST without a body may have its query in the URL, and a form may come in
-    parts, as clients of Virtuoso send them.
+    Parameters of a form are added to those of the URL, so both may name graphs, but there is one query. A GET without
+    parameters (except `format`) requests the service description. An empty graph IRI, which browsers send for an empty
+    field of a form, is ignored. A POST without a body may have its query in the URL, and a form may be
+    `multipart/form-data`, as clients of Virtuoso send it.
 
     Args:
-        method: of HTTP.
-        query_string: of the URL as it was sent, percent-encoded; bytes that are no UTF-8 as surrogates (PEP 383).
-        content_type: the header of that name.
-        body: of the request.
-        limits: of which `query_characters` is for here.
+        method: the HTTP method.
+        query_string: the query of the URL as it was sent, percent-encoded; bytes that are not UTF-8 as surrogates (PEP
+            383).
+        content_type: the Content-Type header.
+        body: the body of the request.
+        limits: only `query_characters` is used.
 
     Raises:
-        ProtocolError: no operation: 400; 415 for another media type or charset.
-        LimitExceeded: the query is too long: 413; 414 where it stands in the URL.
+        ProtocolError: not an operation: 400; 415 for another media type or charset.
+        LimitExceeded: the query is too long: 413; 414 if it is in the URL.
 
     >>> asked = read_request("GET", "query=ASK%7B%7D&default-graph-uri=urn:g&timeout=5", None, b"", Limits())
     >>> asked.kind, asked.text, asked.default_graphs, asked.parameters
@@ -158,11 +159,11 @@ def read_request(
 
 
 def forwarded(parameters: Sequence[tuple[str, str]], *, rewritten: bool, sponge: bool) -> tuple[tuple[str, str], ...]:
-    """The parameters that go on to the source; names are compared in any case.
+    """Return the parameters to forward to the source. Names are case-insensitive.
 
     Args:
-        parameters: of a `ProtocolRequest`.
-        rewritten: whether a SELECT is sent in place of the CONSTRUCT that was asked for.
+        parameters: the parameters of a `ProtocolRequest`.
+        rewritten: whether a SELECT is sent instead of the CONSTRUCT of the client.
         sponge: whether the source may be made to fetch from the web.
 
     >>> forwarded([("infer", "true"), ("Format", "json"), ("should-sponge", "soft")], rewritten=True, sponge=False)

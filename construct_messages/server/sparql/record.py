@@ -1,4 +1,4 @@
-"""The record of a SPARQL request: the form of the operation, its text, solutions, and how long the source takes."""
+"""The record of a SPARQL request: the form of the operation, its text, solutions, and the time of the source."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FORMS: Final = frozenset(("SELECT", "ASK", "CONSTRUCT", "DESCRIBE", "UPDATE", "d
 
 
 class CountedLog(Counted, Protocol):
-    """A message log that is being written."""
+    """The counters of a message log that is being written."""
 
     @property
     def solutions(self) -> int: ...
@@ -20,13 +20,13 @@ class CountedLog(Counted, Protocol):
 
 @dataclass(kw_only=True)
 class SparqlRecord(Record):
-    """What is known of one request to a SPARQL endpoint.
+    """The record of a request to a SPARQL endpoint.
 
     Args:
-        form: of the operation, of `FORMS`; None: not known.
-        query: the text, which is logged only where the settings say so.
-        messages: the log, where the answer is one.
-        source_seconds: from the request to the source to its first bytes.
+        form: the form of the operation, of `FORMS`; None: unknown.
+        query: the text, which is only logged if the settings say so.
+        messages: the log, if the answer is a log.
+        source_seconds: the time from the request to the source to its first bytes.
     """
 
     LABELS: ClassVar[Mapping[str, frozenset[str]]] = {"form": FORMS}

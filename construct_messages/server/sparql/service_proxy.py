@@ -40,14 +40,14 @@ _IDLE_SECONDS: Final = math.inf  # the engine reads when it joins; its own time 
 
 
 class ServiceProxy:
-    """A backend whose engine reaches SERVICE through this proxy only.
+    """A backend whose engine can only reach SERVICE endpoints through this proxy.
 
     Args:
-        backend: what evaluates, in this process's network.
-        policy: what SERVICE may reach. IRIs are meant as their operator wrote them, private addresses too; under
-            `"allow"`, where clients choose, private ones are refused.
-        response_bytes: how much a SERVICE may answer.
-        seconds: how long it may take.
+        backend: the backend that evaluates, in this process's network.
+        policy: what SERVICE may reach. IRIs of the operator may have private addresses; with `"allow"`, where clients
+            choose, private addresses are refused.
+        response_bytes: the maximal size of a SERVICE's answer.
+        seconds: the maximal time of a SERVICE request.
         contact: see `Upstream`.
     """
 

@@ -46,19 +46,19 @@ _NOT_OF_THE_SELECT: Final = ("Accept", "Accept-Encoding", "Range", "Content-Type
 class WrapperSource:
     """A caller's `SPARQLWrapper` as a source: its endpoint, method, credentials, headers, parameters and timeout.
 
-    It is copied, so changes to either do not reach the other. What it is set to ask for (query, return format,
-    `Accept`) does not matter.
+    The wrapper is copied, so later changes to it have no effect. Its query, return format and `Accept` header are
+    ignored.
 
     Args:
         wrapper: the wrapper.
-        results: `json`, `xml` or `tsv` to ask for that only; `auto`: what the profile says.
-        profile: what kind of engine it is; see `profiles.PROFILES`.
-        retries: how often a request that failed for the moment is sent again; see `retries.py`.
-        connect_seconds: how long a connection may take.
-        read_seconds: how long the wait between two bytes may take; None: the wrapper's `timeout`, if it has one.
+        results: `json`, `xml` or `tsv` to request only this format; `auto`: that of the profile.
+        profile: the kind of engine; see `profiles.PROFILES`.
+        retries: how often a request is repeated after a temporary failure; see `retries.py`.
+        connect_seconds: the maximal time to connect.
+        read_seconds: the maximal time between two bytes; None: the wrapper's `timeout`, if it has one.
 
     Raises:
-        UsageError: unknown results or profile, a negative number.
+        UsageError: unknown results or profile, or a negative number.
 
     >>> source = WrapperSource(SPARQLWrapper("https://example.org/sparql"), profile="virtuoso")
     >>> source.predefined["dbo"]
@@ -182,16 +182,16 @@ class EndpointSource(WrapperSource):
     """An endpoint as a source.
 
     Credentials come from the environment: `CONSTRUCT_MESSAGES_USER` and `CONSTRUCT_MESSAGES_PASSWORD` (Basic), or
-    `CONSTRUCT_MESSAGES_TOKEN` (Bearer); an `Authorization` header given here goes before them.
+    `CONSTRUCT_MESSAGES_TOKEN` (Bearer). An `Authorization` header in `headers` overrides them.
 
     Args:
         url: an http or https URL.
-        method: `post` (a form with its length, which every engine takes) or `get`.
-        headers: further request headers, such as a `User-Agent` that says how to reach you.
+        method: `post` (a form with its length, which every engine accepts) or `get`.
+        headers: additional request headers, such as a `User-Agent` with your contact.
         results, profile, retries: see `WrapperSource`.
 
     Raises:
-        UsageError: no such URL, method, header, results or profile; half of the credentials.
+        UsageError: an invalid URL, method, header, results or profile, or incomplete credentials.
 
     >>> EndpointSource("https://example.org/sparql", method="put")
     Traceback (most recent call last):

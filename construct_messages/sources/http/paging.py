@@ -1,7 +1,7 @@
-"""Pages: the SELECTs to send for a whole result, and the detection of results that row caps cut short.
+"""Pages: the SELECT queries for a whole result, and the detection of results that row limits cut short.
 
-A page is a window of LIMIT and OFFSET over the query (`query/pages.py` writes it), and has a response of its own.
-Sources send what `pages` gives, and feed the response into the page's reader. Opens no socket.
+A page is a window of LIMIT and OFFSET over the query (`query/pages.py` writes it) and has a separate response. Sources
+send the queries of `pages`, and feed each response to the page's reader. Opens no socket.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ _NewReader: TypeAlias = Callable[[int, Header, Select], ResponseReader]
 
 @dataclass
 class Page:
-    """One part of a result: the SELECT for what is missing of it, and the reader of the response.
+    """A part of a result: the SELECT for the missing solutions, and the reader of the response.
 
-    A context manager around all attempts at it, which says what their failure means.
+    It is a context manager around all attempts, and translates their failures.
 
     Args:
-        url: the endpoint, as errors name it.
-        rest: the SELECT for what is behind so many solutions of the page; None where that is nothing.
-        resumable: whether `rest` can tell what came from what is to come.
-        new_reader: makes the reader of a response from status, headers and what was sent.
+        url: the endpoint, for errors.
+        rest: returns the SELECT for the page after some of its solutions have arrived; None: nothing is missing.
+        resumable: whether `rest` can tell solutions that have arrived from those that are missing.
+        new_reader: creates the reader of a response from status, headers and the query that was sent.
     """
 
     url: str
@@ -52,20 +52,20 @@ class Page:
     _reader: ResponseReader | None = field(default=None, init=False)
 
     def __enter__(self) -> None:
-        """Nothing is to be done before."""
+        """Return the page; nothing needs to be prepared."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> bool | None:
-        """A failure is what it is."""
+        """Leave failures as they are."""
 
     @property
     def select(self) -> Select | None:
-        """What to send; None where all has come."""
+        """The query to send; None: all solutions have arrived."""
         return self.rest(self.count)
 
     def open(self, status: int, header: Header) -> ResponseReader:
-        """The reader for the response that has come; see `ResponseReader` for its errors."""
+        """Create the reader for a response; see `ResponseReader` for its errors."""
         select = self.select
         assert select is not None
         self._before, self._reader = self.count, None
@@ -73,31 +73,31 @@ class Page:
         return self._reader
 
     def may_retry(self, _: SourceError) -> bool:
-        """Whether the page can be sent again without a solution coming twice."""
+        """Whether the page can be requested again without duplicating a solution."""
         return self.resumable or not self.count
 
     @property
     def count(self) -> int:
-        """How many solutions came."""
+        """The number of solutions so far."""
         return self._before + self.count_of_last
 
     @property
     def count_of_last(self) -> int:
-        """How many solutions came in the last response."""
+        """The number of solutions in the last response."""
         return 0 if self._reader is None else self._reader.count
 
     @property
     def cap(self) -> int | None:
-        """How many solutions the endpoint gives at most, if it said so."""
+        """The row limit of the endpoint, if it has announced one."""
         return None if self._reader is None else self._reader.cap
 
 
 @dataclass
 class _Probe(Page):
-    """A page that only asks whether there is anything.
+    """A page that only checks whether there are more solutions.
 
     Args:
-        failure: what it means that the endpoint does not tell; None: that there is nothing.
+        failure: the meaning of a failed probe; None: there are no more.
     """
 
     failure: IncompleteResult | None
@@ -113,7 +113,7 @@ class _Probe(Page):
 
 
 class _Counting(ResponseReader):
-    """Counts solutions and gives none."""
+    """Counts solutions and yields none."""
 
     def feed(self, piece: bytes) -> Iterator[Solutions]:
         for _ in super().feed(piece):
@@ -123,15 +123,16 @@ class _Counting(ResponseReader):
 
 @dataclass
 class _Offsets:
-    """Detects endpoints that ignore OFFSET, which send the same page again and again.
+    """Detects endpoints that ignore OFFSET and send the same page repeatedly.
 
-    Pages are in an order, so each begins behind the last; but solutions may be equal, blank nodes cannot be compared
-    across responses, and the query's own order may be by what solutions do not hold.
+    Pages have an order, so each begins after the last solution of the previous one. But solutions may be equal, blank
+    nodes cannot be compared across responses, and the query's own order may use variables that solutions do not
+    contain.
 
     Attributes:
-        own_order: whether the query has an order of its own.
-        are_heeded: a page began differently from the one before it.
-        are_in_doubt: a page in the query's own order began as the one before it.
+        own_order: whether the query has its own order.
+        are_heeded: a page began differently from the previous one.
+        are_in_doubt: a page in the query's own order began like the previous one.
     """
 
     own_order: bool
@@ -141,10 +142,10 @@ class _Offsets:
     _last: tuple[Term, ...] | None = None
 
     def begin(self, solution: tuple[Term, ...], url: str) -> None:
-        """Takes the first solution of a response.
+        """Process the first solution of a response.
 
         Raises:
-            IncompleteResult: it is that of the last response, and there were others behind it.
+            IncompleteResult: it equals that of the previous response, which had further solutions.
         """
         first = tuple(map_blanks(term, lambda _: _ANY_BLANK) for term in solution)
         if self._first is not None and first != self._first:
@@ -156,17 +157,17 @@ class _Offsets:
         self._first = first
 
     def end(self, solution: tuple[Term, ...]) -> None:
-        """Takes the last solution of a response so far."""
+        """Process the last solution of a response so far."""
         self._last = solution
 
     @property
     def may_repeat(self) -> bool:
-        """Whether the next page may begin as the last did."""
+        """Whether the next page may legally begin like the previous one."""
         return self._first == self._last or any(has_blank(term) for term in self._first or ())
 
 
 class _InOrder(ResponseReader):
-    """Shows the first and last solution of the response to what compares pages."""
+    """Passes the first and last solution of the response to `_Offsets`."""
 
     def __init__(self, offsets: _Offsets, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -181,13 +182,13 @@ class _InOrder(ResponseReader):
 
 
 def pages(request: Request, profile: Profile, *, asked: tuple[str, ...], url: str) -> Iterator[Page]:
-    """The pages of a request, each to be read to its end before the next is taken; one if no paging is asked for.
+    """Yield the pages of a request, or a single one without paging; read each to its end before the next.
 
-    Probes, which give nothing, stand between them: where a page was shorter than asked, or the endpoint's cap may have
-    cut an answer that was not asked for in pages, one asks for the solution behind it.
+    Between pages there are probes, which yield no solutions: after a page that was shorter than requested, or if the
+    endpoint's row limit may have cut an answer without pages, a probe requests the next solution.
 
     Raises:
-        IncompleteResult: the endpoint's cap cut the result, or it sent the same page again.
+        IncompleteResult: the row limit of the endpoint cut the result, or it sent the same page again.
     """
     numbers = count()
     paged, labels = request.page_size is not None, request.labels

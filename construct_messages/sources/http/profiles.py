@@ -14,19 +14,19 @@ from construct_messages.errors import UsageError
 
 @dataclass(frozen=True)
 class Profile:
-    """One engine.
+    """The properties of an engine.
 
     Args:
-        results: the results formats to ask for, best first: of `json`, `xml`, `tsv`. TSV only of engines whose TSV is
-            known to be that of the recommendation.
-        prefixes: what queries may use without declaring it.
+        results: the results formats to request, best first: of `json`, `xml`, `tsv`. TSV only for engines that write it
+            as the recommendation says.
+        prefixes: prefixes that queries may use without declaring them.
         stable_blank_nodes: a blank node label means the same node in every response.
-        sort_window: ORDER BY is refused where OFFSET and LIMIT add up to more, unless the order is in a sub-select;
-            None: it never is.
-        timeouts: what the engine's refusals hold where a query took too long for it.
-        unsafe_functions: what the IRIs of functions begin with by which a query makes the engine fetch from the web,
-            read files or run code; see `check_functions`.
-        safe_functions: those that begin so and do nothing of the kind, in lower case.
+        sort_window: the engine refuses ORDER BY if OFFSET and LIMIT add up to more, unless the order is in a
+            sub-select; None: no limit.
+        timeouts: texts in the engine's refusals of queries that took too long.
+        unsafe_functions: beginnings of function IRIs by which a query makes the engine fetch from the web, read files
+            or run code; see `check_functions`.
+        safe_functions: functions with such IRIs that are harmless, in lower case.
     """
 
     results: tuple[str, ...] = ("json", "xml")
@@ -39,7 +39,7 @@ class Profile:
 
     @classmethod
     def named(cls, name: str) -> Profile:
-        """The profile of that name.
+        """Return the profile with this name.
 
         Raises:
             UsageError: there is none.

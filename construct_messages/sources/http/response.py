@@ -1,7 +1,8 @@
-"""Reads the response to a SELECT, for both HTTP clients, which feed it the bytes.
+"""Reads the response to a SELECT. Both HTTP clients feed it the bytes.
 
-Decides by status and headers whether this can be a whole result (SPARQL 1.1 Protocol, sections 2.1.5 to 2.1.7; RFC
-9110), decodes the body, and counts what the framing promised. Anything but a whole result is an error. Opens no socket.
+Decides by status and headers whether the response can be a whole result (SPARQL 1.1 Protocol, sections 2.1.5 to 2.1.7;
+RFC 9110), decodes the body, and compares it with the announced length. Everything but a whole result is an error. Opens
+no socket.
 """
 
 from __future__ import annotations
@@ -42,27 +43,28 @@ class ResponseReader:
 
     Args:
         status: the HTTP status.
-        header: the response's headers.
-        variables: the columns to give.
-        limit: how many solutions were asked for; None: any number.
-        asked: the results formats that were asked for.
-        url: the endpoint, as errors name it.
+        header: the headers of the response.
+        variables: the columns to return.
+        limit: the number of solutions that were requested; None: any number.
+        asked: the results formats that were requested.
+        url: the endpoint, for errors.
         response: the number of the response (of pages).
-        scope: for blank node labels.
-        timeouts: words of a refusal that say that the query took too long for the engine.
-        client_authenticates: whether the credentials were those of a client behind us, who is to learn of them.
-        undeclared: the first prefix that the query uses without declaring it, which a refusal may be about.
+        scope: the scope of blank node labels.
+        timeouts: texts in a refusal which say that the query took too long for the engine.
+        client_authenticates: whether the credentials were those of a client of this server, who must learn of a
+            refusal.
+        undeclared: the first prefix that the query uses without declaring it, a possible reason of a refusal.
         lenience: see `Request`.
-        condition: what the request was sent under; it takes what the response says.
+        condition: the condition of the request, which takes the validators of the response.
 
     Attributes:
-        count: solutions so far.
-        held: bytes since the last whole solution, which the decoder may hold.
-        cap: how many solutions the endpoint says it gives at most, None if it says nothing.
+        count: the number of solutions so far.
+        held: the number of bytes since the last whole solution, which the decoder may hold.
+        cap: the row limit that the endpoint announces, or None.
 
     Raises:
-        SourceError: an answer that is no result.
-        IncompleteResult: a result that is not whole, or could not tell whether it is.
+        SourceError: the response is not a result.
+        IncompleteResult: the result is incomplete, or it cannot be checked that it is complete.
     """
 
     def __init__(
@@ -116,25 +118,25 @@ class ResponseReader:
             self._decoder = self._decoder_class(asked)(variables, response=response, scope=scope, lenience=lenience)
 
     def pieces(self, data: bytes, work: int = _WORK) -> Iterator[bytes]:
-        """Takes the next bytes of the body, as they were sent; gives them without their coding, in pieces to `feed`.
+        """Decode the content coding of the next bytes of the body, and yield them in pieces for `feed`.
 
         Args:
             data: the bytes.
-            work: how many bytes a piece has at most; less for many variables, each of which a solution costs, however
-                short it is.
+            work: the maximal size of a piece in bytes; less for many variables, each of which takes time in every
+                solution, however short it is.
 
         Raises:
-            IncompleteResult: the coding is damaged.
+            IncompleteResult: the content coding is damaged.
         """
         self._received += len(data)
         return self._body.decode(data, max(_SMALLEST, min(work, work * _USUAL // len(self._variables))))
 
     def feed(self, piece: bytes) -> Iterator[Solutions]:
-        """Decodes the next of the `pieces`; gives the solutions that it completes.
+        """Decode the next of the `pieces` and return the solutions that it completes.
 
         Raises:
-            SourceError: the body was that of an error.
-            IncompleteResult: the result is damaged, or holds more solutions than were asked for.
+            SourceError: the body is an error document.
+            IncompleteResult: the result is damaged, or has more solutions than requested.
         """
         if self._decoder is None:
             self._detail += piece
@@ -154,11 +156,11 @@ class ResponseReader:
             raise IncompleteResult(f"{self._url} sent {self.held} bytes without one whole solution in them")
 
     def close(self) -> None:
-        """Says that the body is at its end.
+        """Process the end of the body.
 
         Raises:
-            SourceError: the body was that of an error.
-            IncompleteResult: something is missing.
+            SourceError: the body was an error document.
+            IncompleteResult: the result is incomplete.
         """
         if self._unchanged:
             return
@@ -177,7 +179,7 @@ class ResponseReader:
             raise
 
     def cut(self, reason: object) -> SourceError:
-        """The error for a body that the HTTP client could not read to its end."""
+        """Return the error for a body that the HTTP client could not read to its end."""
         if self._decoder is None:
             return self._refusal()
         return IncompleteResult(
@@ -249,7 +251,7 @@ _ANSWERS: Final[Mapping[int, int]] = {
 
 
 def answer_status(status: int, *, client_authenticates: bool) -> int:
-    """The status with which a server in front of the endpoint answers where the endpoint answered with `status`.
+    """Return the status that a server in front of the endpoint answers with, for a status of the endpoint.
 
     >>> [answer_status(status, client_authenticates=False) for status in (400, 401, 404, 500, 503)]
     [400, 502, 502, 502, 503]
@@ -271,7 +273,7 @@ _HINTS: Final[Mapping[int, str]] = {
 
 
 class _Body:
-    """Undoes the content coding (RFC 9110, section 8.4.1), a bounded piece at a time."""
+    """Decodes the content coding (RFC 9110, section 8.4.1), in pieces of limited size."""
 
     def __init__(self, coding: str | None) -> None:
         self._inflater = None
@@ -285,7 +287,7 @@ class _Body:
                 raise SourceError(f"the endpoint sent content coding {shown(other)!r}, which nobody asked for")
 
     def decode(self, data: bytes, size: int) -> Iterator[bytes]:
-        """What these bytes decode to, so many bytes at a time."""
+        """Yield the decoded bytes, in pieces of this size."""
         step = size if self._inflater is None else _CODED
         for start in range(0, len(data), step):
             part = data[start : start + step]
@@ -321,10 +323,10 @@ def _is_utf8(charset: str) -> bool:
 
 
 def redirected(url: str, status: int, header: Header) -> str | None:
-    """Where a response sends the same request, None if nowhere.
+    """Return the URL to which a response redirects the same request, or None.
 
     Raises:
-        SourceError: to another origin, or to read something else than the answer to this request.
+        SourceError: a redirect to another origin, or to something else than the answer to this request.
 
     >>> redirected("http://example.org/sparql", 308, {"Location": "/sparql/"}.get)
     'http://example.org/sparql/'
@@ -351,7 +353,7 @@ def _origin(url: str) -> tuple[str, str | None, int | None]:
 
 
 def without_query(url: str) -> str:
-    """A URL as errors may name it: the query holds the SPARQL text, and often a key."""
+    """Return a URL without its query, for errors: the query contains the SPARQL text, and often a key."""
     return urlsplit(url)._replace(query="", fragment="").geturl()
 
 
@@ -384,7 +386,9 @@ def _date(value: str | None) -> datetime | None:
 
 
 def seconds(retry_after: str | None) -> float | None:
-    """How long `Retry-After` (RFC 9110, section 10.2.3) asks to wait: it holds seconds, or a date."""
+    """Return the number of seconds that `Retry-After` (RFC 9110, section 10.2.3) asks to wait; it contains seconds or a
+    date.
+    """
     if retry_after is None:
         return None
     if retry_after.strip().isdecimal():

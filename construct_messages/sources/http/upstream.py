@@ -59,25 +59,24 @@ class Upstream:
 
     Args:
         url: an http or https URL.
-        profile: what kind of engine it is; see `profiles.PROFILES`.
-        results: the results format to ask for SELECTs that messages are made of; see `WrapperSource`.
-        method: how queries are sent: `post` (a form with its length) or `get`.
-        headers: further request headers.
+        profile: the kind of engine; see `profiles.PROFILES`.
+        results: the results format to request for SELECTs of messages; see `WrapperSource`.
+        method: the HTTP method for queries: `post` (a form with its length) or `get`.
+        headers: additional request headers.
         user: with `password` (Basic), or `token` (Bearer): credentials.
-        contact: for the User-Agent: how the endpoint's operator can reach this server's.
-        prefixes: that queries may use without declaring them, beside those of the profile.
-        retries: how often what failed for the moment is sent again; see `retries.py`.
-        connect_seconds: how long a connection may take.
-        read_seconds: how long the wait between two bytes may take, that for a turn or a connection included.
-        rate: requests a second, on average; each waits for its turn. None: no bound.
-        connections: how many at once; further requests wait.
-        allow_private: let the URL's name lead to a private address; see `addresses.py`.
-        updates: the endpoint that updates go to instead, for engines that have one of their own for them; closed with
-            this one.
+        contact: an address in the User-Agent, by which the endpoint's operator can reach this server's operator.
+        prefixes: prefixes that queries may use without declaring them, besides those of the profile.
+        retries: how often a request is repeated after a temporary failure; see `retries.py`.
+        connect_seconds: the maximal time to connect.
+        read_seconds: the maximal time between two bytes, including the wait for a turn or a connection.
+        rate: requests per second, on average; None: no limit.
+        connections: the maximal number of concurrent connections; further requests wait.
+        allow_private: allow the URL's host name to resolve to a private address; see `addresses.py`.
+        updates: the endpoint for updates, if the engine has a separate one; closed with this one.
         executor: threads for decoding long solutions; None: those of the event loop.
 
     Raises:
-        UsageError: an argument that makes no sense.
+        UsageError: an invalid argument.
     """
 
     def __init__(

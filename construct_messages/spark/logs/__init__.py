@@ -14,31 +14,31 @@ if TYPE_CHECKING:
 
 
 def register(spark: SparkSession) -> None:
-    """Registers the data source `rdfm` in a session; may be called again.
+    """Register the data source `rdfm` in a session. Repeated calls are allowed.
 
-    Reading gives the columns `file` (a URI), `block` (where in the file the part begins that one task has read, in
-    bytes), `ordinal` (of the message in its block, from 0) and `message` (its statements as canonical N-Quads lines
-    joined by LF, empty for an empty message). (file, block, ordinal) is the order of the messages; `with_sequence`
-    counts them through. Blank nodes of different logs have different labels. Its options, all of which may be left out:
+    Reading returns the columns `file` (a URI), `block` (the byte offset of the part that one task has read), `ordinal`
+    (the number of the message in its block, from 0) and `message` (canonical N-Quads lines joined by LF, empty for an
+    empty message). (file, block, ordinal) is the order of the messages; `with_sequence` numbers them. Blank nodes of
+    different logs have different labels. All options are optional:
 
     - `format`, `messages`, `base`, `contexts` (as JSON), `messageBytes`: as for `read_log`
-    - `maxPartitionBytes`: how large the parts are of N-Triples and N-Quads logs that are not packed, and how many bytes
-      of smaller logs a task takes; 128 MiB. All other logs are read whole, each by one task.
+    - `maxPartitionBytes`: the size of the parts of uncompressed N-Triples and N-Quads logs, and of the smaller logs
+      that one task reads; 128 MiB. Every other log is read by one task.
 
-    Paths are files, folders and patterns, of any filesystem that pyarrow knows.
+    Paths are files, folders and patterns, of any filesystem that pyarrow supports.
 
     Writing needs a column `message` and a mode, `"append"` or `"overwrite"`. Each partition becomes a log in the
-    folder; their names are in the order of the partitions, and behind those that were there. Its options:
+    folder. The names of the logs have the order of the partitions, and follow those of existing logs. Options:
 
     - `format` (N-Quads), `messages`, `prefixes` (as JSON), `graphs`: as for `write_log`
     - `compression`: `gzip`, `bzip2`, `xz`, `zstd` or `none`
-    - `single`: `true` makes one log of all partitions in their order, at the path, which the driver puts together
+    - `single`: `true` writes one log of all partitions in their order, which the driver assembles at the path
 
-    Nothing has its name before all tasks have ended, and a job that fails leaves nothing.
+    Logs get their names when all tasks have ended. A failed job leaves nothing behind.
 
     Args:
-        spark: a session, whose workers need this package: installed, or shipped to them as a `.zip` of its wheel
-            (`--py-files`, `addArtifacts(…, pyfile=True)`) beside what it depends on.
+        spark: a session whose workers have this package: installed, or shipped as a `.zip` of its wheel (`--py-files`,
+            `addArtifacts(…, pyfile=True)`), and its dependencies.
     """
     from pyspark.sql import SparkSession
 

@@ -29,13 +29,13 @@ _HINT: Final = "use file:, s3a:, gs:, abfss: or hdfs:, or copy the files to such
 
 
 class Place(NamedTuple):
-    """Where a file or folder is, or may be.
+    """The location of a file or folder, which need not exist.
 
     Args:
-        files: its file system, of pyarrow.
-        path: in that.
-        root: what the path begins with that is no part of the URI's.
-        prefix: what the URI has instead.
+        files: a file system of pyarrow.
+        path: the path in it.
+        root: the beginning of the path that is not part of the URI.
+        prefix: the beginning of the URI instead.
     """
 
     files: Any
@@ -57,9 +57,9 @@ class File(NamedTuple):
     """A file that was found.
 
     Args:
-        uri: where.
-        size: in bytes.
-        written: when it was last, in nanoseconds, as far as the file system says.
+        uri: its URI.
+        size: its size in bytes.
+        written: when it was last written, in nanoseconds, if the file system tells.
     """
 
     uri: str
@@ -68,7 +68,7 @@ class File(NamedTuple):
 
 
 def place_of(path: str) -> Place:
-    """The place that a path or a URI names.
+    """Return the place of a path or a URI.
 
     Raises:
         UsageError: pyarrow cannot reach it.
@@ -98,15 +98,15 @@ def _file_system(prefix: str) -> tuple[Any, str]:
 
 
 def find(path: str) -> list[File]:
-    """The files of a path: itself, those at any depth of a folder, or those that match `*`, `?` and `[…]` in it.
+    """Return the files of a path: the file itself, all files in a folder, or those that match `*`, `?` and `[…]`.
 
-    Names that begin with `.` or `_` are passed over, as Spark does, unless the path has them so.
+    Names that begin with `.` or `_` are ignored, as in Spark, unless the path contains them.
 
     Returns:
-        at least one, in order of their URIs.
+        at least one file, in order of their URIs.
 
     Raises:
-        UsageError: there is none, or it cannot be reached.
+        UsageError: there are none, or the path cannot be reached.
     """
     place = place_of(path)
     try:

@@ -35,13 +35,12 @@ _PACKINGS: Final = {
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How logs are read.
+    """Options for reading logs.
 
     Args:
         paths: files, folders and patterns.
         format, messages, base, contexts, message_bytes, lenient: see `read_log`.
-        partition_bytes: how large the ranges are that logs are split into, and how many bytes of small logs a
-            partition takes.
+        partition_bytes: the size of the ranges that logs are split into, and of the small logs in one partition.
     """
 
     paths: tuple[str, ...]
@@ -55,13 +54,13 @@ class ReadOptions:
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> ReadOptions:
-        """The options of a data source.
+        """Create options from those of a data source.
 
         Args:
-            options: by name in lower case, as Spark gives them.
+            options: by name in lower case, as Spark passes them.
 
         Raises:
-            UsageError: an option or a value that is not known.
+            UsageError: an unknown option or value.
 
         >>> ReadOptions.of({"path": "logs", "maxpartitionbytes": "64m"}).partition_bytes
         67108864
@@ -86,15 +85,15 @@ class ReadOptions:
 
 @dataclass(frozen=True)
 class WriteOptions:
-    """How logs are written.
+    """Options for writing logs.
 
     Args:
-        path: of the folder, or of the single log.
+        path: the folder, or the single log.
         format, syntax: of the logs.
         prefixes, graphs, own: see `EncoderOptions`.
-        packing: the extension of files packed like them; empty: they are not packed.
-        single: whether all is one log.
-        lenient: whether malformed IRIs and language tags of the messages are written as they are.
+        packing: the extension of files with the same compression; empty: no compression.
+        single: whether all messages form one log.
+        lenient: write malformed IRIs and language tags unchanged.
     """
 
     path: str
@@ -109,10 +108,10 @@ class WriteOptions:
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> WriteOptions:
-        """The options of a data source; see `ReadOptions.of`.
+        """Create options from those of a data source; see `ReadOptions.of`.
 
         Raises:
-            UsageError: an option or a value that is not known, or more than one path.
+            UsageError: an unknown option or value, or more than one path.
 
         >>> options = WriteOptions.of({"path": "logs", "format": "trig", "compression": "gzip"})
         >>> options.format.name, options.syntax.label, options.packing

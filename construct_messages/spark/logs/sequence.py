@@ -7,12 +7,12 @@ from pyspark.sql import functions as F
 
 
 def with_sequence(messages: DataFrame) -> DataFrame:
-    """Messages with a column `sequence`: 0, 1, 2, … in the order of (file, block, ordinal), without gaps.
+    """Add a column `sequence` to messages: 0, 1, 2, … in the order of (file, block, ordinal), without gaps.
 
-    Blocks are counted first, so that the logs are read twice, and no message is moved between partitions.
+    Blocks are counted first, so the logs are read twice, and no message moves between partitions.
 
     Args:
-        messages: with the columns `file`, `block` and `ordinal`, of which no row is missing.
+        messages: a DataFrame with the columns `file`, `block` and `ordinal`, with all rows of its logs.
     """
     counted = messages.groupBy("file", "block").agg(F.count("*").alias("messages"))
     # of the blocks alone there are few enough for one task

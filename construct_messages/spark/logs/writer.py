@@ -63,22 +63,22 @@ def write_folder(
     compression: str | None = None,
     lenient: bool = False,
 ) -> Written:
-    """Writes a log a partition, in a folder that has a `_SUCCESS` when all of them are whole.
+    """Write one log per partition into a folder, which contains `_SUCCESS` when all of them are complete.
 
     Args:
-        messages: a frame of the column `message`; its partitions are written in their order.
-        path: the folder, on any filesystem that Spark writes to.
-        format, syntax: what the logs are written in.
+        messages: a frame with the column `message`; partitions are written in their order.
+        path: the folder, on any filesystem that Spark can write to.
+        format, syntax: the format and the syntax of the logs.
         graphs: whether messages may have named graphs.
-        prefixes: for the formats that have them.
-        options: those that only the format has.
+        prefixes: for formats that have prefixes.
+        options: options of the format.
         mode: one of `MODES`.
         compression: `"gzip"`, `"bzip2"`, `"zstd"` or another codec that Spark knows; None: no compression.
-        lenient: whether malformed IRIs and language tags are written as they are.
+        lenient: write malformed IRIs and language tags unchanged.
 
     Raises:
-        UsageError: an unknown mode, or a folder that is there already.
-        UnsupportedByFormat: a quad that the format has no syntax for.
+        UsageError: an unknown mode, or an existing folder.
+        UnsupportedByFormat: the format cannot represent a quad.
     """
     if mode not in MODES:
         raise UsageError(f"mode {mode!r} is unknown", hint=f"choose one of {', '.join(MODES)}")
@@ -106,16 +106,16 @@ def write_file(
     options: FormatOptions | None = None,
     lenient: bool = False,
 ) -> Written:
-    """Writes one log with all messages in their order; the partitions are written beside it and then put together.
+    """Write one log with all messages in their order. Partitions are written beside it and then concatenated.
 
     Args:
-        messages: a frame of the column `message`.
-        path: a file of a filesystem that the driver and all executors share; `.gz`, `.bz2`, `.xz` and `.zst` are
-            packed.
+        messages: a frame with the column `message`.
+        path: a file on a filesystem that the driver and all executors share; compressed if it ends in `.gz`, `.bz2`,
+            `.xz` or `.zst`.
         format, syntax, graphs, prefixes, options, lenient: as for `write_folder`.
 
     Raises:
-        CannotWrite: a place that cannot be written.
+        CannotWrite: the path cannot be written.
         IncompleteResult: the executors write to another filesystem.
         UnsupportedByFormat: as for `write_folder`.
     """

@@ -1,8 +1,8 @@
-"""Loading RDF files as quads, and writing and reading tables of quads with their statistics.
+"""Loads RDF files as quads, and writes and reads tables of quads with their statistics.
 
-`load_quads` reads dumps through Spark's own readers, from any filesystem of Spark's: lines by native expressions
-(`lines`), every other format a file at a time in Python workers (`documents`). `write_quads` removes duplicates, as an
-RDF dataset is a set (RDF 1.2 Concepts, section 4), and writes statistics; `read_quads` reads both. No queries here.
+`load_quads` reads dumps through Spark's readers, from any filesystem of Spark: lines by native expressions (`lines`),
+and every other format one file at a time in Python workers (`documents`). `write_quads` removes duplicates, because an
+RDF dataset is a set (RDF 1.2 Concepts, section 4), and writes statistics. `read_quads` reads both. No queries here.
 """
 
 from __future__ import annotations
@@ -50,28 +50,29 @@ def load_quads(
     quarantine: str | None = None,
     lenient: bool = False,
 ) -> DataFrame:
-    """RDF files as a DataFrame of the columns `subject`, `predicate`, `object` and `graph` (NULL: the default graph).
+    """Load RDF files as a DataFrame with the columns `subject`, `predicate`, `object` and `graph` (NULL: the default
+    graph).
 
-    Cells are canonical N-Triples terms. N-Triples and N-Quads are read in parallel, also within a file if it is not
-    packed or packed by bzip2; of all other formats, and of lines packed as `.xz`, a worker holds a whole file, at most
-    2 GB. Blank nodes of different files stay apart. The frame may hold a quad more than once, and each evaluation of
-    it reads the files again: `write_quads` mends both.
+    Cells are canonical N-Triples terms. N-Triples and N-Quads are read in parallel, also within a file that is
+    uncompressed or compressed by bzip2. For all other formats, and for lines in `.xz`, a worker holds a whole file, at
+    most 2 GB. Blank nodes of different files stay apart. The frame may contain duplicates, and each evaluation reads
+    the files again; use `write_quads` to avoid both.
 
     Args:
-        spark: any session, also of Spark Connect.
-        paths: files, folders (with all that is in them) and globs, as Spark's readers take them: `file:`, `s3a:`,
-            `hdfs:`, `abfs:`. Names that begin with `_` or `.` are no data by the convention of Spark's.
-        format: an extension or media type, where the names do not end in `.nt`, `.nq`, `.ttl`, `.trig`, `.rdf` or
-            `.jsonld`; `.gz`, `.bz2`, `.xz` or `.zst` may follow.
-        on_error: `"fail"`: what is malformed ends the job, with its file and text; `"quarantine"`: malformed lines, and
-            malformed files of formats that have no lines, are left out and written to a table, here and now.
-        quarantine: where that table goes: Parquet with the columns `file`, `text` (NULL for a whole file) and
-            `reason`. It must not exist yet.
-        lenient: whether malformed IRIs and language tags are passed as they are; `count_malformed` counts them.
+        spark: any session, including Spark Connect.
+        paths: files, folders (recursively) and patterns, as Spark's readers accept them: `file:`, `s3a:`, `hdfs:`,
+            `abfs:`. Names that begin with `_` or `.` are ignored, as everywhere in Spark.
+        format: an extension or media type, if names do not end in `.nt`, `.nq`, `.ttl`, `.trig`, `.rdf` or `.jsonld`,
+            optionally followed by `.gz`, `.bz2`, `.xz` or `.zst`.
+        on_error: `"fail"`: malformed data end the job with an error that contains file and text; `"quarantine"`:
+            malformed lines, and malformed files of other formats, are left out and written to a table immediately.
+        quarantine: the path of that table: Parquet with the columns `file`, `text` (NULL for a whole file) and
+            `reason`. It must not exist.
+        lenient: pass malformed IRIs and language tags unchanged; `count_malformed` counts them.
 
     Raises:
-        UsageError: no such path, no file there, an unknown format or option.
-        QuadsError: from `session.translated()` around an action: a malformed line or file.
+        UsageError: a path that does not exist or has no files, an unknown format or option.
+        QuadsError: a malformed line or file; raised by `session.translated()` around an action.
     """
     if on_error not in ON_ERROR:
         raise UsageError(f"on_error={on_error!r} is unknown", hint=f"choose one of {', '.join(ON_ERROR)}")
@@ -200,10 +201,10 @@ def _canonical_line(graphs: bool, malformed: Callable[[str], str], lenient: bool
 
 
 def count_malformed(quads: DataFrame | QuadTable) -> int:
-    """How many malformed IRIs and language tags are in quads that were read leniently; all of them are read for it.
+    """Count malformed IRIs and language tags in quads that were read leniently. This reads all of them.
 
     Raises:
-        QuadsError: a malformed line or file, or columns that are no quads.
+        QuadsError: a malformed line or file, or columns that are not quads.
     """
     frame = (quads if isinstance(quads, QuadTable) else QuadTable.of(quads)).frame
     each = " + ".join(lines.malformed(column) for column in ("subject", "predicate", "object", "graph"))
@@ -212,21 +213,21 @@ def count_malformed(quads: DataFrame | QuadTable) -> int:
 
 
 def write_quads(quads: DataFrame | QuadTable, path: str | os.PathLike[str], *, overwrite: bool = False) -> Statistics:
-    """Writes quads as a set, in Parquet that is sorted by predicate, and the statistics of each predicate beside them.
+    """Write quads as a set, in Parquet sorted by predicate, with statistics of each predicate.
 
-    The statistics are written last: a table without them is not whole, and `read_quads` says so.
+    The statistics are written last. `read_quads` refuses a table without them as incomplete.
 
     Args:
-        quads: as `load_quads` gives them.
-        path: a folder, on any filesystem of Spark's.
-        overwrite: whether a table that is there is replaced; otherwise it is an error.
+        quads: a DataFrame like that of `load_quads`.
+        path: a folder, on any filesystem of Spark.
+        overwrite: replace an existing table; otherwise it is an error.
 
     Returns:
-        The statistics. Distinct subjects and objects are counted, and rows for each of them, by hashes of 64 bits.
+        The statistics. Distinct subjects and objects, and rows for each of them, are counted by 64-bit hashes.
 
     Raises:
-        UsageError: there is something at the path already.
-        QuadsError: a malformed line or file, or columns that are no quads.
+        UsageError: the path exists.
+        QuadsError: a malformed line or file, or columns that are not quads.
     """
     path = os.fspath(path)
     frame = (quads if isinstance(quads, QuadTable) else QuadTable.of(quads)).frame
@@ -243,10 +244,10 @@ def write_quads(quads: DataFrame | QuadTable, path: str | os.PathLike[str], *, o
 
 
 def is_table(spark: SparkSession, path: str | os.PathLike[str]) -> bool:
-    """Whether there is Parquet at a path, whole or not, as in a table of quads, and no dump.
+    """Return whether a path contains Parquet, as a table of quads does, and not a dump.
 
     Raises:
-        UsageError: there is nothing.
+        UsageError: the path does not exist.
     """
     with translated():
         parquet = (
@@ -274,10 +275,10 @@ def _names(table: DataFrame) -> list[str]:
 
 
 def read_quads(spark: SparkSession, path: str | os.PathLike[str]) -> QuadTable:
-    """A table that `write_quads` has written, with its statistics.
+    """Read a table of `write_quads`, with its statistics.
 
     Raises:
-        QuadsError: there is no whole table of quads, or its files have changed since.
+        QuadsError: there is no complete table, or its files have changed since it was written.
     """
     path = os.fspath(path)
     try:

@@ -24,12 +24,12 @@ COLUMNS: Final = ("subject", "predicate", "object", "graph")
 class QuadTable:
     """Quads as a DataFrame of the string columns `subject`, `predicate`, `object` and `graph`.
 
-    A cell is a canonical N-Triples term (see `construct_messages.terms`); a graph of NULL is the default graph. The
-    terms themselves are not checked; `load_quads` reads such tables from RDF.
+    A cell is a canonical N-Triples term (see `construct_messages.terms`); NULL as the graph is the default graph. The
+    terms are not checked. `load_quads` creates such tables from RDF.
 
     Args:
-        frame: exactly these columns.
-        statistics: of the table; `distinct` if it has no duplicates.
+        frame: a DataFrame with exactly these columns.
+        statistics: the statistics of the table; `distinct` if it has no duplicates.
     """
 
     frame: DataFrame
@@ -37,17 +37,17 @@ class QuadTable:
 
     @classmethod
     def of(cls, frame: DataFrame, columns: Mapping[str, str] | None = None, assume_distinct: bool = False) -> QuadTable:
-        """A table, view or DataFrame of the caller's as quads.
+        """Use a table, view or DataFrame as quads.
 
         Args:
             frame: any DataFrame, of any source.
-            columns: where they are named otherwise, the names of the columns for `subject`, `predicate`, `object` and
-                `graph`; a frame without a graph column holds triples of the default graph.
-            assume_distinct: whether the caller guarantees that there are no duplicates; otherwise each pattern of a
-                query removes them.
+            columns: the names of the columns for `subject`, `predicate`, `object` and `graph`, if they differ; a frame
+                without a graph column contains triples of the default graph.
+            assume_distinct: there are no duplicates; this is not checked. Otherwise each pattern of a query removes
+                them.
 
         Raises:
-            QuadsError: a column is missing, holds no strings, or `columns` names an unknown position.
+            QuadsError: a column is missing or does not contain strings, or `columns` names an unknown position.
         """
         names = dict(columns or {})
         if unknown := sorted(names.keys() - set(COLUMNS)):
