@@ -66,7 +66,7 @@ FLOORS = {
     "feeds": floors(
         "event_stream / documents / client / state / values",
         "collection / known / hypermedia / transports",
-        "discovery / ldes / inbox",
+        "discovery / ldes / inbox / registration",
         "subscription",
         "publication",
         "forwarding",

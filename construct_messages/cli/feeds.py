@@ -1,4 +1,4 @@
-"""The commands `publish` and `subscribe`: a log into a live stream, and a stream into a log."""
+"""The commands `publish`, `subscribe` and `register`: a log into a stream, a stream into a log, a query at a server."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ from construct_messages.cli.arguments import (
     add_format_options,
     add_token,
     format_options,
+    pairs,
     token_of,
 )
 from construct_messages.cli.logs import add_input, add_reports, contexts, open_log
 from construct_messages.cli.progress import progress
+from construct_messages.cli.queries import add_query, query_text
 from construct_messages.cli.standard import STANDARD, astandard_input, target
 from construct_messages.cli.stopping import when_stopped
 from construct_messages.errors import CannotWrite, UsageError
@@ -127,6 +129,33 @@ def add(commands: Commands) -> None:
     add_format_options(log)
     add_reports(subscribe)
 
+    register = commands.add_parser(
+        "register",
+        help="register a query over live streams at a server",
+        description="Register a query at a server of streams, and print the URL of the stream that it fills.",
+        examples=[
+            "construct-messages register hot.rq --at http://127.0.0.1:8080/streams/readings --name hot",
+            "construct-messages register windows.rq --at http://127.0.0.1:8080/streams --set from=first",
+            "construct-messages register new.rq --at http://127.0.0.1:8080/streams --set every=PT60S",
+        ],
+        epilog="Exit status: 0 registered, 2 wrong usage, 3 the server refuses or cannot be reached.",
+    )
+    register.set_defaults(command=_register)
+    add_query(register.add_argument_group("query"))
+    register.add_argument(
+        "--at", metavar="URL", required=True, help="the stream that the query is over, or the list of streams"
+    )
+    register.add_argument("--name", metavar="NAME", help="the name of the stream that it fills")
+    register.add_argument(
+        "--set",
+        metavar="PARAMETER=VALUE",
+        action="append",
+        default=[],
+        help="a parameter of the registration, such as from=first; repeatable",
+    )
+    add_token(register)
+    register.add_argument("--debug", action="store_true", help="show where in the program an error occurred")
+
 
 def _add_requests(command: argparse.ArgumentParser, state: str) -> None:
     command.add_argument("--state", metavar="FILE", help=f"store in FILE {state}")
@@ -138,6 +167,22 @@ def _add_requests(command: argparse.ArgumentParser, state: str) -> None:
         default=10,
         help="repeat a request up to N times in a row; default: %(default)s",
     )
+
+
+def _register(options: argparse.Namespace) -> int:
+    from construct_messages.feeds import register
+
+    location = asyncio.run(
+        register(
+            query_text(options, "--set"),
+            options.at,
+            name=options.name,
+            parameters=pairs("--set", options.set, "PARAMETER=VALUE"),
+            token=token_of(options),
+        )
+    )
+    print(location)
+    return 0
 
 
 def _publish(options: argparse.Namespace) -> int:

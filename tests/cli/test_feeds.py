@@ -219,3 +219,12 @@ async def test_what_goes_wrong(
     code, _, errors = await run(*(each.replace("URL", f"{served.url}/streams/a") for each in arguments))
     assert (code, said in errors) == (status, True), errors
     assert not (tmp_path / "x.nq.gz").exists()
+
+
+async def test_register(served: StreamsServer, tmp_path: Path) -> None:
+    query = tmp_path / "query.rq"
+    query.write_text("CONSTRUCT { ?s <urn:saw> ?n } WHERE { ?s <urn:number> ?n }")
+    command = ("register", str(query), "--at", f"{served.url}/streams/a", "--name", "seen")
+    assert await run(*command, "--set", "from=first") == (0, f"{served.url}/streams/seen\n".encode(), "")
+    status, output, errors = await run(*command, "--set", "from=soon")
+    assert (status, output, "from=soon is no beginning" in errors) == (3, b"", True)

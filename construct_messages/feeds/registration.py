@@ -1,0 +1,68 @@
+"""Registers a query at a server of streams: `register` is what users call. LDN for RDF streams."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from types import MappingProxyType
+from urllib.parse import urlencode
+
+from construct_messages.errors import SourceError
+from construct_messages.feeds.client import Client, check_stream_url, origin_of, target_of
+from construct_messages.formats import NDJSON_LD
+from construct_messages.formats.media_types import SPARQL_QUERY
+from construct_messages.sources.http.response import without_query
+
+_NO_GET = 405
+
+
+async def register(
+    query: str,
+    url: str,
+    *,
+    name: str | None = None,
+    parameters: Mapping[str, str] = MappingProxyType({}),
+    token: str | None = None,
+    idle_seconds: float = 60.0,
+) -> str:
+    """Registers a query, and gives the URL of the stream that it fills.
+
+    It is sent once: where the connection breaks off, see in the list of streams whether the query is there.
+
+    Args:
+        query: RSP-QL, C-SPARQL or CQELS, or SPARQL.
+        url: of the stream that the query is over; or of the list of streams, where it names them itself or watches.
+        name: of the stream that it fills, where the query does not name it; None: one that the server chooses.
+        parameters: those of the registration, such as `{"from": "first"}`; see docs/continuous.md.
+        token: sent as `Authorization: Bearer`.
+        idle_seconds: how long the server may be silent.
+
+    Raises:
+        UsageError: no URL that requests can be sent to.
+        SourceError: the server refuses (`status` tells how), or cannot be reached.
+    """
+    check_stream_url(url)
+    async with Client(origin_of(url), token, 0, idle_seconds) as client:
+        target = await _endpoint(client, url)
+        if parameters:
+            target = f"{target}?{urlencode(parameters)}"
+        headers = {"Content-Type": SPARQL_QUERY, **({} if name is None else {"Slug": name})}
+        response = await client.open("POST", target, headers, query.encode())
+        await client.body(response, target)
+        if (location := response.headers.get("Location")) is None:
+            raise SourceError(f"{without_query(target)} does not say which stream the query fills")
+        return target_of(target, location)
+
+
+async def _endpoint(client: Client, url: str) -> str:
+    """Where queries over a stream are registered; the URL itself, where that is no stream's."""
+    response = await client.open("GET", url, {"Accept": NDJSON_LD.document_type}, accepted=(_NO_GET,))
+    body = await client.body(response, url)
+    if response.status == _NO_GET:
+        return url
+    try:
+        said = json.loads(body)
+    except ValueError as error:
+        raise SourceError(f"{without_query(url)} describes no stream") from error
+    query = said.get("query") if isinstance(said, dict) else None
+    return target_of(url, query) if isinstance(query, str) else url
