@@ -64,13 +64,14 @@ FLOORS = {
     ),
     "continuous/registered": floors("registration", "evaluator", "process", "registry"),
     "feeds": floors(
-        "event_stream / documents / client / state / values",
-        "collection / known / hypermedia / transports",
-        "discovery / ldes / inbox / registration",
+        "event_stream / documents / client / state",
+        "collections / transports / registration",
+        "discovery",
         "subscription",
         "publication",
         "forwarding",
     ),
+    "feeds/collections": floors("values / collection", "hypermedia / known", "ldes / inbox"),
     "server": floors("config", "http", "sparql / streams", "runtime"),
     "query/algebra": floors(
         "property_paths",

@@ -16,8 +16,8 @@ import aiohttp
 
 from construct_messages.errors import LogError, SourceError
 from construct_messages.feeds.client import CONTEXT, Client, as_http, check_stream_url, link, target_of
+from construct_messages.feeds.collections.hypermedia import Page
 from construct_messages.feeds.documents import ACCEPT_PAGES, FETCHED, Documents, document_of
-from construct_messages.feeds.hypermedia import Page
 from construct_messages.formats import NDJSON_LD
 from construct_messages.formats.media_types import EVENT_STREAM, JSON, read_media_type
 from construct_messages.sources.http.response import without_query

@@ -16,10 +16,10 @@ from urllib.parse import urldefrag
 
 from construct_messages.errors import SourceError, UsageError
 from construct_messages.feeds.client import Client, check_stream_url, origin_of
-from construct_messages.feeds.collection import Collection
+from construct_messages.feeds.collections.collection import Collection
+from construct_messages.feeds.collections.inbox import InboxReader
+from construct_messages.feeds.collections.ldes import EventStreamReader
 from construct_messages.feeds.discovery import Endpoints, discover
-from construct_messages.feeds.inbox import InboxReader
-from construct_messages.feeds.ldes import EventStreamReader
 from construct_messages.feeds.state import Checkpoint
 from construct_messages.feeds.transports import Position, Reading, Transport, events, frames, log, sequence_after
 from construct_messages.formats import N_QUADS, RDFM, content_type

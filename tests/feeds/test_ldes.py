@@ -275,7 +275,7 @@ async def test_polling_interval(monkeypatch: pytest.MonkeyPatch, said: str, seco
         pages(where)
         where.pages["/"] = f"{where.pages['/']} </#stream> ldes:pollingInterval {said} ."
         with monkeypatch.context() as patched:
-            patched.setattr("construct_messages.feeds.ldes.asyncio", SimpleNamespace(sleep=sleep))
+            patched.setattr("construct_messages.feeds.collections.ldes.asyncio", SimpleNamespace(sleep=sleep))
             following = Following(subscribe(where.url + "/", after=0, **FAST))
             await eventually(lambda: pauses)
             await following.stop()

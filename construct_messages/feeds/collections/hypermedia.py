@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple, TypeAlias
 
 from construct_messages.errors import SourceError
-from construct_messages.feeds.values import Value, seconds_of, value_of
+from construct_messages.feeds.collections.values import Value, seconds_of, value_of
 from construct_messages.message import Message, Quad
 from construct_messages.streams.vocabulary import CM, LDES, TREE
 from construct_messages.terms import RDF, Term, iri, is_blank, is_literal, literal_parts, map_blanks

@@ -12,10 +12,10 @@ from typing import Final
 
 from construct_messages.errors import LogError, SourceError, UsageError
 from construct_messages.feeds.client import CONTEXT, Client, link, target_of
-from construct_messages.feeds.collection import Collection
+from construct_messages.feeds.collections.collection import Collection
+from construct_messages.feeds.collections.hypermedia import Page
+from construct_messages.feeds.collections.known import Known
 from construct_messages.feeds.documents import ACCEPT_PAGES, document_of, element_of
-from construct_messages.feeds.hypermedia import Page
-from construct_messages.feeds.known import Known
 from construct_messages.formats import NDJSON_LD
 from construct_messages.sources.http.response import without_query
 from construct_messages.streams.element import Element

@@ -18,9 +18,8 @@ from urllib.parse import urldefrag
 
 from construct_messages.errors import LimitExceeded, LogError, SourceError, UsageError
 from construct_messages.feeds.client import CONTEXT, Client, link, target_of
-from construct_messages.feeds.collection import Collection
-from construct_messages.feeds.documents import ACCEPT_PAGES, document_of, element_of
-from construct_messages.feeds.hypermedia import (
+from construct_messages.feeds.collections.collection import Collection
+from construct_messages.feeds.collections.hypermedia import (
     EventStream,
     Member,
     Page,
@@ -28,8 +27,9 @@ from construct_messages.feeds.hypermedia import (
     Relation,
     check_member,
 )
-from construct_messages.feeds.known import Known
-from construct_messages.feeds.values import Value, value_of
+from construct_messages.feeds.collections.known import Known
+from construct_messages.feeds.collections.values import Value, value_of
+from construct_messages.feeds.documents import ACCEPT_PAGES, document_of, element_of
 from construct_messages.formats.media_types import read_media_type
 from construct_messages.message import Message
 from construct_messages.sources.http.response import without_query

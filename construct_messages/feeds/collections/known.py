@@ -8,8 +8,8 @@ from __future__ import annotations
 from base64 import urlsafe_b64encode
 from hashlib import blake2b
 
+from construct_messages.feeds.collections.values import Value, value_of
 from construct_messages.feeds.state import Checkpoint
-from construct_messages.feeds.values import Value, value_of
 from construct_messages.terms import Term
 
 
