@@ -59,7 +59,7 @@ FLOORS = {
     "continuous": floors(
         "windows / stored_terms / event_time / solutions / static / transform / comparison / freshness / spool",
         "timeline / contents",
-        "windowed / watch",
+        "windowed / watching",
         "streaming / registered",
     ),
     "continuous/registered": floors("registration", "evaluator", "process", "registry"),

@@ -104,7 +104,7 @@ def add(commands: Commands) -> None:
 
 def _watch(options: argparse.Namespace) -> int:
     from construct_messages.continuous import Watch
-    from construct_messages.continuous.watch import NAME, as_operator
+    from construct_messages.continuous.watching import NAME, as_operator
     from construct_messages.streams import open_store
 
     every, text = _seconds(options.every), query_text(options, "--source")
@@ -134,7 +134,7 @@ def _watch(options: argparse.Namespace) -> int:
 
 
 async def _once(watching: Watch, store: StreamStore, to: Target) -> None:
-    from construct_messages.continuous.watch import NAME
+    from construct_messages.continuous.watching import NAME
     from construct_messages.feeds.forwarding import forward
 
     await watching.evaluate()
@@ -142,7 +142,7 @@ async def _once(watching: Watch, store: StreamStore, to: Target) -> None:
 
 
 async def _follow(watching: Watch, every: float, store: StreamStore, to: Target) -> None:
-    from construct_messages.continuous.watch import NAME
+    from construct_messages.continuous.watching import NAME
     from construct_messages.feeds.forwarding import forward
 
     async for evaluation in watching.evaluations(every):

@@ -8,7 +8,7 @@ This room is above `construct` and `streams`, and below what serves HTTP and ask
 from __future__ import annotations
 
 from construct_messages.continuous.streaming import continuous
-from construct_messages.continuous.watch import Evaluation, Watch, watch
+from construct_messages.continuous.watching import Evaluation, Watch, watch
 from construct_messages.continuous.windowed import Firing, WindowedQuery
 from construct_messages.continuous.windows import Bounds, WindowOptions
 

@@ -25,11 +25,8 @@ def digests(solutions: Solutions) -> list[bytes]:
     >>> digests(first) == digests(second), digests(first)[0] == digests(first)[1]
     (True, False)
     """
-    # no canonical term holds a line break
-    rows = list(map(b"\n".join, zip(*solutions.utf8, strict=True)))
-    if _BLANK in b"\n".join(rows):
-        rows = [row if _BLANK not in row else _numbered(row) for row in rows]
-    return [blake2b(row, digest_size=_BYTES).digest() for row in rows]
+    rows = map(b"\n".join, zip(*solutions.utf8, strict=True))  # no canonical term holds a line break
+    return [blake2b(row if _BLANK not in row else _numbered(row), digest_size=_BYTES).digest() for row in rows]
 
 
 def _numbered(row: bytes) -> bytes:
@@ -64,18 +61,22 @@ class Comparison:
     """
 
     def __init__(self, seen: Mapping[bytes, int]) -> None:
-        self._left = dict(seen)
+        # most are there once: those as a set, which takes a batch at once, the others counted
+        self._once = set(seen)
+        self._often = {digest: count for digest, count in seen.items() if count > 1}
+        self._once -= self._often.keys()
         self.new: list[bytes] = []
 
     def feed(self, solutions: Solutions) -> Solutions | None:
         """Takes the next solutions; gives those that are new, None where none is."""
-        left, places, found = self._left, [], digests(solutions)
-        for place, digest in enumerate(found):
-            count = left.pop(digest, 0)
-            if count == 0:
-                places.append(place)
-            elif count > 1:
-                left[digest] = count - 1
+        found = digests(solutions)
+        distinct = set(found)
+        if len(distinct) == len(found) and distinct.isdisjoint(self._often):
+            new = distinct - self._once
+            self._once -= distinct
+            places = [place for place, digest in enumerate(found) if digest in new] if new else []
+        else:
+            places = [place for place, digest in enumerate(found) if not self._take(digest)]
         if not places:
             return None
         if len(places) == len(found):
@@ -84,10 +85,20 @@ class Comparison:
         self.new += [found[place] for place in places]
         return solutions.take(places)
 
+    def _take(self, digest: bytes) -> bool:
+        """Takes one solution; tells whether it was there before."""
+        count = self._often.pop(digest, 0)
+        if count > 1:
+            self._often[digest] = count - 1
+        if count == 0 and digest in self._once:
+            self._once.remove(digest)
+            return True
+        return count > 0
+
     @property
     def vanished(self) -> Mapping[bytes, int]:
         """After the last solution: how often each digest is missing."""
-        return self._left
+        return dict.fromkeys(self._once, 1) | self._often
 
 
 def digest_of(batches: Iterable[Solutions]) -> bytes:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import struct
+from collections.abc import Iterator
 from tempfile import SpooledTemporaryFile
 from types import TracebackType
 from typing import Final, Self
 
-from construct_messages.logs.lines.texts import to_messages, to_text
 from construct_messages.message import Message
+from construct_messages.streams import Publication
 
 PAGE_MESSAGES: Final = 1000
 """How many messages are committed together at most."""
 
-_PAGE_CHARACTERS: Final = 1 << 20
+_PAGE_BYTES: Final = 1 << 20
 _IN_MEMORY: Final = 4 << 20  # bytes
-_LENGTH: Final = 4  # bytes of the number before each message
+_HEAD: Final = struct.Struct(">II")  # before each: the lengths of its text and of its time
 
 
 class Spool:
@@ -32,28 +33,25 @@ class Spool:
         self._count = 0
 
     def add(self, message: Message) -> None:
-        """Adds a message behind the others."""
-        text = to_text(message).encode()
-        self._file.write(len(text).to_bytes(_LENGTH, "big") + text)
+        """Adds a message, which was checked, behind the others."""
+        nquads, generated = Publication.of(message)
+        time = (generated or "").encode()
+        self._file.write(_HEAD.pack(len(nquads), len(time)) + nquads + time)
         self._count += 1
 
-    def _texts(self) -> Iterator[str]:
-        self._file.seek(0)
-        for _ in range(self._count):
-            length = int.from_bytes(self._file.read(_LENGTH), "big")
-            yield self._file.read(length).decode()
-
-    def pages(self) -> Iterator[Sequence[Message]]:
+    def pages(self) -> Iterator[list[Publication]]:
         """All of them, as many at a time as are committed together."""
         page, size = [], 0
-        for text in self._texts():
-            page.append(text)
-            size += len(text)
-            if len(page) == PAGE_MESSAGES or size > _PAGE_CHARACTERS:
-                yield to_messages(page)
+        self._file.seek(0)
+        for _ in range(self._count):
+            length, rest = _HEAD.unpack(self._file.read(_HEAD.size))
+            page.append(Publication(self._file.read(length), self._file.read(rest).decode() or None))
+            size += length
+            if len(page) == PAGE_MESSAGES or size > _PAGE_BYTES:
+                yield page
                 page, size = [], 0
         if page:
-            yield to_messages(page)
+            yield page
 
     def __enter__(self) -> Self:
         return self

@@ -7,7 +7,8 @@ broker here; what gives and takes elements over a wire reads and appends through
 from __future__ import annotations
 
 from construct_messages.streams.element import Description, Element, Retention
+from construct_messages.streams.publication import Publication
 from construct_messages.streams.saved_state import Seen
 from construct_messages.streams.store import StreamStore, open_store
 
-__all__ = ["Description", "Element", "Retention", "Seen", "StreamStore", "open_store"]
+__all__ = ["Description", "Element", "Publication", "Retention", "Seen", "StreamStore", "open_store"]

@@ -28,6 +28,12 @@ class Publication(NamedTuple):
     nquads: bytes
     generated: str | None = None
 
+    @classmethod
+    def of(cls, message: Message) -> Publication:
+        """A message as it is stored."""
+        nquads = message.lines[:-1]
+        return cls(nquads, generated_at(message) if _GENERATED in nquads else None)
+
 
 class Publications(NamedTuple):
     """Messages that are to be appended together.
@@ -43,22 +49,28 @@ class Publications(NamedTuple):
     idempotency: tuple[str, bytes] | None = None
 
     @classmethod
-    def of(cls, messages: Iterable[Message], key: str | None = None) -> Publications:
+    def of(cls, messages: Iterable[Message | Publication], key: str | None = None) -> Publications:
         """Messages as they are stored.
+
+        Args:
+            messages: those that are publications already stay as they are; they have no key.
+            key: the publisher's.
 
         Raises:
             TermError: a message is no RDF.
         """
         checker = Checker()
-        publications, size = [], 0
+        publications = []
         digest = None if key is None else _Digest()
         for message in messages:
+            if isinstance(message, Publication):
+                publications.append(message)
+                continue
             checker.check(message)
-            nquads = to_text(message).encode()
-            publications.append(Publication(nquads, generated_at(message) if _GENERATED in nquads else None))
-            size += len(nquads)
+            publications.append(Publication.of(message))
             if digest is not None:
                 digest.add(message)
+        size = sum(len(publication.nquads) for publication in publications)
         return cls(publications, size, None if key is None or digest is None else (key, digest.value))
 
 

@@ -20,7 +20,7 @@ from construct_messages.errors import UsageError
 from construct_messages.message import Message
 from construct_messages.streams.broadcast import Broadcast
 from construct_messages.streams.element import Description, State
-from construct_messages.streams.publication import Publications
+from construct_messages.streams.publication import Publication, Publications
 from construct_messages.streams.reader import StoreReader
 from construct_messages.streams.saved_state import Seen
 from construct_messages.streams.transaction import Transaction
@@ -172,7 +172,7 @@ class StreamStore(StoreReader):
         *,
         seen: Iterable[Seen] = (),
         stream: str | None = None,
-        messages: Iterable[Message] = (),
+        messages: Iterable[Message | Publication] = (),
     ) -> range:
         """Keeps state of a program and appends what it made, in one transaction: after any end, both are there or none.
 
@@ -181,7 +181,7 @@ class StreamStore(StoreReader):
             state: values by key, which replace those of the same keys; None removes one.
             seen: digests of what it saw, which replace those of the same digests.
             stream: the name of the stream that it appends to; None: it appends nothing.
-            messages: what is appended.
+            messages: what is appended; what was checked may be given as it is stored.
 
         Returns:
             The sequences of the messages.
@@ -200,7 +200,7 @@ class StreamStore(StoreReader):
         *,
         seen: Iterable[Seen] = (),
         stream: str | None = None,
-        messages: Iterable[Message] = (),
+        messages: Iterable[Message | Publication] = (),
     ) -> range:
         """`commit` for asyncio."""
         return await asyncio.wrap_future(self._commit(owner, state, seen, stream, messages))
@@ -261,7 +261,7 @@ class StreamStore(StoreReader):
         state: Mapping[str, bytes | None] | None,
         seen: Iterable[Seen],
         stream: str | None,
-        messages: Iterable[Message],
+        messages: Iterable[Message | Publication],
     ) -> Future[range]:
         publications = Publications.of(messages)
         values, digests = dict(state or {}), list(seen)

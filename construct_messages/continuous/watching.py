@@ -27,12 +27,11 @@ from construct_messages.continuous.spool import PAGE_MESSAGES, Spool
 from construct_messages.errors import ConstructMessagesError, IncompleteResult, SourceError, StoreError, UsageError
 from construct_messages.labels import Labels
 from construct_messages.logs.lines.texts import to_messages
-from construct_messages.message import Message
 from construct_messages.query.continuous.values import Operator
 from construct_messages.sources import Condition, Validators
 from construct_messages.sources.http.retries import attempts
 from construct_messages.sources.http.timeouts import RETRIES, Timeouts
-from construct_messages.streams import Element, Seen, StreamStore, open_store
+from construct_messages.streams import Element, Publication, Seen, StreamStore, open_store
 
 if TYPE_CHECKING:
     from construct_messages.sources.open import SourceLike
@@ -221,7 +220,7 @@ class Watch:
             counts: dict[bytes, Seen] = {}
             for message, digest in zip(page, new, strict=False):  # the page ends first
                 number = counts[digest].count if digest in counts else seen.get(digest, 0)
-                content = message.lines[:-1] if self._operator is Operator.DSTREAM else None
+                content = message.nquads if self._operator is Operator.DSTREAM else None
                 counts[digest] = Seen(digest, number + 1, content)
             count += await self._append([] if quiet else page, counts.values())
             seen.update((digest, each.count) for digest, each in counts.items())
@@ -243,10 +242,13 @@ class Watch:
         return count
 
     async def _append(
-        self, messages: Sequence[Message], seen: Iterable[Seen] = (), state: Mapping[str, bytes | None] | None = None
+        self,
+        messages: Sequence[Publication],
+        seen: Iterable[Seen] = (),
+        state: Mapping[str, bytes | None] | None = None,
     ) -> int:
         if self._skip_empty:
-            messages = [message for message in messages if len(message)]
+            messages = [message for message in messages if message.nquads]
         appended = await self._store.acommit(self._owner, state, seen=seen, stream=self._stream, messages=messages)
         return len(appended)
 
@@ -277,11 +279,11 @@ def _paged(items: Iterator[T]) -> Iterator[list[T]]:
         yield page
 
 
-def _anew(texts: Sequence[str]) -> list[Message]:
+def _anew(texts: Sequence[str]) -> list[Publication]:
     """Messages with blank nodes of their own: an earlier element may hold the nodes that they had."""
     labels = Labels()
     return [
-        message.map_blanks(labels.in_message(number).__getitem__)
+        Publication.of(message.map_blanks(labels.in_message(number).__getitem__))
         for number, message in enumerate(to_messages(texts), 1)
     ]
 
