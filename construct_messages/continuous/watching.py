@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from construct_messages.construct import QueryMessages, construct_messages
-from construct_messages.continuous.comparison import Comparison
+from construct_messages.continuous.comparison import Comparison, Digests
 from construct_messages.continuous.freshness import Files, Freshness, name_of
 from construct_messages.continuous.spool import PAGE_MESSAGES, Spool
 from construct_messages.errors import ConstructMessagesError, IncompleteResult, SourceError, StoreError, UsageError
@@ -104,6 +104,7 @@ class Watch:
         self._store, self._stream, self._owner = store, stream, owner
         self._operator, self._skip_first, self._skip_empty = operator, skip_first, skip_empty
         self._seen: dict[bytes, int] | None = None  # as the store has it; None: it is to be read
+        self._digests = Digests()
         self._succeeded = False
 
     async def evaluations(self, every: float) -> AsyncGenerator[Evaluation]:
@@ -163,7 +164,7 @@ class Watch:
             return 0
         known = Validators(before.etag, before.modified) if comparable and before is not None else Validators()
         condition = Condition(known)
-        comparison = Comparison(seen)
+        comparison = Comparison(seen, self._digests)
         with Spool() as spool:
             messages = await asyncio.to_thread(self._ask)
             self._check_query(state, messages)
@@ -239,6 +240,8 @@ class Watch:
                     del seen[digest]
         if state:
             await self._store.acommit(self._owner, state)
+        if len(self._digests) > 2 * len(seen) + PAGE_MESSAGES:  # of what is long gone, or has other labels each time
+            self._digests.forget()
         return count
 
     async def _append(
