@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from construct_messages.continuous.registered.evaluator import Step, Stepped
 from construct_messages.continuous.registered.process import QueryLimits, QueryProcess
 from construct_messages.continuous.registered.registration import Registration
-from construct_messages.continuous.watch import Watch
+from construct_messages.continuous.watching import Watch
 from construct_messages.errors import Conflict, ConstructMessagesError, NotFound, UsageError
 from construct_messages.logs.lines.texts import to_messages
 from construct_messages.sources import UNION, Source
