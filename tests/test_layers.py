@@ -57,7 +57,9 @@ FLOORS = {
         "store",
     ),
     "continuous": floors(
-        "windows / stored_terms / event_time / solutions / static / transform / comparison / freshness / spool",
+        "windows / stored_terms / event_time / static / transform / comparison / freshness / spool",
+        "timestamps",
+        "solutions",
         "timeline / contents",
         "windowed / watching",
         "streaming / registered",

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TypeAlias
 
 import pyoxigraph as ox
 
+from construct_messages.continuous.timestamps import FUNCTION, timestamp
 from construct_messages.labels import Labels
 from construct_messages.message import Message, of_distinct
 from construct_messages.query.continuous.values import ContinuousQuery, Operator
@@ -88,7 +90,7 @@ class Evaluation:
 
     def _ask(self, store: ox.Store) -> ox.QuerySolutions:
         try:
-            result = store.query(self._text)
+            result = store.query(self._text, custom_functions={FUNCTION: partial(timestamp, store)})
         except (SyntaxError, OSError, RuntimeError) as error:
             raise explain(error, self._text, REWRITTEN) from error
         assert isinstance(result, ox.QuerySolutions)

@@ -20,6 +20,7 @@ STATIC.load(
     format=ox.RdfFormat.TRIG,
 )
 READINGS = {1: "<urn:t> <urn:reads> 21 .", 3: "<urn:t> <urn:reads> 22 .", 8: "<urn:t> <urn:reads> 23 ."}
+PAIRS = [(21, 22), (21, 23), (22, 23)]
 LIGHTS = {2: "<urn:t> <urn:light> true .", 9: "<urn:t> <urn:light> false ."}
 
 CASES = {
@@ -63,6 +64,17 @@ CASES = {
             "5 <urn:cellar> <urn:v> 22 <urn:cellar> <urn:light> true",
             "10 <urn:cellar> <urn:v> 23 <urn:cellar> <urn:light> false",
         ],
+    ),
+    "c-sparql with its function for times": (
+        """PREFIX f: <http://larkc.eu/csparql/sparql/jena/ext#>
+        CONSTRUCT { ?t <urn:rose> ?v , ?w }
+        FROM STREAM <urn:r> [RANGE 10s STEP 10s] FROM STREAM <urn:l> [RANGE 10s STEP 10s]
+        WHERE { ?t <urn:reads> ?v , ?w FILTER(f:timestamp(?t, <urn:reads>, ?v) < f:timestamp(?t, <urn:reads>, ?w))
+          FILTER NOT EXISTS { ?t <urn:in> ?room FILTER(f:timestamp(?t, <urn:in>, ?room) > 0) }
+        } ORDER BY ?v ?w""",
+        {"urn:r": READINGS, "urn:l": LIGHTS},
+        {"static": STATIC},
+        [f"10 <urn:t> <urn:rose> {earlier} <urn:t> <urn:rose> {later}" for earlier, later in PAIRS],
     ),
     "c-sparql, computed every four seconds": (
         """REGISTER STREAM out COMPUTED EVERY 4s AS CONSTRUCT { ?t <urn:v> ?v }

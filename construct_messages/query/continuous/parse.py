@@ -21,7 +21,14 @@ from construct_messages.query.continuous.clauses import (
 )
 from construct_messages.query.continuous.cursor import Cursor, name_of
 from construct_messages.query.continuous.patterns import Splice, check_number, read_needs, read_patterns, unused_name
-from construct_messages.query.continuous.values import ContinuousQuery, Needs, Operator, Window, is_relative
+from construct_messages.query.continuous.values import (
+    TIMESTAMP,
+    ContinuousQuery,
+    Needs,
+    Operator,
+    Window,
+    is_relative,
+)
 from construct_messages.query.prologue import Prologue, given_base, insert
 from construct_messages.query.tokens import QueryText, Token, check_braces, closing, error, outer
 
@@ -64,6 +71,9 @@ def parse_continuous(text: str | QueryText, *, base: str | None = None) -> Conti
         seen = read_needs(source, tokens, where, len(tokens) - 1, cursor.prologue) | Needs.UNION
         for name in default:
             patterns.needs[name] |= seen
+    if patterns.windows and _names_timestamp(cursor):
+        for name in patterns.windows:
+            patterns.needs[name] |= Needs.MEMBERS | Needs.CONTEXT
     graphs: dict[bool, list[str]] = {False: [], True: []}
     if patterns.windows:
         for graph in (clause.says for clause in clauses if isinstance(clause.says, Graph)):
@@ -160,6 +170,13 @@ def _clauses(cursor: Cursor) -> list[_Clause]:
             windows.add(name)
         found.append(_Clause(index, cursor.index, name, says))
     return found
+
+
+def _names_timestamp(cursor: Cursor) -> bool:
+    """Whether the query calls C-SPARQL's function `timestamp`."""
+    text, names = cursor.text, (token for token in cursor.tokens if token.kind in ("iri", "pname"))
+    namespace = TIMESTAMP.removesuffix("timestamp")
+    return namespace in text and any(name_of(text, name, cursor.prologue) == TIMESTAMP for name in names)
 
 
 def _behind_template(tokens: Sequence[Token], head: int) -> int:

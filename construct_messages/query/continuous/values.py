@@ -21,6 +21,9 @@ MEMBER: Final = f"{CM}member"
 STATIC: Final = "urn:construct-messages:static"
 """The subject, without brackets, of `MEMBER` for the named graphs that `GRAPH` sees outside of windows."""
 
+TIMESTAMP: Final = "http://larkc.eu/csparql/sparql/jena/ext#timestamp"
+"""C-SPARQL's function for the time of a triple, without brackets."""
+
 WINDOW_NAMES: Final = "urn:construct-messages:window:"
 """What the IRI of a window begins with that the text gives no absolute IRI."""
 

@@ -112,3 +112,9 @@ NEEDS = {
 def test_no_more_is_needed(group: str, needs: Needs) -> None:
     text = f"SELECT * FROM NAMED WINDOW <urn:w> ON <urn:s> [NOW] WHERE {{ WINDOW <urn:w> {{ {group} }} }}"
     assert parse_continuous(text).needs == {"urn:w": needs}
+
+
+def test_times_of_triples_need_messages() -> None:
+    text = """PREFIX f: <http://larkc.eu/csparql/sparql/jena/ext#>
+    SELECT (f:timestamp(?s, <urn:p>, ?o) AS ?t) FROM STREAM <urn:s> [RANGE 5s STEP 5s] WHERE { ?s <urn:p> ?o }"""
+    assert parse_continuous(text).needs == {"urn:s": Needs.UNION | Needs.MEMBERS | Needs.CONTEXT}
