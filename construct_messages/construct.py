@@ -71,7 +71,7 @@ def construct_messages(
     lenient: bool = False,
     strict: bool = False,
 ) -> QueryMessages:
-    """Run a CONSTRUCT query and return one RDF Message for each solution.
+    """Runs a CONSTRUCT query and return one RDF Message for each solution.
 
     The query is parsed immediately. The source is not contacted before the first message is requested.
 
@@ -176,7 +176,7 @@ def construct_messages(
 
 
 def as_term(value: object) -> Term:
-    """Convert a value of a caller to a term.
+    """Converts a value of a caller to a term.
 
     Args:
         value: N-Triples text, a term of pyoxigraph or rdflib, or a plain value of Python. A `str` is always N-Triples:
@@ -285,7 +285,7 @@ class QueryMessages(SingleUse):
         prefixes: Mapping[str, str] | None = None,
         options: FormatOptions | None = None,
     ) -> Generator[bytes]:
-        """Return the log as chunks of bytes, as they become available.
+        """Returns the log as chunks of bytes, as they become available.
 
         This is faster than iterating, because no `Message` objects are created.
 
@@ -316,7 +316,7 @@ class QueryMessages(SingleUse):
         prefixes: Mapping[str, str] | None = None,
         options: FormatOptions | None = None,
     ) -> AsyncGenerator[bytes]:
-        """Return the log as chunks of bytes, for asyncio; see `serialize`."""
+        """Returns the log as chunks of bytes, for asyncio; see `serialize`."""
         self._begin()
         chunks = _aserialize(self._abatches(), self._writing(format, messages, prefixes, options))
         self._arunning = chunks
@@ -331,7 +331,7 @@ class QueryMessages(SingleUse):
         prefixes: Mapping[str, str] | None = None,
         options: FormatOptions | None = None,
     ) -> int:
-        """Write the log and return the number of messages.
+        """Writes the log and return the number of messages.
 
         Args:
             target: a path, which appears when the log is complete and is compressed if it ends in `.gz`, `.bz2`, `.xz`
@@ -351,7 +351,7 @@ class QueryMessages(SingleUse):
         return self.message_count
 
     def close(self) -> None:
-        """Cancel the query and release the source."""
+        """Cancels the query and release the source."""
         super().close()
         if self._owns_source:
             self._source.close()

@@ -24,7 +24,7 @@ class Position(NamedTuple):
 
     @classmethod
     def at(cls, text: str, offset: int) -> Position:
-        """Return the position of character `offset` of `text`. Lines end at LF, CRLF or CR.
+        """Returns the position of character `offset` of `text`. Lines end at LF, CRLF or CR.
 
         >>> Position.at("ab\\ncd", 4)
         Position(line=2, column=2)

@@ -94,7 +94,7 @@ class Message:
 
     @classmethod
     def from_pyoxigraph(cls, quads: Iterable[ox.Quad | ox.Triple]) -> Message:
-        """Create a message from pyoxigraph's quads (of a `Dataset`, a `Store` or a parser) or triples, in their order.
+        """Creates a message from pyoxigraph's quads (of a `Dataset`, a `Store` or a parser) or triples, in their order.
 
         Raises:
             TermError: a blank node label that no log can write.
@@ -106,7 +106,7 @@ class Message:
 
     @classmethod
     def from_rdflib(cls, graph: rdflib.Graph) -> Message:
-        """Create a message from an `rdflib.Graph`, or from all graphs of an `rdflib.Dataset`, in their order.
+        """Creates a message from an `rdflib.Graph`, or from all graphs of an `rdflib.Dataset`, in their order.
 
         Raises:
             TermError: a term that is not RDF, such as a quoted graph, or a blank node label that no log can write.
@@ -186,7 +186,7 @@ class Message:
         return f"<Message of {count}: {shown}{' …' if len(self) > 3 else ''}>"
 
     def isomorphic(self, other: Message) -> bool:
-        """Return whether two messages are the same dataset up to blank node labels (RDF 1.2 Concepts, section 4.4).
+        """Returns whether two messages are the same dataset up to blank node labels (RDF 1.2 Concepts, section 4.4).
 
         Raises:
             LimitExceeded: the messages are too large and symmetric to compare in reasonable time.
@@ -203,7 +203,7 @@ class Message:
         return set(rename(self, lambda label: names.get(label, UNBOUND))) == other.quads
 
     def to_pyoxigraph(self) -> list[ox.Quad]:
-        """Return the quads as pyoxigraph objects, in order.
+        """Returns the quads as pyoxigraph objects, in order.
 
         Raises:
             TermError: a term that pyoxigraph cannot represent: an IRI that was read leniently, or a term in a position
@@ -215,7 +215,7 @@ class Message:
         return [_to_pyoxigraph(quad) for quad in self._quads]
 
     def to_rdflib(self) -> rdflib.Dataset:
-        """Return the message as an `rdflib.Dataset`.
+        """Returns the message as an `rdflib.Dataset`.
 
         Raises:
             TermError: a triple term or a base direction, which rdflib cannot represent.
@@ -233,7 +233,7 @@ class Message:
         return dataset
 
     def skolemize(self, prefix: str) -> Message:
-        """Return the message with IRIs for blank nodes: `prefix` and the label (RDF 1.2 Concepts, section 3.5).
+        """Returns the message with IRIs for blank nodes: `prefix` and the label (RDF 1.2 Concepts, section 3.5).
 
         Labels of messages of a query or of a log are unique, and so are the IRIs.
 
@@ -248,7 +248,7 @@ class Message:
         return skolemized
 
     def map_blanks(self, change: Callable[[Term], Term]) -> Message:
-        """Return the message with every blank node, also in triple terms, replaced by `change(blank node)`.
+        """Returns the message with every blank node, also in triple terms, replaced by `change(blank node)`.
 
         >>> Message([Quad(Term("_:a"), iri("urn:p"), Term("_:b"))]).map_blanks(lambda node: Term(f"{node}2"))
         <Message of 1 quad: _:a2 <urn:p> _:b2 .>

@@ -52,7 +52,7 @@ def read_log(
     shared_labels: bool | None = None,
     lenient: bool = False,
 ) -> LogReader:
-    """Read the messages of a log, in order.
+    """Reads the messages of a log, in order.
 
     The source is not opened before the first message is requested. If the log is malformed or ends early, an error
     follows the complete messages before it.

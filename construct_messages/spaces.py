@@ -49,7 +49,7 @@ _PARTS: Final[Mapping[Term, str]] = {
 
 
 def fold(message: Message, *, number: int = 1, labels: Labels | None = None) -> Message:
-    """Fold a dataset into one graph: its default graph, and five triples for each quad of a named graph.
+    """Folds a dataset into one graph: its default graph, and five triples for each quad of a named graph.
 
     Args:
         message: a dataset. Its blank nodes keep their labels, also as names of graphs.
@@ -129,7 +129,7 @@ def _occurrences(message: Message) -> Iterator[Term]:
 
 
 def unfold(graph: Message, *, strict: bool = False) -> Message:
-    """Unfold a graph into a dataset: each folded triple becomes a quad, and all other triples are copied.
+    """Unfolds a graph into a dataset: each folded triple becomes a quad, and all other triples are copied.
 
     A folded triple is a blank node that the graph mentions in the five triples of the template and nowhere else, with a
     string that is an absolute IRI, a blank node, or a literal where the template has one. For every dataset that can be

@@ -44,7 +44,7 @@ def write_log(
     options: FormatOptions | None = None,
     lenient: bool = False,
 ) -> int:
-    """Write messages as a log and return their number.
+    """Writes messages as a log and return their number.
 
     Args:
         stream: the messages. If it raises an error or contains a message that the format cannot represent, no file is
@@ -103,7 +103,7 @@ async def awrite_log(
     options: FormatOptions | None = None,
     lenient: bool = False,
 ) -> int:
-    """Write messages as a log and return their number, for asyncio. See `write_log`.
+    """Writes messages as a log and return their number, for asyncio. See `write_log`.
 
     The messages may be an async iterable. The file is written in a thread.
     """

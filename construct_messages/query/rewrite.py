@@ -29,7 +29,7 @@ _SPACE: Final = re.compile(r"[\x20\t\r\n]*")
 
 
 def query_form(text: str | QueryText) -> str:
-    """Return the form of a query or update: `"CONSTRUCT"`, `"SELECT"`, `"ASK"`, `"DESCRIBE"` or `"UPDATE"`.
+    """Returns the form of a query or update: `"CONSTRUCT"`, `"SELECT"`, `"ASK"`, `"DESCRIBE"` or `"UPDATE"`.
 
     Only the prologue is parsed, so the rest of the text may be invalid.
 
@@ -92,7 +92,7 @@ class ConstructQuery:
         predefined: Mapping[str, str] | None = None,
         group_by: Sequence[str] = (),
     ) -> ConstructQuery:
-        """Parse the template and rewrite the head. The rest of the text is not changed, except for a byte order mark.
+        """Parses the template and rewrite the head. The rest of the text is not changed, except for a byte order mark.
 
         The variables of the template are projected in the order of their first appearance. With GROUP BY, only its keys
         can be projected; other variables of the template are unbound, so triples with them are left out.

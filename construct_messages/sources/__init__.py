@@ -102,7 +102,7 @@ class Source(Protocol):
     def stable_blank_nodes(self) -> bool: ...
 
     def solutions(self, request: Request) -> Generator[Solutions]:
-        """Yield the solutions in order, in batches, as soon as they exist. The columns of each batch are
+        """Yields the solutions in order, in batches, as soon as they exist. The columns of each batch are
         `select.variables`.
 
         Labels of blank nodes are made by `request.labels`, so that they do not collide with those of other results.
@@ -117,9 +117,9 @@ class Source(Protocol):
         ...
 
     def asolutions(self, request: Request) -> AsyncGenerator[Solutions]:
-        """Yield the solutions for asyncio; see `solutions`."""
+        """Yields the solutions for asyncio; see `solutions`."""
         ...
 
     def close(self) -> None:
-        """Close what the source itself has opened, and not what the caller has passed."""
+        """Closes what the source itself has opened, and not what the caller has passed."""
         ...

@@ -62,7 +62,7 @@ def load_into(
         except (*UNPACK_ERRORS, SyntaxError, ValueError) as error:
             raise SourceError(
                 f"{path}: {error}",
-                hint="mend the file, check that its extension is right, or load malformed IRIs leniently",
+                hint="fix the file, check its extension, or load malformed IRIs leniently",
             ) from error
 
 

@@ -41,7 +41,7 @@ def open_source(
     allow_stale: bool = False,
     lenient: bool = False,
 ) -> Source:
-    """Open the source for a URL, files, a store directory, or an object of a library.
+    """Opens the source for a URL, files, a store directory, or an object of a library.
 
     Args:
         source: an endpoint's URL; one or several files; the directory of an Oxigraph store; a `pyoxigraph.Store`, an

@@ -63,7 +63,7 @@ def construct_messages(
     out_of_range: str = "fail",
     hints: Hints | None = None,
 ) -> Messages:
-    """Run a CONSTRUCT query over a table of quads and return one RDF Message for each solution.
+    """Runs a CONSTRUCT query over a table of quads and return one RDF Message for each solution.
 
     The query is checked immediately. No job runs before an action on the result.
 
@@ -156,11 +156,11 @@ class Messages:
         return messages(solutions, template, self.message_options, ordered=self.plan.ordered)
 
     def solutions(self) -> DataFrame:
-        """Return a DataFrame of the solutions: a column for each variable of the template, NULL if it is unbound."""
+        """Returns a DataFrame of the solutions: a column for each variable of the template, NULL if it is unbound."""
         return self._solutions.toDF(*self.plan.variables)
 
     def explain(self) -> str:
-        """Return the plan as text: join orders and estimates. `frame.explain()` prints Spark's plan."""
+        """Returns the plan as text: join orders and estimates. `frame.explain()` prints Spark's plan."""
         return explanation(self.plan, self.table.statistics)
 
     def write(
@@ -174,7 +174,7 @@ class Messages:
         mode: str = "error",
         compression: str | None = None,
     ) -> Written:
-        """Write a folder of logs, one for each partition. In the order of their names they form one log.
+        """Writes a folder of logs, one for each partition. In the order of their names they form one log.
 
         Args:
             path: the folder, on any filesystem that Spark can write to.
@@ -215,7 +215,7 @@ class Messages:
         prefixes: Mapping[str, str] | None = None,
         options: FormatOptions | None = None,
     ) -> Written:
-        """Write one log, in the order of the messages. It appears when it is complete.
+        """Writes one log, in the order of the messages. It appears when it is complete.
 
         Args:
             path: a file on a filesystem that the driver and all executors share; compressed if it ends in `.gz`,

@@ -54,7 +54,7 @@ _CONNECT_SECONDS: Final = 10
 
 
 def require(*, java: bool = True) -> None:
-    """Check that Spark can run here.
+    """Checks that Spark can run here.
 
     Args:
         java: whether a driver runs on this machine; a client of Spark Connect needs no Java.
@@ -101,7 +101,7 @@ def _java_version(text: str) -> int | None:
 
 
 def local_session(master: str = "local[*]", settings: Mapping[str, str] | None = None) -> SparkSession:
-    """Create a session, or return the existing one of this process.
+    """Creates a session, or return the existing one of this process.
 
     Args:
         master: Spark's master URL.
@@ -125,7 +125,7 @@ def local_session(master: str = "local[*]", settings: Mapping[str, str] | None =
 
 
 def remote_session(url: str) -> SparkSession:
-    """Create a session of a Spark Connect server.
+    """Creates a session of a Spark Connect server.
 
     Args:
         url: `sc://HOST:PORT`, optionally with `/;` and parameters, as Spark's client accepts it.
@@ -161,7 +161,7 @@ def remote_session(url: str) -> SparkSession:
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Raise the errors of this package that Spark wraps in its own exceptions, for actions on a DataFrame.
+    """Raises the errors of this package that Spark wraps in its own exceptions, for actions on a DataFrame.
 
     SQL raises such errors by `raise_error('ClassName: message')`, and Python workers raise them directly; both arrive
     inside an exception of Spark. Common failures of Spark that a user can fix are translated, too. All other exceptions
@@ -180,7 +180,7 @@ def translated() -> Iterator[None]:
 
 
 def failures() -> tuple[type[Exception], ...]:
-    """Return the exceptions of Spark's client for failures of Spark, and for a lost Java process or server.
+    """Returns the exceptions of Spark's client for failures of Spark, and for a lost Java process or server.
 
     Returns no classes if pyspark is not installed.
     """

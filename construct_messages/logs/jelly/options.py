@@ -157,7 +157,7 @@ class JellyOptions:
         triple_terms: bool = False,
         generalized: bool = True,
     ) -> JellyOptions:
-        """Return the options to write a log with: None is replaced according to what is known of its messages.
+        """Returns the options to write a log with: None is replaced according to what is known of its messages.
 
         Args:
             source: the options of the Jelly log that is converted: its types are kept as far as `graphs` allows, and
@@ -215,7 +215,7 @@ class JellyOptions:
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> JellyOptions:
-        """Create options from names and values as users write them: words in either case, with `-` or `_`.
+        """Creates options from names and values as users write them: words in either case, with `-` or `_`.
 
         Raises:
             UsageError: an unknown option or an invalid value.
@@ -235,7 +235,7 @@ class JellyOptions:
         return cls(**read)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the options by name, for JSON; types are names.
+        """Returns the options by name, for JSON; types are names.
 
         >>> JellyOptions.of(JellyOptions(rdf_star=True).as_dict()) == JellyOptions(rdf_star=True)
         True
@@ -247,7 +247,7 @@ class JellyOptions:
         }
 
     def in_words(self) -> str:
-        """Return a line that describes the options to people.
+        """Returns a line that describes the options to people.
 
         >>> JellyOptions(rdf_star=True).for_writing().in_words()
         'logical type DATASETS, physical type QUADS, version 1, tables of 4,000 names / 150 prefixes / 32 datatypes, \
@@ -273,14 +273,14 @@ rdf-star'
     # --- bytes ------------------------------------------------------------------------------------------------------
 
     def encode(self) -> bytes:
-        """Return the bytes of an RdfStreamOptions message; options with default values are left out."""
+        """Returns the bytes of an RdfStreamOptions message; options with default values are left out."""
         name = b"\x0a" + delimited(self.stream_name.encode()) if self.stream_name else b""
         numbers = ((number, int(getattr(self, field) or 0)) for number, field in _NUMBERS.items())
         return name + b"".join(varint(number << 3) + varint(value) for number, value in numbers if value)
 
     @classmethod
     def decode(cls, data: bytes) -> JellyOptions:
-        """Parse the bytes of an RdfStreamOptions message.
+        """Parses the bytes of an RdfStreamOptions message.
 
         Raises:
             Malformed: the bytes are not such a message, or options are not supported.

@@ -70,7 +70,7 @@ class ParseTree:
     _blanks: dict[str, Var] = field(default_factory=dict)
 
     def position(self, leaf: Any) -> Place:
-        """Return the variable or term of a triple pattern; a blank node is a hidden variable, one for each label."""
+        """Returns the variable or term of a triple pattern; a blank node is a hidden variable, one for each label."""
         match leaf:
             case rdflib.Variable():
                 return self.variable(leaf)
@@ -80,11 +80,11 @@ class ParseTree:
                 return self.term(leaf)
 
     def variable(self, leaf: rdflib.Variable) -> Var:
-        """Return the variable of a leaf."""
+        """Returns the variable of a leaf."""
         return Var(decoded(self.text, self._token(leaf))[1:])
 
     def term(self, leaf: Any) -> Term:
-        """Return the IRI or literal of a leaf, as written.
+        """Returns the IRI or literal of a leaf, as written.
 
         Raises:
             QueryError: an undeclared prefix, a relative IRI without base, an illegal character.
@@ -110,11 +110,11 @@ class ParseTree:
         return isinstance(leaf, rdflib.Literal) and leaf.datatype == rdflib.XSD.integer and self._sign(leaf) != ""
 
     def unsigned(self, leaf: rdflib.Literal) -> Term:
-        """Return the number of a leaf without the sign of its token, which rdflib took for an operator."""
+        """Returns the number of a leaf without the sign of its token, which rdflib took for an operator."""
         return number(self._token(leaf).text.removeprefix(self._sign(leaf)))
 
     def inverse(self, leaf: rdflib.URIRef) -> Term | None:
-        """Return the IRI of a member of a negated property set after `^`, or None if it has no `^`."""
+        """Returns the IRI of a member of a negated property set after `^`, or None if it has no `^`."""
         return self._iri(leaf) if leaf.startswith(_INVERSE) else None
 
     def is_filler(self, part: CompValue) -> bool:
@@ -122,7 +122,7 @@ class ParseTree:
         return part.name == "GraphGraphPattern" and str(dict.__getitem__(part, "term")) == "0"
 
     def text_of(self, leaf: rdflib.Literal) -> str:
-        """Return the characters of a string without language tag and datatype.
+        """Returns the characters of a string without language tag and datatype.
 
         Raises:
             QueryError: the string has one.
@@ -133,7 +133,7 @@ class ParseTree:
         return self._characters(self.tokens[index - 1])
 
     def integer(self, leaf: rdflib.Literal) -> int:
-        """Return the number of LIMIT or OFFSET.
+        """Returns the number of LIMIT or OFFSET.
 
         Raises:
             QueryError: not an integer.
@@ -144,17 +144,17 @@ class ParseTree:
         return int(token.text)
 
     def start_of(self, part: Any) -> Position | None:
-        """Return the position of a part of the tree in the text, as far as its names and literals tell."""
+        """Returns the position of a part of the tree in the text, as far as its names and literals tell."""
         starts = (self._token(leaf).start for leaf in _leaves(part) if _number(leaf))
         start = min(starts, default=None)
         return None if start is None else Position.at(self.text, start)
 
     def error(self, part: Any, message: str, hint: str | None = None) -> QueryError:
-        """Return the error that refuses the query because of a part of it."""
+        """Returns the error that refuses the query because of a part of it."""
         return QueryError(message, position=self.start_of(part), hint=hint)
 
     def unsupported(self, part: Any, message: str, fragment: str, hint: str | None = None) -> UnsupportedQuery:
-        """Return the error for a part that is valid but not supported."""
+        """Returns the error for a part that is valid but not supported."""
         return UnsupportedQuery(message, fragment=fragment, position=self.start_of(part), hint=hint)
 
     def _iri(self, leaf: rdflib.URIRef) -> Term:
@@ -189,7 +189,7 @@ class ParseTree:
 
 
 def parse(text: str, *, base: str | None = None) -> ParseTree:
-    """Parse a SELECT or ASK query.
+    """Parses a SELECT or ASK query.
 
     Args:
         text: the query.

@@ -70,7 +70,7 @@ class Hints:
 
 
 def optimize(plan: Plan, statistics: Statistics, *, hints: Hints | None = None) -> Plan:
-    """Rewrite a plan into one with the same solutions that is cheaper to evaluate.
+    """Rewrites a plan into one with the same solutions that is cheaper to evaluate.
 
     Args:
         plan: a plan of `translate_query`.

@@ -15,7 +15,7 @@ from construct_messages.sources.operations import Backend
 
 
 def open_backend(settings: EndpointSettings, executor: Executor, directory: Path | None = None) -> Backend:
-    """Open the backend of an endpoint.
+    """Opens the backend of an endpoint.
 
     Args:
         settings: the settings of the endpoint, with limits.

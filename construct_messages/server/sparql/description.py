@@ -65,7 +65,7 @@ def describe(
     refused: Collection[str] = (),
     extended: tuple[str, bytes] | None = None,
 ) -> Description:
-    """Return the description of an endpoint.
+    """Returns the description of an endpoint.
 
     Args:
         url: the URL of the endpoint, as clients reach it.
@@ -117,7 +117,7 @@ def _own(
 
 
 def _format(service: ox.NamedNode, media_type: str, label: str) -> Generator[ox.Triple, None, ox.BlankNode]:
-    """Add a format without IRI and return its node."""
+    """Adds a format without IRI and return its node."""
     node = ox.BlankNode()
     yield ox.Triple(service, _RESULT_FORMAT, node)
     yield ox.Triple(node, _TYPE, ox.NamedNode(_FORMATS + "Format"))
@@ -129,7 +129,7 @@ def _format(service: ox.NamedNode, media_type: str, label: str) -> Generator[ox.
 def _taken_over(
     content_type: str, body: bytes, service: ox.NamedNode, refused: Collection[str]
 ) -> tuple[list[ox.Triple], str | None]:
-    """Return the triples of another endpoint's description as triples about this service, or the reason why there are
+    """Returns the triples of another endpoint's description as triples about this service, or the reason why there are
     none.
     """
     media_type = content_type.partition(";")[0].strip().lower()

@@ -67,7 +67,7 @@ _STREAMED: Final = {"X-Accel-Buffering": "no"}
 
 
 def path_of(name: str) -> str:
-    """Return the path of a SPARQL endpoint.
+    """Returns the path of a SPARQL endpoint.
 
     >>> path_of("dbpedia"), path_of("")
     ('/dbpedia/sparql', '/sparql')
@@ -128,7 +128,7 @@ class SparqlEndpoint:
         await self._backend.aclose()
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        """Answer a request.
+        """Answers a request.
 
         Raises:
             ConstructMessagesError: the request failed before anything was sent.
@@ -164,7 +164,7 @@ class SparqlEndpoint:
     def _decide(
         self, asked: ProtocolRequest, accept: str | None, record: SparqlRecord
     ) -> Plain | tuple[LogType, ConstructQuery]:
-        """Parse the text of an operation, check that it may run, and choose between the two kinds of answer."""
+        """Parses the text of an operation, check that it may run, and choose between the two kinds of answer."""
         assert asked.text is not None
         text = QueryText(asked.text)
         record.form = form = "UPDATE" if asked.kind == "update" else query_form(text)
@@ -179,7 +179,7 @@ class SparqlEndpoint:
         return choice, ConstructQuery.parse(text, prefixes=prefixes, predefined=predefined, group_by=_keys(asked))
 
     def _check(self, kind: str, form: str, text: QueryText) -> None:
-        """Check that an operation may run, and which requests it makes the source send.
+        """Checks that an operation may run, and which requests it makes the source send.
 
         Raises:
             Forbidden: the settings do not allow it.

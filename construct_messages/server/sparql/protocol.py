@@ -94,18 +94,18 @@ class ProtocolRequest:
     head: bool = False
 
     def value(self, name: str) -> str | None:
-        """Return the first value of a parameter, or None."""
+        """Returns the first value of a parameter, or None."""
         return next(iter(self.values(name)), None)
 
     def values(self, name: str) -> tuple[str, ...]:
-        """Return the values of a parameter, in order."""
+        """Returns the values of a parameter, in order."""
         return tuple(value for known, value in self.parameters if known == name)
 
 
 def read_request(
     method: str, query_string: str, content_type: str | None, body: bytes, limits: Limits
 ) -> ProtocolRequest:
-    """Parse a request.
+    """Parses a request.
 
     Parameters of a form are added to those of the URL, so both may name graphs, but there is one query. A GET without
     parameters (except `format`) requests the service description. An empty graph IRI, which browsers send for an empty
@@ -159,7 +159,7 @@ def read_request(
 
 
 def forwarded(parameters: Sequence[tuple[str, str]], *, rewritten: bool, sponge: bool) -> tuple[tuple[str, str], ...]:
-    """Return the parameters to forward to the source. Names are case-insensitive.
+    """Returns the parameters to forward to the source. Names are case-insensitive.
 
     Args:
         parameters: the parameters of a `ProtocolRequest`.

@@ -52,12 +52,12 @@ class Page:
     _reader: ResponseReader | None = field(default=None, init=False)
 
     def __enter__(self) -> None:
-        """Return the page; nothing needs to be prepared."""
+        """Returns the page; nothing needs to be prepared."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> bool | None:
-        """Leave failures as they are."""
+        """Leaves failures as they are."""
 
     @property
     def select(self) -> Select | None:
@@ -65,7 +65,7 @@ class Page:
         return self.rest(self.count)
 
     def open(self, status: int, header: Header) -> ResponseReader:
-        """Create the reader for a response; see `ResponseReader` for its errors."""
+        """Creates the reader for a response; see `ResponseReader` for its errors."""
         select = self.select
         assert select is not None
         self._before, self._reader = self.count, None
@@ -142,7 +142,7 @@ class _Offsets:
     _last: tuple[Term, ...] | None = None
 
     def begin(self, solution: tuple[Term, ...], url: str) -> None:
-        """Process the first solution of a response.
+        """Processes the first solution of a response.
 
         Raises:
             IncompleteResult: it equals that of the previous response, which had further solutions.
@@ -157,7 +157,7 @@ class _Offsets:
         self._first = first
 
     def end(self, solution: tuple[Term, ...]) -> None:
-        """Process the last solution of a response so far."""
+        """Processes the last solution of a response so far."""
         self._last = solution
 
     @property
@@ -182,7 +182,7 @@ class _InOrder(ResponseReader):
 
 
 def pages(request: Request, profile: Profile, *, asked: tuple[str, ...], url: str) -> Iterator[Page]:
-    """Yield the pages of a request, or a single one without paging; read each to its end before the next.
+    """Yields the pages of a request, or a single one without paging; read each to its end before the next.
 
     Between pages there are probes, which yield no solutions: after a page that was shorter than requested, or if the
     endpoint's row limit may have cut an answer without pages, a probe requests the next solution.

@@ -39,7 +39,7 @@ class Profile:
 
     @classmethod
     def named(cls, name: str) -> Profile:
-        """Return the profile with this name.
+        """Returns the profile with this name.
 
         Raises:
             UsageError: there is none.

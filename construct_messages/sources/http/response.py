@@ -118,7 +118,7 @@ class ResponseReader:
             self._decoder = self._decoder_class(asked)(variables, response=response, scope=scope, lenience=lenience)
 
     def pieces(self, data: bytes, work: int = _WORK) -> Iterator[bytes]:
-        """Decode the content coding of the next bytes of the body, and yield them in pieces for `feed`.
+        """Decodes the content coding of the next bytes of the body, and yield them in pieces for `feed`.
 
         Args:
             data: the bytes.
@@ -132,7 +132,7 @@ class ResponseReader:
         return self._body.decode(data, max(_SMALLEST, min(work, work * _USUAL // len(self._variables))))
 
     def feed(self, piece: bytes) -> Iterator[Solutions]:
-        """Decode the next of the `pieces` and return the solutions that it completes.
+        """Decodes the next of the `pieces` and return the solutions that it completes.
 
         Raises:
             SourceError: the body is an error document.
@@ -156,7 +156,7 @@ class ResponseReader:
             raise IncompleteResult(f"{self._url} sent {self.held} bytes without one whole solution in them")
 
     def close(self) -> None:
-        """Process the end of the body.
+        """Processes the end of the body.
 
         Raises:
             SourceError: the body was an error document.
@@ -179,7 +179,7 @@ class ResponseReader:
             raise
 
     def cut(self, reason: object) -> SourceError:
-        """Return the error for a body that the HTTP client could not read to its end."""
+        """Returns the error for a body that the HTTP client could not read to its end."""
         if self._decoder is None:
             return self._refusal()
         return IncompleteResult(
@@ -251,7 +251,7 @@ _ANSWERS: Final[Mapping[int, int]] = {
 
 
 def answer_status(status: int, *, client_authenticates: bool) -> int:
-    """Return the status that a server in front of the endpoint answers with, for a status of the endpoint.
+    """Returns the status that a server in front of the endpoint answers with, for a status of the endpoint.
 
     >>> [answer_status(status, client_authenticates=False) for status in (400, 401, 404, 500, 503)]
     [400, 502, 502, 502, 503]
@@ -287,7 +287,7 @@ class _Body:
                 raise SourceError(f"the endpoint sent content coding {shown(other)!r}, which nobody asked for")
 
     def decode(self, data: bytes, size: int) -> Iterator[bytes]:
-        """Yield the decoded bytes, in pieces of this size."""
+        """Yields the decoded bytes, in pieces of this size."""
         step = size if self._inflater is None else _CODED
         for start in range(0, len(data), step):
             part = data[start : start + step]
@@ -323,7 +323,7 @@ def _is_utf8(charset: str) -> bool:
 
 
 def redirected(url: str, status: int, header: Header) -> str | None:
-    """Return the URL to which a response redirects the same request, or None.
+    """Returns the URL to which a response redirects the same request, or None.
 
     Raises:
         SourceError: a redirect to another origin, or to something else than the answer to this request.
@@ -353,7 +353,7 @@ def _origin(url: str) -> tuple[str, str | None, int | None]:
 
 
 def without_query(url: str) -> str:
-    """Return a URL without its query, for errors: the query contains the SPARQL text, and often a key."""
+    """Returns a URL without its query, for errors: the query contains the SPARQL text, and often a key."""
     return urlsplit(url)._replace(query="", fragment="").geturl()
 
 
@@ -386,9 +386,7 @@ def _date(value: str | None) -> datetime | None:
 
 
 def seconds(retry_after: str | None) -> float | None:
-    """Return the number of seconds that `Retry-After` (RFC 9110, section 10.2.3) asks to wait; it contains seconds or a
-    date.
-    """
+    """Returns the seconds that `Retry-After` (RFC 9110, section 10.2.3) asks to wait: a number, or until a date."""
     if retry_after is None:
         return None
     if retry_after.strip().isdecimal():

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def register(spark: SparkSession) -> None:
-    """Register the data source `rdfm` in a session. Repeated calls are allowed.
+    """Registers the data source `rdfm` in a session. Repeated calls are allowed.
 
     Reading returns the columns `file` (a URI), `block` (the byte offset of the part that one task has read), `ordinal`
     (the number of the message in its block, from 0) and `message` (canonical N-Quads lines joined by LF, empty for an

@@ -68,7 +68,7 @@ class File(NamedTuple):
 
 
 def place_of(path: str) -> Place:
-    """Return the place of a path or a URI.
+    """Returns the place of a path or a URI.
 
     Raises:
         UsageError: pyarrow cannot reach it.
@@ -98,7 +98,7 @@ def _file_system(prefix: str) -> tuple[Any, str]:
 
 
 def find(path: str) -> list[File]:
-    """Return the files of a path: the file itself, all files in a folder, or those that match `*`, `?` and `[…]`.
+    """Returns the files of a path: the file itself, all files in a folder, or those that match `*`, `?` and `[…]`.
 
     Names that begin with `.` or `_` are ignored, as in Spark, unless the path contains them.
 

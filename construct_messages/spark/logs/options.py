@@ -54,7 +54,7 @@ class ReadOptions:
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> ReadOptions:
-        """Create options from those of a data source.
+        """Creates options from those of a data source.
 
         Args:
             options: by name in lower case, as Spark passes them.
@@ -108,7 +108,7 @@ class WriteOptions:
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> WriteOptions:
-        """Create options from those of a data source; see `ReadOptions.of`.
+        """Creates options from those of a data source; see `ReadOptions.of`.
 
         Raises:
             UsageError: an unknown option or value, or more than one path.

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 
 def with_sequence(messages: DataFrame) -> DataFrame:
-    """Add a column `sequence` to messages: 0, 1, 2, … in the order of (file, block, ordinal), without gaps.
+    """Adds a column `sequence` to messages: 0, 1, 2, … in the order of (file, block, ordinal), without gaps.
 
     Blocks are counted first, so the logs are read twice, and no message moves between partitions.
 

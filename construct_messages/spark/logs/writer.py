@@ -63,7 +63,7 @@ def write_folder(
     compression: str | None = None,
     lenient: bool = False,
 ) -> Written:
-    """Write one log per partition into a folder, which contains `_SUCCESS` when all of them are complete.
+    """Writes one log per partition into a folder, which contains `_SUCCESS` when all of them are complete.
 
     Args:
         messages: a frame with the column `message`; partitions are written in their order.
@@ -106,7 +106,7 @@ def write_file(
     options: FormatOptions | None = None,
     lenient: bool = False,
 ) -> Written:
-    """Write one log with all messages in their order. Partitions are written beside it and then concatenated.
+    """Writes one log with all messages in their order. Partitions are written beside it and then concatenated.
 
     Args:
         messages: a frame with the column `message`.

@@ -175,7 +175,7 @@ def _quads(
     except (*UNPACK_ERRORS, SyntaxError, ValueError) as error:
         raise QuadsError(
             f"{file}: {error}",
-            hint="mend the file, check that its extension is right, or load with on_error='quarantine'",
+            hint="fix the file, check its extension, or load with on_error='quarantine'",
         ) from error
 
 

@@ -50,7 +50,7 @@ def load_quads(
     quarantine: str | None = None,
     lenient: bool = False,
 ) -> DataFrame:
-    """Load RDF files as a DataFrame with the columns `subject`, `predicate`, `object` and `graph` (NULL: the default
+    """Loads RDF files as a DataFrame with the columns `subject`, `predicate`, `object` and `graph` (NULL: the default
     graph).
 
     Cells are canonical N-Triples terms. N-Triples and N-Quads are read in parallel, also within a file that is
@@ -201,7 +201,7 @@ def _canonical_line(graphs: bool, malformed: Callable[[str], str], lenient: bool
 
 
 def count_malformed(quads: DataFrame | QuadTable) -> int:
-    """Count malformed IRIs and language tags in quads that were read leniently. This reads all of them.
+    """Counts malformed IRIs and language tags in quads that were read leniently. This reads all of them.
 
     Raises:
         QuadsError: a malformed line or file, or columns that are not quads.
@@ -213,7 +213,7 @@ def count_malformed(quads: DataFrame | QuadTable) -> int:
 
 
 def write_quads(quads: DataFrame | QuadTable, path: str | os.PathLike[str], *, overwrite: bool = False) -> Statistics:
-    """Write quads as a set, in Parquet sorted by predicate, with statistics of each predicate.
+    """Writes quads as a set, in Parquet sorted by predicate, with statistics of each predicate.
 
     The statistics are written last. `read_quads` refuses a table without them as incomplete.
 
@@ -244,7 +244,7 @@ def write_quads(quads: DataFrame | QuadTable, path: str | os.PathLike[str], *, o
 
 
 def is_table(spark: SparkSession, path: str | os.PathLike[str]) -> bool:
-    """Return whether a path contains Parquet, as a table of quads does, and not a dump.
+    """Returns whether a path contains Parquet, as a table of quads does, and not a dump.
 
     Raises:
         UsageError: the path does not exist.
@@ -275,7 +275,7 @@ def _names(table: DataFrame) -> list[str]:
 
 
 def read_quads(spark: SparkSession, path: str | os.PathLike[str]) -> QuadTable:
-    """Read a table of `write_quads`, with its statistics.
+    """Reads a table of `write_quads`, with its statistics.
 
     Raises:
         QuadsError: there is no complete table, or its files have changed since it was written.
@@ -289,13 +289,13 @@ def read_quads(spark: SparkSession, path: str | os.PathLike[str]) -> QuadTable:
     except UsageError as error:
         raise QuadsError(
             f"{path} is no whole table of quads: {error.message}",
-            hint="write it by write_quads(), or take another table up by QuadTable.of(spark.read.parquet(…))",
+            hint="write it with write_quads(), or use another table with QuadTable.of(spark.read.parquet(…))",
         ) from error
     record = json.loads(text[0].value)
     if record["files"] != names:
         raise QuadsError(
             f"{path} has other files than its statistics are of",
-            hint="write it anew by write_quads(), or take it up by QuadTable.of(spark.read.parquet(…))",
+            hint="write it again with write_quads(), or use it with QuadTable.of(spark.read.parquet(…))",
         )
     predicates = {Term(term): PredicateStatistics(**figures) for term, figures in record["predicates"].items()}
     return QuadTable(table, Statistics(record["rows"], record["distinct"], predicates))

@@ -37,7 +37,7 @@ class QuadTable:
 
     @classmethod
     def of(cls, frame: DataFrame, columns: Mapping[str, str] | None = None, assume_distinct: bool = False) -> QuadTable:
-        """Use a table, view or DataFrame as quads.
+        """Uses a table, view or DataFrame as quads.
 
         Args:
             frame: any DataFrame, of any source.
