@@ -56,6 +56,7 @@ bench:
 	$(PYTHON) -m benchmarks.spark_joins
 	$(PYTHON) -m benchmarks.spark_logs
 	$(PYTHON) -m benchmarks.streams
+	$(PYTHON) -m benchmarks.transform
 	$(PYTHON) -m benchmarks.turtle
 	$(PYTHON) -m benchmarks.virtuoso
 

@@ -138,14 +138,15 @@ class RegisteredQuery:
                     await self.prepare()
                 await self._follow()
         except ConstructMessagesError as error:
-            await self._fail(str(error))
+            await self._fail(str(error), type(error).__name__)
         except Exception:  # a fault of this package, which must not be silent
             _LOGGER.exception("the query of %s met a fault", self.name)
-            await self._fail("the server failed")
+            await self._fail("the server failed", "a fault of the server")
 
-    async def _fail(self, error: str) -> None:
+    async def _fail(self, error: str, kind: str) -> None:
         await self._drop_process()
-        _LOGGER.warning("the query of %s is paused: %s", self.name, error)
+        # the error may quote the query, which only its description may tell
+        _LOGGER.warning("the query of %s is paused: %s", self.name, kind)
         try:
             await self.save(replace(self.registration, status="failed", error=error))
         except ConstructMessagesError as unsaved:
@@ -160,16 +161,17 @@ class RegisteredQuery:
     async def _watch(self, source: str) -> None:
         """Evaluates over a source again and again."""
         registration, watched = self.registration, self._sources.get(source)
+        query = registration.query()
         if watched is None:
             raise UsageError(f"there is no endpoint {source}", hint="serve it again, or register the query anew")
         assert registration.every is not None
         watch = Watch(
-            registration.text,
+            query.query,
             watched.source,
             store=self._store,
             stream=self.name,
             owner=self._owner,
-            operator=registration.query().operator,
+            operator=query.operator,
             base=registration.streams,
             timeout=watched.seconds,
             default_graph=(UNION,) if watched.union else (),

@@ -352,6 +352,12 @@ async def test_watching_the_endpoint_of_the_server(tmp_path: Path) -> None:
         assert await until(served, location, 1) == ['<urn:s> <urn:has> "there" .']
         said = await described(served, location)
         assert (said["inputs"], said["status"]) == ([f"{served.url}/sparql"], "running")
+        refused = await served.ask("POST", "/streams?every=PT1S", ROWS, SPARQL)
+        assert (refused.status, "SELECT" in str(refused.json)) == (400, True)
+        registered = b"REGISTER ISTREAM <again> AS " + WATCHED
+        location = location_of(await served.ask("POST", "/streams?every=PT0.1S", registered, SPARQL))
+        assert location == f"{served.url}/streams/again"
+        assert await until(served, location, 1) == ['<urn:s> <urn:has> "there" .']
         for name in ("other", "seen"):
             answer = await served.ask("POST", f"/streams?every=PT1S&source=/{name}", WATCHED, SPARQL)
             assert answer.status == 422

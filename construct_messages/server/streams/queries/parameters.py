@@ -19,6 +19,7 @@ from construct_messages.query.continuous.durations import read_duration
 from construct_messages.query.continuous.parse import parse_continuous
 from construct_messages.query.continuous.values import ContinuousQuery, Operator, Report
 from construct_messages.query.prologue import Prologue
+from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.query.tokens import tokenize
 from construct_messages.server.streams.selection import sequence_parameter
 from construct_messages.streams.store import StreamStore
@@ -68,6 +69,7 @@ def read_registration(
     source = None
     if not query.windows and not inputs:
         source = _source(given, every, endpoints)
+        ConstructQuery.parse(query.query, base=streams)  # for its errors: rows of SELECT are not watched
     elif "source" in given:
         raise ProtocolError("the query reads streams, and no source", hint="leave source out")
     if not query.windows and any(name in given for name in _OF_WINDOWS):
