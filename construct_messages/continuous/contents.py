@@ -26,7 +26,7 @@ from construct_messages.query.continuous.values import (
     Needs,
     absolute,
 )
-from construct_messages.streams.element import GENERATED_AT, Element
+from construct_messages.streams.element import GENERATED_AT, Element, time_at
 from construct_messages.terms import XSD, OxTerm, Term
 
 Name: TypeAlias = ox.NamedNode | ox.BlankNode
@@ -91,13 +91,14 @@ class Contents:
         self.store.extend(quads)
         self.store.extend(_member(_STATIC, quad.graph_name) for quad in quads if quad.graph_name != _DEFAULT)
 
-    def hold(self, stream: int, stream_iri: str, name: str, element: Element) -> Held:
+    def hold(self, stream: int, stream_iri: str, name: str, time: int, element: Element) -> Held:
         """An element, to enter windows.
 
         Args:
             stream: the number of its stream; blank nodes of one stream are no others'.
             stream_iri: of its stream, without brackets.
             name: its own IRI, without brackets.
+            time: its time, as windows read it.
             element: with its message.
         """
         nquads = element.nquads
@@ -107,7 +108,7 @@ class Contents:
         parsed = ox.parse(nquads, format=ox.RdfFormat.N_QUADS, lenient=True)
         quads = tuple(dict.fromkeys(map(self._stored.quad, parsed)))
         graphs = tuple({quad.graph_name: None for quad in quads if quad.graph_name != _DEFAULT})
-        context = tuple(_context(stream_iri, element, graphs)) if self._has_context else ()  # type: ignore[arg-type] # none is the default graph
+        context = tuple(_context(stream_iri, time, element.sequence, graphs)) if self._has_context else ()  # type: ignore[arg-type] # none is the default graph
         return Held(element.sequence, ox.NamedNode(name), quads, context, graphs)  # type: ignore[arg-type] # ditto
 
     def enter(self, window: int, held: Held) -> None:
@@ -179,11 +180,13 @@ class Contents:
         return quad
 
 
-def _context(stream: str, element: Element, graphs: Iterable[Name]) -> Iterator[tuple[ox.NamedNode, OxTerm]]:
-    time = element.time.replace(tzinfo=None).isoformat()
+def _context(
+    stream: str, microseconds: int, sequence: int, graphs: Iterable[Name]
+) -> Iterator[tuple[ox.NamedNode, OxTerm]]:
+    time = time_at(microseconds).replace(tzinfo=None).isoformat()
     canonical = time.rstrip("0") if "." in time else time  # as a store gives it back
     yield _GENERATED_AT, ox.Literal(f"{canonical}Z", datatype=_DATE_TIME)
-    yield _SEQUENCE, ox.Literal(element.sequence)
+    yield _SEQUENCE, ox.Literal(sequence)
     yield _STREAM, ox.NamedNode(absolute(stream, STREAM_NAMES))
     for graph in graphs:
         yield _GRAPH, graph

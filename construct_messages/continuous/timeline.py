@@ -190,6 +190,9 @@ class Timeline(Generic[T]):
                 self._changed = True
                 fires |= self._report is Report.CONTENT_CHANGE
                 yield Entered(number, element.element)
+            elif self._report is Report.CONTENT_CHANGE and window.extent.by_count:
+                # between two windows: it counts, but enters none
+                fires |= bool(window.held) and window.held[0].key < self._first(window, instant)
             fires |= self._closes(window, stream.count)
         if fires:
             yield from self._fire(instant, element.time)
@@ -230,22 +233,23 @@ class Timeline(Generic[T]):
         return min((loss for loss in losses if loss is not None), default=None)
 
     def _last_instant(self) -> int:
-        """The last instant at which a window holds what the streams that have ended gave it.
+        """The last instant to evaluate when all streams have ended: windows close that still hold an element.
 
-        One that elements do not leave as time passes is evaluated once more.
+        Those that time does not empty are evaluated once behind the last element of their stream.
         """
         assert self._position is not None
         last = self._position
         for window in self._windows:
-            if window.held:
-                newest = self._streams[window.stream].newest
+            stream = self._streams[window.stream]
+            if not window.extent.empties:
+                if stream.count and self._report is Report.PERIODIC:
+                    last = max(last, self._periods.after(stream.newest))
+                elif stream.count and self._report is not Report.CONTENT_CHANGE:
+                    last = max(last, window.extent.close_after(stream.newest) or last)
+            elif window.held:
                 loss = window.extent.loss(window.held[-1].key)
-                if loss is not None:
-                    last = max(last, loss - 1)
-                elif self._report is Report.PERIODIC:
-                    last = max(last, self._periods.after(newest))
-                elif self._report is not Report.CONTENT_CHANGE:
-                    last = max(last, window.extent.close_after(newest) or last)
+                assert loss is not None
+                last = max(last, loss - 1)
         return last
 
     def _is_empty(self, instant: int) -> bool:

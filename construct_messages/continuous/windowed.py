@@ -139,7 +139,7 @@ class WindowedQuery:
             self._drop(number, element, "late" if time is not None else "untimed")
             return []
         name = self._element_iri(stream, element.sequence)
-        held = self._contents.hold(number, stream, name, element)
+        held = self._contents.hold(number, stream, name, time, element)
         self._timeline.offer(number, time, element.sequence, held)
         return self._run()
 
@@ -317,7 +317,7 @@ class WindowedQuery:
                 time = None if element.sequence in saved["skipped"] else self._time_of(element)
                 if time is not None:
                     name = self._element_iri(stream, element.sequence)
-                    held.append((time, element.sequence, self._contents.hold(number, stream, name, element)))
+                    held.append((time, element.sequence, self._contents.hold(number, stream, name, time, element)))
             elements.append(held)
         for step in self._timeline.restore(state["timeline"], elements):
             if isinstance(step, Entered):

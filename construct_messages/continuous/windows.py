@@ -152,6 +152,11 @@ class Extent:
             return EVERYTHING
         return (self.grid.not_before(place) if self.grid else place) - self.width
 
+    @property
+    def empties(self) -> bool:
+        """Whether elements leave it as time passes."""
+        return self.width is not None and not self.by_count
+
     def loss(self, key: int) -> int | None:
         """The instant at which it no longer holds what has a key; None: time alone does not end it."""
         if self.width is None or self.by_count:

@@ -42,7 +42,7 @@ class Element(NamedTuple):
     @property
     def time(self) -> datetime:
         """When it was committed, in UTC."""
-        return _EPOCH + timedelta(microseconds=self.microseconds)
+        return time_at(self.microseconds)
 
     @property
     def message(self) -> Message:
@@ -62,6 +62,15 @@ def microseconds_of(time: datetime) -> int:
     if time.tzinfo is None:
         raise UsageError(f"the time {time.isoformat()} has no time zone", hint="give one, such as +00:00")
     return (time - _EPOCH) // _MICROSECOND
+
+
+def time_at(microseconds: int) -> datetime:
+    """The time that is so many microseconds behind the beginning of 1970, in UTC.
+
+    >>> time_at(86_400_000_000).isoformat()
+    '1970-01-02T00:00:00+00:00'
+    """
+    return _EPOCH + timedelta(microseconds=microseconds)
 
 
 def generated_at(message: Message) -> str | None:

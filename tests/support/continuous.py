@@ -170,14 +170,17 @@ def _moments(case: Case, events: Sequence[Event]) -> Iterator[tuple[int, Content
             contents = _contents(case, known, time, before_time=False)
             count = sum(1 for other, _ in known if other == stream)
             of_stream = [
-                (window, held)
-                for window, held in zip(case.query.windows, contents, strict=True)
+                (window, held, old)
+                for window, held, old in zip(case.query.windows, contents, last, strict=True)
                 if case.streams[stream] == window.stream
             ]
             if report is Report.CONTENT_CHANGE:
-                due = any((stream, element) in held for _, held in of_stream)
+                due = any(
+                    (stream, element) in held or (isinstance(window, CountWindow) and held != old)
+                    for window, held, old in of_stream
+                )
             else:
-                due = at_closes and any(_ends_with(window, count) for window, _ in of_stream)
+                due = at_closes and any(_ends_with(window, count) for window, _, _ in of_stream)
             if due:
                 found.append((time, False, contents))
                 last = contents
@@ -202,7 +205,7 @@ def _until_empty(
 ) -> list[tuple[int, bool, Contents]]:
     """Without what passing time alone causes behind the last time that a window by time holds an element."""
     newest = max(element.microseconds for _, element in released)
-    end = max(newest, passed - 1)
+    end = max(newest, passed) - 1
     for time in range(newest, newest + 100):
         held = _contents(case, released, time, before_time=False)
         for window, elements in zip(case.query.windows, held, strict=True):
