@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import pyoxigraph as ox
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from construct_messages.query.continuous.parse import parse_continuous
@@ -141,6 +141,7 @@ def written(pieces: Sequence[str]) -> str:
     return " ".join(piece.removeprefix("=") for piece in pieces)
 
 
+@settings(max_examples=settings.default.max_examples // 3)
 @given(queries(), st.data())
 def test_layout_says_nothing(drawn: Drawn, data: st.DataObject) -> None:
     plain = parse_continuous(written(drawn.pieces))
@@ -162,6 +163,7 @@ def test_layout_says_nothing(drawn: Drawn, data: st.DataObject) -> None:
     assert read.query.count("\n") == text.count("\n")
 
 
+@settings(max_examples=settings.default.max_examples // 2)
 @given(queries())
 def test_only_what_is_of_streams_is_replaced(drawn: Drawn) -> None:
     read = parse_continuous(written(drawn.pieces))
