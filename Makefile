@@ -59,6 +59,7 @@ bench:
 	$(PYTHON) -m benchmarks.transform
 	$(PYTHON) -m benchmarks.turtle
 	$(PYTHON) -m benchmarks.virtuoso
+	$(PYTHON) -m benchmarks.watch
 
 # 200 clients for a minute against each kind of source, and 10,000 that leave
 load:

@@ -7,9 +7,9 @@ RSP-QL: what ISTREAM and DSTREAM compare; docs/decisions/049-state-of-continuous
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from hashlib import blake2b
-from typing import Final, cast
+from typing import Final
 
 from construct_messages.solutions import Solutions
 from construct_messages.terms import Term, has_blank, map_blanks
@@ -18,43 +18,110 @@ _BYTES: Final = 12  # two of ten million solutions are taken for one with a prob
 _BLANK: Final = b"_:"
 
 
-class Digests:
-    """Makes digests of solutions, and knows those of the solutions that it met before.
+class Known:
+    """The solutions of the evaluation before.
 
-    They are found by Python's own hash of a solution, which is many times quicker. It has 64 bits and another key in
-    each process: of n solutions that are known, a new one is taken for one with a probability of n / 2^64.
+    Args:
+        counts: how often each digest was there; changed by whoever commits what changed.
 
-    >>> digests = Digests()
-    >>> first, second = (Solutions.of([("_:" + label, "<urn:a>"), ("_:x", "_:x")]) for label in "ab")
-    >>> digests.of(first) == digests.of(second), digests.of(first)[0] == digests.of(first)[1]
-    (True, False)
+    Python's own hash is many times quicker than a digest. So a solution that was there once, and without blank nodes,
+    is found by its hash where this process has met it. That has 64 bits, and another key in each process: of n
+    solutions that are known, a new one is taken for one with a probability of n / 2^64.
     """
 
-    def __init__(self) -> None:
-        self._known: dict[int, bytes] = {}
+    def __init__(self, counts: dict[bytes, int]) -> None:
+        self.counts = counts
+        self.by_hash: dict[int, bytes] = {}
 
-    def __len__(self) -> int:
-        return len(self._known)
+    def others(self) -> dict[bytes, int]:
+        """Those that are not found by a hash."""
+        if len(self.by_hash) == len(self.counts):
+            return {}
+        found = set(self.by_hash.values())
+        return {digest: count for digest, count in self.counts.items() if digest not in found}
 
-    def of(self, solutions: Solutions) -> list[bytes]:
-        """The digests of a batch, in its order."""
+
+class Comparison:
+    """Takes the solutions of one evaluation, batch by batch.
+
+    Args:
+        known: the solutions of the evaluation before.
+
+    Attributes:
+        new: the digests of those that are new so far, in order; one that is there twice is in it twice.
+
+    >>> known = Known({})
+    >>> first = Comparison(known)
+    >>> first.feed(Solutions.of([("<urn:a>",), ("<urn:a>",), ("_:b",)]))
+    <Solutions: 3 of response 0>
+    >>> known.counts.update({digest: first.new.count(digest) for digest in first.new})
+    >>> first.settle()
+    >>> second = Comparison(known)
+    >>> list(second.feed(Solutions.of([("<urn:c>",), ("<urn:a>",), ("_:other",)])))
+    [('<urn:c>',)]
+    >>> list(second.vanished.values())
+    [1]
+    """
+
+    def __init__(self, known: Known) -> None:
+        self._known = known
+        self._left, self._others = set(known.by_hash), known.others()
+        self._met: list[tuple[int, bytes]] = []
+        self.new: list[bytes] = []
+
+    def feed(self, solutions: Solutions) -> Solutions | None:
+        """Takes the next solutions; gives those that are new, None where none is."""
         columns = solutions.utf8
         hashes = list(map(hash, zip(*columns, strict=True)))
-        found = list(map(self._known.get, hashes))
-        if None in found:
-            for place, digest in enumerate(found):
-                if digest is None:
-                    made = _digest([column[place] for column in columns])
-                    found[place] = self._known[hashes[place]] = made
-        return cast(list[bytes], found)
+        distinct = set(hashes)
+        places: Iterable[int] = ()
+        if len(distinct) == len(hashes):
+            unknown = distinct - self._left
+            self._left -= distinct
+            if unknown:
+                places = [place for place, each in enumerate(hashes) if each in unknown]
+        else:
+            places = [place for place, each in enumerate(hashes) if not self._take(each)]
+        new = []
+        for place in places:
+            row = b"\n".join([column[place] for column in columns])  # no canonical term holds a line break
+            digest = _digest(row)
+            if _BLANK not in row:
+                self._met.append((hashes[place], digest))
+            count = self._others.pop(digest, 0)
+            if count == 0:
+                new.append(place)
+                self.new.append(digest)
+            elif count > 1:
+                self._others[digest] = count - 1
+        if len(new) == len(hashes):
+            return solutions if new else None
+        return solutions.take(new) if new else None
 
-    def forget(self) -> None:
-        """Forgets the solutions that it met."""
-        self._known.clear()
+    def _take(self, found: int) -> bool:
+        if found not in self._left:
+            return False
+        self._left.remove(found)
+        return True
+
+    @property
+    def vanished(self) -> Mapping[bytes, int]:
+        """After the last solution: how often each digest is missing."""
+        return {self._known.by_hash[each]: 1 for each in self._left} | self._others
+
+    def settle(self) -> None:
+        """Knows the solutions of this evaluation by their hash from now on, once the counts are theirs."""
+        by_hash, counts = self._known.by_hash, self._known.counts
+        for each in self._left:
+            del by_hash[each]
+        for each, digest in self._met:
+            if counts.get(digest) == 1:
+                by_hash[each] = digest
+            else:
+                by_hash.pop(each, None)
 
 
-def _digest(solution: Sequence[bytes]) -> bytes:
-    row = b"\n".join(solution)  # no canonical term holds a line break
+def _digest(row: bytes) -> bytes:
     if _BLANK in row:
         row = _numbered(row)
     return blake2b(row, digest_size=_BYTES).digest()
@@ -71,70 +138,6 @@ def _numbered(row: bytes) -> bytes:
     return "\n".join(map_blanks(term, name) if has_blank(term) else term for term in terms).encode()
 
 
-class Comparison:
-    """Takes the solutions of one evaluation, batch by batch.
-
-    Args:
-        seen: how often each digest was there in the evaluation before.
-        digests: makes those of this one.
-
-    Attributes:
-        new: the digests of those that are new so far, in order; one that is there twice is in it twice.
-
-    >>> comparison = Comparison({}, Digests())
-    >>> batch = Solutions.of([("<urn:a>",), ("<urn:a>",), ("<urn:b>",)])
-    >>> comparison.feed(batch)
-    <Solutions: 3 of response 0>
-    >>> later = Comparison({digest: comparison.new.count(digest) for digest in comparison.new}, Digests())
-    >>> list(later.feed(Solutions.of([("<urn:c>",), ("<urn:a>",)])))
-    [('<urn:c>',)]
-    >>> list(later.vanished.values())
-    [1, 1]
-    """
-
-    def __init__(self, seen: Mapping[bytes, int], digests: Digests) -> None:
-        self._digests = digests
-        # most are there once: those as a set, which takes a batch at once, the others counted
-        self._once, self._often = set(seen), dict[bytes, int]()
-        if sum(seen.values()) > len(seen):
-            self._often = {digest: count for digest, count in seen.items() if count > 1}
-            self._once -= self._often.keys()
-        self.new: list[bytes] = []
-
-    def feed(self, solutions: Solutions) -> Solutions | None:
-        """Takes the next solutions; gives those that are new, None where none is."""
-        found = self._digests.of(solutions)
-        distinct = set(found)
-        if len(distinct) == len(found) and distinct.isdisjoint(self._often):
-            new = distinct - self._once
-            self._once -= distinct
-            places = [place for place, digest in enumerate(found) if digest in new] if new else []
-        else:
-            places = [place for place, digest in enumerate(found) if not self._take(digest)]
-        if not places:
-            return None
-        if len(places) == len(found):
-            self.new += found
-            return solutions
-        self.new += [found[place] for place in places]
-        return solutions.take(places)
-
-    def _take(self, digest: bytes) -> bool:
-        """Takes one solution; tells whether it was there before."""
-        count = self._often.pop(digest, 0)
-        if count > 1:
-            self._often[digest] = count - 1
-        if count == 0 and digest in self._once:
-            self._once.remove(digest)
-            return True
-        return count > 0
-
-    @property
-    def vanished(self) -> Mapping[bytes, int]:
-        """After the last solution: how often each digest is missing."""
-        return dict.fromkeys(self._once, 1) | self._often
-
-
 def digest_of(batches: Iterable[Solutions]) -> bytes:
     """One digest of all solutions of a result, in whatever order they came.
 
@@ -142,5 +145,6 @@ def digest_of(batches: Iterable[Solutions]) -> bytes:
     >>> digest_of([a, b]) == digest_of([b, a]), digest_of([a, b]) == digest_of([a, b, b])
     (True, False)
     """
-    every = sorted(digest for batch in batches for digest in map(_digest, zip(*batch.utf8, strict=True)))
+    rows = (row for batch in batches for row in map(b"\n".join, zip(*batch.utf8, strict=True)))
+    every = sorted(map(_digest, rows))
     return blake2b(b"".join(every), digest_size=_BYTES).digest()

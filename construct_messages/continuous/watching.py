@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from construct_messages.construct import QueryMessages, construct_messages
-from construct_messages.continuous.comparison import Comparison, Digests
+from construct_messages.continuous.comparison import Comparison, Known
 from construct_messages.continuous.freshness import Files, Freshness, name_of
 from construct_messages.continuous.spool import PAGE_MESSAGES, Spool
 from construct_messages.errors import ConstructMessagesError, IncompleteResult, SourceError, StoreError, UsageError
@@ -103,8 +103,7 @@ class Watch:
         self._query, self._source, self._retries = query, source, options.get("retries", RETRIES)
         self._store, self._stream, self._owner = store, stream, owner
         self._operator, self._skip_first, self._skip_empty = operator, skip_first, skip_empty
-        self._seen: dict[bytes, int] | None = None  # as the store has it; None: it is to be read
-        self._digests = Digests()
+        self._known: Known | None = None  # as the store has it; None: it is to be read
         self._succeeded = False
 
     async def evaluations(self, every: float) -> AsyncGenerator[Evaluation]:
@@ -147,30 +146,27 @@ class Watch:
                     count = await self._evaluate()
                 except OSError as error:
                     raise SourceError(f"cannot read the source: {error}") from error
-                except BaseException:
-                    self._seen = None  # it may have been written in part
-                    raise
         self._succeeded = True
         return count
 
     async def _evaluate(self) -> int:
         state = await self._store.asaved_state(self._owner)
-        before, seen = Freshness.decode(state.get("source")), await self._known()
+        before, known = Freshness.decode(state.get("source")), await self._read_known()
         files = await asyncio.to_thread(Files, self._source)
         now = Freshness(name_of(self._source), files.settled)
         # all is given out each time, whether it changed or not
         comparable = self._operator is not Operator.RSTREAM and before is not None and before.source == now.source
         if comparable and before is not None and before.files is not None and before.files == now.files:
             return 0
-        known = Validators(before.etag, before.modified) if comparable and before is not None else Validators()
-        condition = Condition(known)
-        comparison = Comparison(seen, self._digests)
+        said = Validators(before.etag, before.modified) if comparable and before is not None else Validators()
+        condition, comparison = Condition(said), Comparison(known)
         with Spool() as spool:
             messages = await asyncio.to_thread(self._ask)
             self._check_query(state, messages)
             async with messages, aclosing(messages.abatches(condition)) as batches:
                 async for batch in batches:
-                    if (new := comparison.feed(batch)) is not None:
+                    new = batch if self._operator is Operator.RSTREAM else comparison.feed(batch)
+                    if new is not None:
                         for message in messages.instantiate(new):
                             spool.add(message)
             await files.check()
@@ -179,14 +175,18 @@ class Watch:
             now = Freshness(now.source, now.files, *condition.said)
             kept = {"query": self._fingerprint(messages), "source": now.encode()}
             changed = {key: value for key, value in kept.items() if state.get(key) != value}
-            return await self._commit(comparison, seen, spool, changed, first=before is None)
+            self._known = None  # until all of it is written
+            count = await self._commit(comparison, known.counts, spool, changed, first=before is None)
+            comparison.settle()
+            self._known = known
+            return count
 
-    async def _known(self) -> dict[bytes, int]:
+    async def _read_known(self) -> Known:
         if self._operator is Operator.RSTREAM:
-            return {}
-        if self._seen is None:
-            self._seen = await self._store.aseen(self._owner)
-        return self._seen
+            return Known({})
+        if self._known is None:
+            self._known = Known(await self._store.aseen(self._owner))
+        return self._known
 
     def _check_query(self, state: Mapping[str, bytes], messages: QueryMessages) -> None:
         if "query" in state and state["query"] != self._fingerprint(messages):
@@ -240,8 +240,6 @@ class Watch:
                     del seen[digest]
         if state:
             await self._store.acommit(self._owner, state)
-        if len(self._digests) > 2 * len(seen) + PAGE_MESSAGES:  # of what is long gone, or has other labels each time
-            self._digests.forget()
         return count
 
     async def _append(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from benchmarks import data, embedded, jsonld, layouts
+from benchmarks import data, embedded, jsonld, layouts, watch
 from benchmarks.measure import alternate, check_log
 from construct_messages import construct_messages
 
@@ -34,6 +36,11 @@ def test_the_benchmark_of_layouts_runs() -> None:
     figures = layouts.measure(30, rounds=1)
     assert len(figures) == 2 * 2 * len(layouts.FORMATS)
     assert all(figure.seconds > 0 for figure in figures)
+
+
+async def test_the_benchmark_of_watches_runs(tmp_path: Path) -> None:
+    figures = await watch.measure(500, 1, tmp_path)
+    assert "watch, 1 % changed" in [figure.what for figure in figures]
 
 
 def test_the_hostile_query_is_hostile() -> None:
