@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from construct_messages.errors import QueryError
 from construct_messages.query.continuous.values import is_relative
-from construct_messages.query.prologue import Prologue
+from construct_messages.query.prologue import Prologue, resolve
 from construct_messages.query.tokens import Token, error
 
 
@@ -81,7 +81,7 @@ class Cursor:
         return name_of(self.text, token, self.prologue)
 
     def name(self, what: str, hint: str, *reserved: str) -> str:
-        """Takes a name as `iri` does, or a bare one, as C-SPARQL and newer versions of CQELS have them.
+        """Takes a name as `iri` does, or a bare one, as C-SPARQL and CQELS 2 have them; it is a relative IRI.
 
         Args:
             what: what is expected.
@@ -97,7 +97,8 @@ class Cursor:
         end = self.next().end
         while self.token.start == end and (self.token.kind == "word" or self.token.text in ("-", ".")):
             end = self.next().end
-        return self.text[token.start : end]
+        name, base = self.text[token.start : end], self.prologue.base
+        return name if base is None else resolve(name, base)[1:-1]
 
     def stream(self, hint: str) -> str:
         """Takes the name of a stream."""

@@ -316,6 +316,15 @@ def test_relative_names_are_resolved() -> None:
     assert "BASE" not in parse_continuous("SELECT * { ?s <urn:p> ?o }", base="http://example.org/").query
 
 
+def test_bare_names_are_relative() -> None:
+    text = "REGISTER QUERY a-1 AS SELECT * FROM STREAM Sensors [NOW] WHERE { STREAM Sensors { ?s ?p ?o } }"
+    read = parse_continuous(text, base="http://example.org/streams/")
+    assert read.output == "http://example.org/streams/a-1"
+    name = "http://example.org/streams/Sensors"
+    assert read.windows == (TimeWindow(name, name, 0, 0),)
+    assert f"GRAPH <{name}>" in read.query
+
+
 def test_relative_names_without_base_stay_as_they_are_written() -> None:
     read = parse_continuous("REGISTER RSTREAM <out> AS SELECT * FROM STREAM <s/1> [NOW] FROM <a.ttl> { ?s ?p ?o }")
     assert (read.output, read.windows[0].stream, read.default_graphs) == ("out", "s/1", ("a.ttl",))
