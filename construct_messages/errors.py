@@ -72,7 +72,7 @@ _SHOWN: int = 300
 
 
 def shown(text: str) -> str:
-    """What somebody else sent or said, as a message may hold it: on one line, and not more than its beginning.
+    """Returns text of somebody else for an error message: on one line, and cut to its beginning.
 
     >>> shown("out of\\r\\n  memory")
     'out of memory'

@@ -250,7 +250,7 @@ class _Search:
         return self._next_colour
 
     def _signature(self, node: _Node, colours: Sequence[int]) -> _Signature:
-        """What is said of a node and others, up to the colours of the others."""
+        """Returns the statements about a node and others, up to the colours of the others."""
         self._left -= len(self._edges[node])
         return tuple(sorted([(edge, *[colours[other] for other in others]) for edge, others in self._edges[node]]))
 

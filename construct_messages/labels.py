@@ -37,7 +37,7 @@ _UNIQUE: Final = re.compile(
 
 
 class Labels:
-    """What one stream calls its blank nodes.
+    """The blank node labels of one stream.
 
     Args:
         prefix: what the labels begin with; None: a random one, which no other stream has. A prefix of your own makes
@@ -128,7 +128,7 @@ class Labels:
         return cast(Term, self._of_log + node[2:])  # a call less than Term(…): there may be very many
 
     def of_fold(self, number: int) -> str:
-        """What labels of the nodes begin with that folding makes in message `number`, from 1."""
+        """Returns the beginning of labels of nodes that folding creates in message `number`, from 1."""
         return f"{self.prefix}_f{number}b"
 
 

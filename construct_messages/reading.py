@@ -126,7 +126,7 @@ def read_log(
 
 
 def _announced(format: str, label: str | None) -> Syntax | None:
-    """What is announced for a log by its format's name or media type, and by a label."""
+    """Returns the announcement for a log by its format's name or media type, and by a label."""
     syntax = find_format(format)[1]
     if label is None:
         return syntax

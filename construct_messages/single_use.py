@@ -1,4 +1,4 @@
-"""What gives messages once: the iteration, blocking or not, and letting go, that streams and readers of logs share.
+"""Iteration that works once: blocking or not, and releasing the source, for query results and log readers.
 
 Nothing here knows where messages come from.
 """

@@ -37,7 +37,7 @@ class Solutions:
 
     @classmethod
     def of(cls, solutions: Sequence[Sequence[Term]], *, response: int = 0) -> Solutions:
-        """From solutions instead of columns.
+        """Creates a batch from solutions instead of columns.
 
         >>> Solutions.of([("<urn:a>", ""), ("<urn:b>", '"1"')]).text
         [['<urn:a>', '<urn:b>'], ['', '"1"']]
@@ -71,7 +71,7 @@ class Solutions:
         return self._slice(0, count)
 
     def take(self, places: Sequence[int]) -> Solutions:
-        """Those at some places, of which there is at least one.
+        """Returns the solutions at these indexes, of which there is at least one.
 
         >>> list(Solutions.of([("<urn:a>",), ("<urn:b>",), ("<urn:c>",)]).take([0, 2]))
         [('<urn:a>',), ('<urn:c>',)]

@@ -147,7 +147,7 @@ def format_of_target(target: LogTarget, format: str | None = None, otherwise: Fo
 
 @contextmanager
 def log_file(target: LogTarget) -> Iterator[Callable[[bytes], object]]:
-    """What writes all it is called with to a path, which appears when the block ends, or to a binary file.
+    """Yields a function that writes bytes to a path, which appears when the block ends, or to a binary file.
 
     Raises:
         CannotWrite: a place that cannot be written.

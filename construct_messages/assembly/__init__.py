@@ -27,7 +27,7 @@ DISTINCT_LIMIT: Final = 10_000_000
 
 @dataclass(frozen=True)
 class Options:
-    """How solutions become messages; see `construct_messages`.
+    """The options of `construct_messages` for turning solutions into messages.
 
     The last three are bounds that a whole log keeps to: passing one is an error, where `max_messages` ends the log.
     """
@@ -74,12 +74,12 @@ class Assembly:
 
     @property
     def left(self) -> int | None:
-        """How many messages may still come; None: no bound."""
+        """The number of messages that may still come; None: no limit."""
         return None if self._options.max_messages is None else self._options.max_messages - self.message_count
 
     @property
     def message_bytes(self) -> int | None:
-        """How large a message may be as it is written; None: no bound."""
+        """The maximal size of a message as it is written; None: no limit."""
         return self._options.message_bytes
 
     @property
@@ -250,7 +250,7 @@ class Writing:
         self._start = self._encoder.start()
 
     def feed(self, solutions: Solutions) -> bytes:
-        """What a batch adds to the log."""
+        """Returns the bytes that a batch adds to the log."""
         if self._batches is not None:
             encoded = self._assembly.encode(self._batches, solutions)
             chunk = bytes(encoded)
@@ -264,7 +264,7 @@ class Writing:
         return chunk
 
     def finish(self) -> Iterator[bytes]:
-        """What the end adds to the log; only for a result that is whole."""
+        """Returns the bytes that end the log; only for a complete result."""
         yield self._start
         for message in self._assembly.finish():
             yield self._encode(message)

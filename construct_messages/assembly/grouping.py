@@ -65,7 +65,7 @@ class EachSolution:
             yield [Numbered(number, solution)]
 
     def finish(self) -> Iterator[Group]:
-        """Nothing is held."""
+        """Returns nothing, as no solution is held."""
         return iter(())
 
 

@@ -61,7 +61,7 @@ class Job:
 
     @property
     def summary(self) -> str:
-        """What was done, on one line."""
+        """A line that summarises the job."""
         figures = ", ".join(f"{figure:,} {name}" for name, figure in self._figures.items())
         seconds = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in self._seconds.items())
         return f"{figures} ({seconds})"
@@ -133,7 +133,7 @@ class _Stop:
         return self
 
     def cancels(self, spark: SparkSession) -> None:
-        """From now on the jobs of a session are cancelled; ends the program if a signal came while it was made."""
+        """Cancels the jobs of this session from now on; ends the program if a signal came while it was created."""
         self._spark = spark
         self.__enter__()  # pyspark has put a handler of its own in the place of that for SIGINT
         self._pass_on()
@@ -261,7 +261,7 @@ def _java_heard(*, start: bool, later: bool) -> Iterator[None]:
 
 @contextmanager
 def _failures() -> Iterator[None]:
-    """What Spark reports of itself, as an error of this package."""
+    """Raises failures that Spark reports as errors of this package."""
     try:
         yield
     except ConnectionError as error:

@@ -1,4 +1,4 @@
-"""What a terminal shows while a log is read or written."""
+"""The progress that a terminal shows while a log is read or written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _STEP_SECONDS: Final = 0.1
 
 @contextmanager
 def progress(counts: Callable[[], tuple[int, int]], *, quiet: bool, in_the_way: bool) -> Iterator[Callable[[], None]]:
-    """What to call after each step; what was done shows on standard error, where that is a terminal.
+    """Yields a function to call after each step; shows the progress on standard error if that is a terminal.
 
     Args:
         counts: gives messages and bytes so far.

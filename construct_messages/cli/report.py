@@ -1,4 +1,4 @@
-"""How errors are reported on standard error: one line, and one for the hint."""
+"""Reports errors on standard error: one line, and one for the hint."""
 
 from __future__ import annotations
 

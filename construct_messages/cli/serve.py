@@ -94,7 +94,7 @@ def _serve(options: argparse.Namespace) -> int:
 
 @contextmanager
 def _loading(options: argparse.Namespace) -> Iterator[Callable[[str, int, int], None] | None]:
-    """What to call with an endpoint, the bytes of its files that are read, and all of them; None: nobody looks."""
+    """Yields a function that takes an endpoint, the bytes that were read and their total; None: no terminal."""
     if options.quiet or not sys.stderr.isatty():
         yield None
         return

@@ -262,7 +262,7 @@ def _is_file(options: argparse.Namespace) -> bool:
 
 
 def _log(options: argparse.Namespace) -> tuple[str, str, str | None]:
-    """Where and as what the log is to be written; what makes no sense is refused before Spark is started.
+    """Returns path and format of the log; invalid options are refused before Spark starts.
 
     Raises:
         UsageError: no place, an unknown extension, format or syntax, or an option for folders beside a file.

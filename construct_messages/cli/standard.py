@@ -30,7 +30,7 @@ def occupy_closed() -> None:
 
 
 def target(name: str) -> str | BinaryIO:
-    """What a name of the command line is to be written to."""
+    """Returns the target that a name on the command line stands for."""
     return sys.stdout.buffer if name == STANDARD else name
 
 

@@ -1,4 +1,4 @@
-"""Where a log goes: a file that is whole or not there, packed as its extension says.
+"""The file of a log: complete or absent, and compressed according to its extension.
 
 Nothing here knows what is written.
 """
@@ -69,7 +69,7 @@ def _cannot_write(target: Path, error: Exception) -> CannotWrite:
 
 
 def _mode(target: Path) -> int:
-    """What the file would have had without the detour: its own mode, or what the umask leaves."""
+    """Returns the mode that the file would have had: its own, or that of the umask."""
     if target.exists():
         return target.stat().st_mode & 0o777
     umask = os.umask(0)

@@ -45,7 +45,7 @@ def packing_of(head: bytes) -> str | None:
 
 
 class _Member(Protocol):
-    """What bz2 and lzma call a decompressor: of one member."""
+    """The protocol of the decompressors of bz2 and lzma, for one member."""
 
     @property
     def eof(self) -> bool: ...
@@ -139,7 +139,7 @@ class Unpacker:
         self._between = False
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """What can be unpacked now, in pieces; to be exhausted before the next call.
+        """Yields the data that can be decompressed now, in pieces; exhaust it before the next call.
 
         Raises:
             one of `UNPACK_ERRORS`: damaged data.
@@ -187,7 +187,7 @@ class UnpackedFile(io.RawIOBase):
         self._piece = b""
 
     def readable(self) -> bool:
-        """That it is."""
+        """Returns True."""
         return True
 
     def readinto(self, buffer: Any) -> int:

@@ -18,7 +18,7 @@ from construct_messages.formats.media_types import read_parameters
 
 @dataclass(frozen=True)
 class Syntax:
-    """How a log delimits its messages, and which version of RDF it keeps to.
+    """A syntax of logs: how messages are delimited, and the version of RDF.
 
     Args:
         label: what it is called: the value of the media type parameter that asks for it; empty where the format itself
@@ -117,7 +117,7 @@ class Format:
         return self.own is None or asked.allows(self.own)
 
     def syntax(self, asked: Syntax) -> Syntax:
-        """What a log in this format is in where a syntax is asked for.
+        """Returns the syntax of a log in this format for a requested one.
 
         Raises:
             UsageError: it cannot be what is asked for.

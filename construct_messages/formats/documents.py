@@ -30,7 +30,7 @@ class DocumentFormat(Serialization):
 
     @property
     def parsed_as(self) -> ox.RdfFormat:
-        """What pyoxigraph calls it."""
+        """The format of pyoxigraph."""
         format = ox.RdfFormat.from_media_type(self.media_type)
         assert format is not None, self.media_type
         return format

@@ -1,4 +1,4 @@
-"""What a client would rather have: messages, in a format and syntax, or what the source itself answers with.
+"""Content negotiation: messages in a format and syntax, or the source's own answer.
 
 RFC 9110, section 12.5.1 (Accept) over the media types of `formats.py`, and the parameters `format` and `messages` of a
 URL for those who cannot set headers. A range asks for messages by its parameters (`messages=rdfm`,
@@ -54,7 +54,7 @@ _WEIGHT: Final = re.compile(r"0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?")
 
 @dataclass(frozen=True)
 class Plain:
-    """What the source itself answers with is wanted.
+    """The client wants the source's own answer.
 
     Args:
         accept: the `Accept` to send on: the client's own without what asks for messages; None: none.
@@ -78,7 +78,7 @@ _HOW_TO_ASK: Final = (
 def negotiate(
     accept: str | None, *, format: str | None = None, messages: str | None = None, construct: bool = True
 ) -> Choice:
-    """What to answer with.
+    """Chooses the answer for a request.
 
     A header without a range that asks for messages is not judged here, however odd: it goes on as it came. Otherwise
     malformed ranges count for nothing, a log has the weight of the most specific range that matches it, and is chosen
@@ -215,7 +215,7 @@ def media_ranges(accept: str) -> Iterator[tuple[str, int]]:
 
 
 class _Pattern(NamedTuple):
-    """What the media type of a log must be like.
+    """A pattern for the media types of logs.
 
     Args:
         media_type: `*/*`, `type/*` or `type/subtype`.
@@ -333,7 +333,7 @@ def _best(ranges: Iterable[_Range]) -> tuple[tuple[Format, Syntax] | None, int]:
 
 
 def _named(format: str, messages: str, ranges: Iterable[_Range], construct: bool) -> LogType | None:
-    """What the parameters of the URL ask for, if it is messages.
+    """Returns the type of log that the parameters of the URL request, or None.
 
     A media type counts as in a header of its own; a name may be that of a plain format.
     """

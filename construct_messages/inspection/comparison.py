@@ -33,7 +33,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Surplus:
-    """What one sequence has when the other has ended.
+    """The messages that one sequence has after the other has ended.
 
     Attributes:
         second: whether it is the second that is longer.

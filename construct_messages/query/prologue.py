@@ -49,7 +49,7 @@ def resolve(reference: str, base: str | None) -> Term:
 
 
 class Expansion:
-    """What bounds the characters that short names and relative IRIs stand for: each may stand for as many as all.
+    """Limits the characters that short names and relative IRIs expand to.
 
     Args:
         length: of the query.
@@ -74,7 +74,7 @@ class Expansion:
 
 @dataclass(frozen=True)
 class Prologue:
-    """What is declared where the template stands.
+    """The declarations that hold for the template.
 
     Args:
         base: the base IRI in effect, None where there is none.
@@ -200,7 +200,7 @@ def given_prefixes(prefixes: Mapping[str, str] | None) -> dict[str, str]:
 
 
 def usable_prefixes(prefixes: Mapping[str, str] | None) -> dict[str, str]:
-    """Those of an engine's prefixes that a query can use: an rdflib graph may bind what SPARQL cannot write.
+    """Returns the prefixes of an engine that SPARQL can write; an rdflib graph may bind others.
 
     >>> usable_prefixes({"ex": "http://example.org/", "1.": "http://example.org/", "rel": "#"})
     {'ex': 'http://example.org/'}
@@ -231,7 +231,7 @@ def _absolute(value: str, what: str) -> str:
 
 
 def insert(tokens: Sequence[Token], base: str | None, prefixes: Mapping[str, str]) -> tuple[int, str]:
-    """Where in the text declarations given from outside stand, and what is to be put there.
+    """Returns the position for declarations from outside, and their text.
 
     They go to the head, so that the text's own override them, but after Virtuoso's DEFINE pragmas, which must come
     first; there is no line break in them, so that the engine's error lines stay those of the text.

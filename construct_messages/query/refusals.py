@@ -1,4 +1,4 @@
-"""What a SPARQL parser refuses, as errors of this package: with the position in the query, and how to mend it.
+"""Errors for queries that a SPARQL parser refuses: with the position in the query and a hint.
 
 The parser is that of pyoxigraph, which the embedded engine and the algebra ask. Nothing is evaluated here.
 """

@@ -162,7 +162,7 @@ class ConstructQuery:
 
 @dataclass(frozen=True)
 class _Parts:
-    """Where the parts of a CONSTRUCT query begin, as indexes into its tokens; a part that is absent is empty.
+    """The parts of a CONSTRUCT query, as indexes of their first tokens; an absent part is empty.
 
     Args:
         head: CONSTRUCT.
@@ -275,7 +275,7 @@ def _where(text: str, tokens: Sequence[Token], index: int) -> tuple[tuple[int, .
 
 
 def _clauses(tokens: Sequence[Token], start: int) -> tuple[int, int, int]:
-    """Where ORDER BY, the slice and what follows it begin."""
+    """Returns the indexes of ORDER BY, of LIMIT or OFFSET, and of what follows."""
     begins = [len(tokens)] * 3
     reached = 0
     for index in outer(tokens, start, len(tokens)):

@@ -153,7 +153,7 @@ def values_variables(values: Sequence[Token]) -> tuple[str, ...]:
 
 
 def aggregates(order: Sequence[Token]) -> Iterator[tuple[int, int]]:
-    """Where the aggregates of an ORDER BY are: the indexes of the first token of each and of its `)`.
+    """Yields the aggregates of an ORDER BY: the indexes of the first token of each and of its `)`.
 
     >>> from construct_messages.query.tokens import tokenize
     >>> list(aggregates(tokenize("ORDER BY ?a DESC(COUNT(?b))")))
@@ -198,7 +198,7 @@ def _behind_constraint(tokens: Sequence[Token], index: int, last: int, ends: dic
 
 
 def _projected(tokens: Sequence[Token], index: int, last: int, ends: dict[int, int]) -> set[str] | None:
-    """What a sub-select projects, from behind SELECT; None for all."""
+    """Returns the variables that a sub-select projects, from the tokens after SELECT; None for all."""
     names: set[str] = set()
     while index < last and not tokens[index].is_mark("{"):
         if tokens[index].text == "*":

@@ -1,4 +1,4 @@
-"""What a query or update makes the engine fetch: SERVICE, LOAD, functions that reach out, and pragmas of Virtuoso.
+"""Requests that a query or update makes the engine send: SERVICE, LOAD, functions, and pragmas of Virtuoso.
 
 SPARQL 1.1 Federated Query, section 2 (SERVICE), and SPARQL 1.1 Update, section 3.1.4 (LOAD), by tokens. Who may reach
 what is the caller's policy; what is checked here is the text alone.
@@ -291,7 +291,7 @@ def _begins_with_service(token: Token) -> bool:
 
 
 class _Names:
-    """What names mean where the reading has come to: declarations stand at the head, and between updates.
+    """The meaning of names at the current position: declarations are at the head, and between updates.
 
     Args:
         query: what is read.

@@ -39,7 +39,7 @@ class Decoder(Protocol):
 
 
 class NewDecoder(Protocol):
-    """What makes decoders of one format: their class."""
+    """A factory of decoders of one format: their class."""
 
     def __call__(
         self, variables: tuple[str, ...], *, response: int = 0, scope: str = "d", lenience: Lenience | None = None

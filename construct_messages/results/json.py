@@ -38,7 +38,7 @@ class _Literal(msgspec.Struct, tag_field="type", tag="literal", gc=False):
 
 
 class _TypedLiteral(_Literal, tag_field="type", tag="typed-literal", gc=False):
-    """What drafts of the first edition called a literal with a datatype, and Virtuoso still does."""
+    """The type of literals with a datatype in drafts of the first edition, which Virtuoso still uses."""
 
 
 class _Parts(msgspec.Struct, gc=False):
@@ -70,7 +70,7 @@ _BOUNDARY_BRACES: Final = 100
 
 
 def _last_boundary(data: bytearray, start: int) -> int:
-    """Where a solution seems to end that another follows, which begins behind `start`: 0 if nowhere, -1 if unknown."""
+    """Returns the end of a solution that seems to be followed by another, after `start`: 0: none, -1: unknown."""
     brace = len(data)
     for _ in range(_BOUNDARY_BRACES):
         brace = data.rfind(b"{", start, brace)
@@ -183,7 +183,7 @@ class JsonDecoder:
         del self._rest[: match.end()]
 
     def _last_end(self) -> int:
-        """Where the last whole solution ends for sure; 0 if there is none."""
+        """Returns the end of the last complete solution; 0 if there is none."""
         end, start = 0, self._scanned
         for place, token in self._scanner.tokens(bytes(self._rest[start:])):
             if self._scanner.depth == 0 and token in b"}]":
@@ -278,7 +278,7 @@ class JsonDecoder:
 
 
 def _decoder(variables: tuple[str, ...], declared: tuple[str, ...]) -> msgspec.json.Decoder[list[Any]]:
-    """What decodes solutions: a value for a variable that was neither asked for nor declared is an error.
+    """Returns a decoder of solutions; a value for an unknown variable is an error.
 
     It gives the field `v0` for the first variable, and so on.
     """
@@ -291,7 +291,7 @@ def _decoder(variables: tuple[str, ...], declared: tuple[str, ...]) -> msgspec.j
 
 
 class _Suffixes(dict[tuple[str | None, str | None, str | None], str]):
-    """What stands behind a literal's closing quote, by its datatype, language and direction."""
+    """The text after a literal's closing quote, by its datatype, language and direction."""
 
     def __init__(self, lenience: Lenience | None) -> None:
         super().__init__()

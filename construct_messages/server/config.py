@@ -135,7 +135,7 @@ class EndpointSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
 
     @property
     def service_policy(self) -> Literal["deny", "allow"] | frozenset[str]:
-        """What SERVICE may reach; where `service` is None, it depends on the source."""
+        """What SERVICE may reach; if `service` is None, it depends on the source."""
         if self.service is None:
             return "allow" if self.is_remote else "deny"
         return self.service if isinstance(self.service, str) else frozenset(self.service)

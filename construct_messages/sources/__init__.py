@@ -51,7 +51,7 @@ class Condition:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What makes a request one under this condition."""
+        """The request headers for this condition."""
         if self.known.etag is not None:
             return {"If-None-Match": self.known.etag}
         return {} if self.known.modified is None else {"If-Modified-Since": self.known.modified}

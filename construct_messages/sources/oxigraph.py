@@ -55,7 +55,7 @@ class OxigraphSource:
                 yield batch
 
     def close(self) -> None:
-        """Nothing to do: the store is the caller's."""
+        """Does nothing: the store belongs to the caller."""
 
 
 class _Evaluation:

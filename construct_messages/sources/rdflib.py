@@ -73,7 +73,7 @@ class RdflibSource:
             )
 
     def close(self) -> None:
-        """Nothing to do: the graph is the caller's."""
+        """Does nothing: the graph belongs to the caller."""
 
     def _dataset(self, request: Request) -> rdflib.Graph:
         asked = request.default_graphs + request.named_graphs

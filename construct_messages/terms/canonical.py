@@ -389,7 +389,7 @@ def triple_parts(term: Term) -> tuple[Term, Term, Term]:
 
 
 def nesting(text: str) -> int:
-    """How many triple terms stand in each other, in a term or in a line of N-Triples or N-Quads.
+    """Returns the depth of nested triple terms in a term or in a line of N-Triples or N-Quads.
 
     >>> nesting('<<( <urn:s> <urn:p> <<( <urn:s> <urn:p> "<<(" )>> )>>')
     2

@@ -68,7 +68,7 @@ _AUTHORITY: Final = r"//[A-Za-z0-9\-._~]*+(?:/|(?::[0-9]*+)?+(?=[/?#>\n]|\Z))"  
 
 
 def _part(other_chars: str) -> str:
-    """What stands behind the authority; a query and a fragment hold what a path does, and question marks."""
+    """Returns the expression for what follows the authority; queries and fragments also allow question marks."""
     return rf"[{ASCII_CHARS}?]*+(?:(?:%{HEX}{{2}}{other_chars and f'|[{other_chars}]++'})[{ASCII_CHARS}?]*+)*+"
 
 

@@ -42,7 +42,7 @@ def is_iri(value: str) -> bool:
 
 
 def fault_of_iri(value: str) -> str | None:
-    """What keeps a text from being an absolute IRI; None: it is one.
+    """Returns the reason why a text is not an absolute IRI; None: it is one.
 
     >>> fault_of_iri("http://example.org/100%")
     "Invalid IRI percent encoding '%'"
@@ -133,7 +133,7 @@ class Lenience:
 
     @property
     def passed(self) -> int:
-        """How many IRIs and language tags were passed."""
+        """The number of IRIs and language tags that were passed."""
         return self.iris + self.languages
 
     def passes_iri(self, value: str) -> bool:

@@ -122,7 +122,7 @@ class Triple:
 
 
 class _Node:
-    """What all nodes tell: the variables that they bind, the nodes below them, and their expressions."""
+    """The base of all nodes: the variables that they bind, their children, and their expressions."""
 
     @cached_property
     def possible(self) -> Vars:

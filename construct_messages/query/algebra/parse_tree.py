@@ -339,7 +339,7 @@ def _ends_group(tokens: Sequence[Token], index: int) -> bool:
 
 
 def _tag_length(tokens: Sequence[Token], index: int) -> int:
-    """How many tokens behind a string are its language tag or datatype."""
+    """Returns the number of tokens of the language tag or datatype after a string."""
     following = [*tokens[index + 1 : index + 3]]
     if following and following[0].kind == "language":
         return 1

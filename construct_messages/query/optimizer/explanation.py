@@ -106,7 +106,7 @@ def _indented(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _head(node: Node, known: Links) -> str:
-    """What a node does in a few words; `known` as in `_lines`."""
+    """Describes a node in a few words; `known` as in `_lines`."""
     match node:
         case Unit():
             return "one empty solution"

@@ -180,7 +180,7 @@ _Center = tuple[Position, Position | None]
 
 
 def _center(pattern: Triple) -> _Center:
-    """What the patterns of a star share."""
+    """Returns the subject and the graph that the patterns of a star share."""
     return pattern.subject, pattern.graph
 
 

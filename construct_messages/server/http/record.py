@@ -55,7 +55,7 @@ class Counted(Protocol):
 
 @dataclass(kw_only=True)
 class Record:
-    """What is known of one request, filled in while it is answered.
+    """The record of a request, filled in while it is answered.
 
     Args:
         id: the request's identifier, see `request_id`.

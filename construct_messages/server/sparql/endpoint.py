@@ -319,7 +319,7 @@ class SparqlEndpoint:
         return web.Response(body=description.body, headers={"Content-Type": description.content_type})
 
     async def _described(self) -> tuple[str, bytes] | None:
-        """What the endpoint behind this one says of itself, if it says it in RDF; asked once an hour."""
+        """Returns the RDF description of the endpoint behind this one, if there is one; fetched once an hour."""
         if self._known is None or time.monotonic() - self._known[0] > _KNOWN_SECONDS:
             self._known = time.monotonic(), await self._ask_for_description()
         return self._known[1]

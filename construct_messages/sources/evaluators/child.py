@@ -84,7 +84,7 @@ class Failure(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, error: ConstructMessagesError) -> Failure:
-        """What to send for an error."""
+        """Creates the value to send for an error."""
         offered = error.offered if isinstance(error, NotAcceptable) else ()
         return cls(type(error).__name__, error.message, error.position, error.status, error.hint, offered)
 

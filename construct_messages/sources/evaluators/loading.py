@@ -29,7 +29,7 @@ _STEP_SECONDS: Final = 0.1
 
 
 class _Read(msgspec.Struct, tag=True, frozen=True):
-    """How many bytes have been read so far."""
+    """The number of bytes that have been read so far."""
 
     count: int
 

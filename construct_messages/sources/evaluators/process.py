@@ -93,7 +93,7 @@ class Evaluation:
                 os.close(write_end)
 
     async def report(self) -> Report:
-        """What the process says next; raises the error of an evaluation that failed."""
+        """Returns the next report of the process; raises the error of a failed evaluation."""
         report = await self.process.receive(self.deadline)
         if isinstance(report, Ended):
             self.over = True

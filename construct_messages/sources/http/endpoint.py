@@ -146,7 +146,7 @@ class WrapperSource:
                                     yield batch
 
     def close(self) -> None:
-        """Nothing to do: connections end with the generators that use them."""
+        """Does nothing: connections end with the generators that use them."""
 
     def _timeouts(self, request: Request) -> Timeouts:
         return Timeouts(request.timeout, self._read_seconds, self._connect_seconds)

@@ -370,7 +370,7 @@ def _cap(header: Header) -> int | None:
 
 
 def _validators(header: Header) -> Validators:
-    """What a response says of the state of the data."""
+    """Returns the validators of a response."""
     modified, date = _date(header("Last-Modified")), _date(header("Date"))
     # a younger one may be that of a second change as well (RFC 9110, section 8.8.2.2)
     is_strong = modified is not None and date is not None and (date - modified).total_seconds() >= 1

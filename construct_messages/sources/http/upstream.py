@@ -190,7 +190,7 @@ class Upstream:
             raise self._refusal(operation, response)
 
     def close(self) -> None:
-        """Nothing to do: `aclose` does it."""
+        """Does nothing: `aclose` releases the connections."""
 
     async def aclose(self) -> None:
         """See `Backend.aclose`."""

@@ -110,7 +110,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 class _Incoming(io.RawIOBase):
-    """What a socket receives; each wait, for head and body, is bounded by the caller's timeouts."""
+    """The input of a socket; each wait, for head and body, is limited by the caller's timeouts."""
 
     def __init__(self, source: socket.socket, timeouts: Timeouts) -> None:
         self._socket, self._timeouts = source, timeouts

@@ -361,7 +361,7 @@ class _Matching:
         return found.select(*pair)
 
     def product(self, steps: DataFrame) -> float:
-        """How many pairs two steps make, before equal ones are counted once."""
+        """Returns the number of pairs of two steps, before duplicates are counted once."""
         keys = [*self.keys, "via"]
         arriving = steps.select(
             *self.keys, F.col("end").alias("via"), F.lit(1.0).alias("ins"), F.lit(0.0).alias("outs")

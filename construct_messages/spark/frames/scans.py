@@ -38,7 +38,7 @@ def scan(pattern: Triple, table: QuadTable, dataset: Dataset) -> DataFrame:
 
 
 def matches(pattern: Triple, table: QuadTable, dataset: Dataset) -> DataFrame:
-    """What `scan` gives, but a solution may stand there more than once, as the quads do."""
+    """Returns the result of `scan` without removing duplicates."""
     quads = table.frame.filter(_condition(pattern, dataset))
     return quads.select(*(F.col(place).alias(column(variable)) for variable, place in _places(pattern).items()))
 

@@ -168,7 +168,7 @@ class _Named:
 
 
 def _announced(format: Format, options: ReadOptions) -> Syntax | None:
-    """What the options say of a syntax."""
+    """Returns the syntax that the options announce."""
     if options.messages is not None:
         return find_log(options.format or format.extension, options.messages)[1]
     return find_format(options.format)[1] if options.format else None

@@ -35,7 +35,7 @@ _KEYS: Final = ("file", "block", "ordinal", "sequence")
 
 
 class Part(NamedTuple):
-    """What one task has written.
+    """The log that a task has written.
 
     Args:
         partition: its number.
@@ -211,7 +211,7 @@ class LogJob:
 
     @property
     def _folder(self) -> str:
-        """Where logs are to be."""
+        """Returns the folder of the logs."""
         return dirname(self._place.path) if self.options.single else self._place.path
 
     @property
@@ -227,7 +227,7 @@ class LogJob:
 
     @contextmanager
     def _file(self, path: str) -> Iterator[Callable[[bytes], object]]:
-        """What writes to a task's file; it is removed if the block raises, or the job has ended by then."""
+        """Yields a writer of a task's file, which is removed if the block raises or the job has ended."""
         files = self._place.files
         if not self._runs():
             raise self._ended()
@@ -245,7 +245,7 @@ class LogJob:
 
     @contextmanager
     def _packed(self, path: str) -> Iterator[Callable[[bytes], object]]:
-        """What writes to a new file, packed as the options say."""
+        """Yields a writer of a new file with the compression of the options."""
         with self._place.files.open_output_stream(path, compression=None) as raw:
             if self.options.packing:
                 with COMPRESSIONS[self.options.packing](raw, "wb") as packed:

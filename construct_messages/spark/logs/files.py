@@ -122,7 +122,7 @@ def find(path: str) -> list[File]:
 
 
 def _matching(place: Place) -> list[Any]:
-    """What there is at a path with wildcards."""
+    """Returns the files and folders that match a path with wildcards."""
     fixed, *segments = re.split(r"/(?=[^/]*[*?\[])", place.path, maxsplit=1)
     infos = [place.files.get_file_info(fixed or "/")]
     for pattern in "/".join(segments).split("/"):
@@ -145,7 +145,7 @@ def _files_of(place: Place, info: Any) -> Iterator[File]:
 
 
 def visible_below(place: Place, folder: str) -> Iterator[Any]:
-    """What pyarrow says of the files in a folder, at any depth, but for hidden ones; of no folder, nothing."""
+    """Returns the files in a folder, at any depth, without hidden ones; nothing if there is no folder."""
     for info in place.files.get_file_info(fs.FileSelector(folder, recursive=True, allow_not_found=True)):
         below = info.path.removeprefix(folder).split("/")
         if info.type == fs.FileType.File and not any(map(_is_hidden, below)):

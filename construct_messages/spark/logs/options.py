@@ -188,7 +188,7 @@ class _Given:
         return value
 
     def format_options(self, format: Format) -> FormatOptions | None:
-        """Those that one format has, in an option that is called like that format."""
+        """Returns the options of one format, from the option with the name of that format."""
         for each in FORMATS:
             if (own := options_class(each)) and (values := self.mapping(each.extension)) is not None:
                 options = own.of(values)

@@ -49,7 +49,7 @@ class LogSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """What Spark calls it."""
+        """Returns the name of the data source."""
         return "rdfm"
 
     def schema(self) -> StructType:
@@ -82,7 +82,7 @@ class LogSource(DataSource):
 
 @dataclass
 class Blocks(InputPartition):
-    """What a task reads.
+    """The blocks that a task reads.
 
     Args:
         value: in order.
@@ -102,7 +102,7 @@ class LogReader(DataSourceReader):
         self._options = options
 
     def partitions(self) -> Sequence[InputPartition]:
-        """What each task reads.
+        """Returns the blocks for each task.
 
         Raises:
             UsageError: there are no logs where they should be.
@@ -139,7 +139,7 @@ def _batch(block: Block, first: int, texts: list[str]) -> pa.RecordBatch:
 
 @dataclass
 class Written(WriterCommitMessage):
-    """What a task has written.
+    """The result of a task that writes.
 
     Args:
         part: its file; None: it had no messages.

@@ -117,13 +117,13 @@ def _read(
 
 
 def _line_start(chunk: bytes, place: int) -> int | None:
-    """Where the first line of a chunk begins that begins at a place or behind it; None: in none of its bytes."""
+    """Returns the start of the first line of a chunk that begins at a place or after it, or None."""
     line_end = _LINE_END.search(chunk, max(place - 1, 0))
     return line_end.end() if line_end else None
 
 
 def _from_line(placed: Iterator[tuple[int, bytes]], end: int) -> Iterator[tuple[int, bytes]]:
-    """What stands behind the first line end; nothing where that is at `end` or behind it."""
+    """Yields what follows the first line end; nothing if that is at `end` or after it."""
     for place, chunk in placed:
         if (line_end := _LINE_END.search(chunk)) is None:
             continue

@@ -44,7 +44,7 @@ _URL: Final = re.compile(r"(?!file:)[A-Za-z][A-Za-z0-9+.\-]+:")
 
 
 class Written(NamedTuple):
-    """What a log holds."""
+    """The numbers of messages and quads of a log."""
 
     message_count: int
     quads: int

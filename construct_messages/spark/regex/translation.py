@@ -28,7 +28,7 @@ from construct_messages.spark.regex.characters import (
 
 
 class IllegalPattern(ValueError):
-    """What XPath calls an invalid pattern, flag or replacement (err:FORX0001, FORX0002, FORX0004)."""
+    """An invalid pattern, flag or replacement by XPath (err:FORX0001, FORX0002, FORX0004)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +304,7 @@ class _Parser:
         return _Piece(f"(?:\\{number})", captured=captured)
 
     def _escaped(self, char: str) -> str:
-        """What `\\` and a character stand for: that one character, or members of a character class."""
+        r"""Returns the meaning of `\` and a character: one character, or members of a character class."""
         if char in SINGLE:
             return SINGLE[char]
         if char in MULTIPLE:

@@ -92,7 +92,7 @@ class Point:
 
 
 def point(term: str, *, beyond: str | None = None) -> Point:
-    """Where SQL of a term that `is_date` is on the time line; of no use for other terms.
+    """SQL of the position of a term that `is_date` on the time line; undefined for other terms.
 
     Args:
         beyond: SQL of the seconds of a year beyond those of Spark's timestamps, instead of the error.

@@ -249,7 +249,7 @@ def is_simple(term: str) -> str:
 
 
 def suffix(term: str) -> str:
-    """What follows a literal's closing quote: nothing, `@language` or `^^<datatype>`; of no use for other terms."""
+    """SQL of the text after a literal's closing quote: nothing, `@language` or `^^<datatype>`."""
     return f"""substring_index({term}, '"', -1)"""
 
 
