@@ -208,6 +208,23 @@ async def test_times_on_both_sides_of_bounds() -> None:
         assert numbers(await all_of(where.url + "/")) == [1, 2, 5, 6, 7, 8, 9]
 
 
+async def test_bounds_without_a_datatype() -> None:
+    """They are times as well; what is neither a time nor a number is no bound."""
+    async with site() as where:
+        bounds = [f'"2026-11-22T00:0{number}:00Z"' for number in (4, 7)]
+        where.page(
+            "/",
+            "</#s> ldes:timestampPath dct:created ; tree:view <> . "
+            + relation("/b", "GreaterThanOrEqualTo", bounds[0])
+            + relation("/c", "GreaterThanOrEqualTo", '"September"')
+            + relation("/a", "LessThan", bounds[0]),
+        )
+        where.page("/a", members(3, 1))
+        where.page("/b", members(5, 4))
+        where.page("/c", members(2))
+        assert numbers(await all_of(where.url + "/")) == [1, 2, 3, 4, 5]
+
+
 async def test_a_path_of_several_steps() -> None:
     async with site() as where:
         said = "".join(
@@ -240,6 +257,7 @@ async def test_what_is_asked_again(ordered: bool) -> None:
         assert sorted(numbers(following.elements)) == list(range(1, 9))
         assert where.asked["/a"] == 1, "it is immutable"
         whole = [path for path, status in where.answered if status == 200]
+        assert whole[:3].count("/") == 2, "to find the stream, and to read it"
         assert (whole.count("/b"), whole.count("/c")) == (2, 1)
 
 

@@ -113,13 +113,24 @@ async def test_pages_that_are_none(body: str, error: type[ConstructMessagesError
         assert said in "\n".join((str(raised.value), *getattr(raised.value, "__notes__", ())))
 
 
+@pytest.mark.parametrize(("kind", "number"), [("GreaterThan", 3), ("LessThanOrEqualTo", 1), ("EqualTo", 1)])
+async def test_relations_that_lie(kind: str, number: int) -> None:
+    """A member out of bounds might have been given before one that is earlier, or be left out for ever."""
+    async with site() as where:
+        said = relation("/a", kind, time_of(number))
+        where.page("/", f"</#stream> ldes:timestampPath dct:created ; tree:view <> . {said}")
+        where.page("/a", members(2))
+        with pytest.raises(SourceError, match="not within the bounds"):
+            await all_of(where.url + "/")
+
+
 async def test_many_relations() -> None:
     """Ten thousand relations to one page, and a loop, cost one request each."""
     async with site() as where:
         where.page(
             "/",
             "</#stream> ldes:timestampPath dct:created ; tree:view <> . "
-            + "".join(relation("/a", "GreaterThan", time_of(number % 60)) for number in range(10_000)),
+            + "".join(relation("/a", "GreaterThan", time_of(number % 2)) for number in range(10_000)),
         )
         where.page("/a", members(1) + relation("/") + relation("/a"))
         assert numbers(await all_of(where.url + "/")) == [1]

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple, TypeAlias
 
 from construct_messages.errors import SourceError
-from construct_messages.feeds.collections.values import Value, seconds_of, value_of
+from construct_messages.feeds.collections.values import OTHER, Value, seconds_of, value_of
 from construct_messages.message import Message, Quad
 from construct_messages.streams.vocabulary import CM, LDES, TREE
 from construct_messages.terms import RDF, Term, iri, is_blank, is_literal, literal_parts, map_blanks
@@ -212,6 +212,8 @@ class Page:
         if ordered_by is None or paths != [ordered_by] or len(values) != 1:
             return None, None
         value = value_of(values[0])
+        if value[0] == OTHER:  # it bounds no times and no numbers
+            return None, None
         return value if kinds & _LOWER else None, value if kinds & _UPPER else None
 
     def members(self) -> Iterator[Member]:

@@ -51,7 +51,7 @@ class Known:
 
     def is_past(self, bound: Value) -> bool:
         """Whether all members up to a bound were given."""
-        return bool(self._last) and bound < self._last[0]
+        return bool(self._last) and bound[0] == self._last[0][0] and bound < self._last[0]
 
     def give(self, name: str, terms: tuple[Term, ...], sequence: int) -> None:
         """Takes a member for given.

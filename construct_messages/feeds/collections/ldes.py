@@ -96,6 +96,7 @@ class EventStreamReader:
         self._root = urldefrag(url).url  # until it is known
         self._stream = EventStream(Term(f"<{url}>"))
         self._visited: dict[str, _Visited] = {}
+        self._fetched: dict[str, _Answer] = {}  # pages that were read to find the root
         self._held: list[_Held] = []  # a heap
         self._waiting: set[str] = set()  # the IRIs of those that were not given yet
         self._held_bytes = self._met = 0
@@ -153,7 +154,8 @@ class EventStreamReader:
     async def _discover(self) -> tuple[str, EventStream]:
         """The URL of the root, and what it says of the stream."""
         url = self._root
-        page, places, _, _ = await self._get(url)
+        self._fetched[url] = answer = await self._get(url)
+        page, places, _, _ = answer
         found = None if page is None else page.view(self._url, places)
         if page is None or found is None:
             raise SourceError(
@@ -164,8 +166,8 @@ class EventStreamReader:
         if view in places:
             return url, described
         root = self._target(url, view)
-        page, _, _, _ = await self._get(root)
-        at_root = described if page is None else page.event_stream(stream)
+        self._fetched[root] = answer = await self._get(root)
+        at_root = described if answer.page is None else answer.page.event_stream(stream)
         return root, at_root if at_root.paths else described
 
     def _target(self, url: str, said: str) -> str:
@@ -197,18 +199,19 @@ class EventStreamReader:
 
     async def _traverse(self) -> AsyncGenerator[_Held]:
         """Reads all pages that may have something new, and gives what is known to be next."""
-        fringe: list[tuple[tuple[Value, ...], int, str]] = [((), 0, self._root)]
+        fringe: list[tuple[tuple[Value, ...], int, Relation]] = [((), 0, Relation(self._root, None, None))]
         found = {self._root}
         while fringe:
-            bound, _, url = heapq.heappop(fringe)
-            page = await self._visit(url)
-            for target, lower, upper in page.relations:
-                if target in found or (upper is not None and self.known.is_past(upper)):
+            bound, _, relation = heapq.heappop(fringe)
+            page = await self._visit(relation)
+            for each in page.relations:
+                if each.page in found or (each.upper is not None and self.known.is_past(each.upper)):
                     continue
-                found.add(target)
+                found.add(each.page)
                 if len(found) > _PAGES:
                     raise LimitExceeded(f"{without_query(self._root)} leads to more than {_PAGES} pages")
-                heapq.heappush(fringe, (max(bound, () if lower is None else (lower,)), len(found), target))
+                lower = () if each.lower is None else (each.lower,)
+                heapq.heappush(fringe, (max(bound, lower), len(found), each))
             if not page.immutable and self._horizon is None:
                 self._horizon = self._latest
             while self._held and self._is_next(self._held[0], fringe[0][0] if fringe else ()):
@@ -216,7 +219,9 @@ class EventStreamReader:
 
     def _is_next(self, held: _Held, bound: tuple[Value, ...]) -> bool:
         """Whether no page can have an earlier one, neither those that are still to be read nor those that were."""
-        return not held.values or (held.values[:1] < bound and self._may_give(held))
+        if not held.values:
+            return True
+        return bool(bound) and _precedes(held.values[0], bound[0]) and self._may_give(held)
 
     def _give(self, held: _Held) -> Element:
         self._waiting.remove(held.iri)
@@ -225,11 +230,17 @@ class EventStreamReader:
         self.known.give(held.iri, held.terms, sequence)
         return held.element._replace(sequence=sequence)
 
-    def _hold(self, member: Member) -> None:
+    def _hold(self, member: Member, relation: Relation) -> None:
         """Keeps a member until it is its turn, unless it was given or is not wanted."""
         check_member(member.iri)
         terms = tuple(self._value(member, path) for path in self._stream.paths)
         values = tuple(map(value_of, terms))
+        _, lower, upper = relation
+        if values and (_precedes(values[0], lower) or _precedes(upper, values[0])):
+            # other members were given, or pages left out, because of what the relation says
+            raise SourceError(
+                f"{member.iri} has {terms[0]}, which is not within the bounds of the relation to {relation.page}"
+            )
         self._latest = max(self._latest, values[:1])
         if member.iri in self._waiting or self.known.has(member.iri, values):
             return
@@ -264,12 +275,14 @@ class EventStreamReader:
 
     # --- pages --------------------------------------------------------------------------------------------------------
 
-    async def _visit(self, url: str) -> _Visited:
-        """What is known of a page now; its members that are new are held."""
+    async def _visit(self, relation: Relation) -> _Visited:
+        """What is known of the page that a relation leads to; its members that are new are held."""
+        url = relation.page
         visited = self._visited.setdefault(url, _Visited())
         if visited.immutable:
             return visited
-        page, places, etag, immutable = await self._get(url, visited.etag)
+        answer = self._fetched.pop(url, None) or await self._get(url, visited.etag)
+        page, places, etag, immutable = answer
         if page is None:
             visited.immutable = immutable
             return visited
@@ -279,7 +292,7 @@ class EventStreamReader:
         for _, *bounds in relations:
             self._latest = max(self._latest, *((bound,) for bound in bounds if bound is not None), ())
         for member in page.members():
-            self._hold(member)
+            self._hold(member, relation)
         # an error before this line leaves the page to be read again
         visited.etag, visited.immutable = etag, immutable
         return visited
@@ -309,6 +322,11 @@ class EventStreamReader:
             raise
         directives = {directive.strip().lower() for directive in said.get("Cache-Control", "").split(",")}
         return _Answer(page, places, said.get("ETag"), "immutable" in directives or page.immutable(places))
+
+
+def _precedes(some: Value | None, other: Value | None) -> bool:
+    """Whether a value is known to be before another: both are there, and of one kind."""
+    return some is not None and other is not None and some[0] == other[0] and some < other
 
 
 def _sequence(term: Term) -> int:

@@ -13,7 +13,9 @@ from typing import Final, TypeAlias
 from construct_messages.terms import XSD, Term, is_literal, literal_parts
 
 Value: TypeAlias = tuple[int, Decimal | str]
-"""A literal or IRI, to be compared with others: times, then numbers, then what is neither."""
+"""A literal or IRI, to be compared with others: times, then numbers, then what is neither (`OTHER`)."""
+
+OTHER: Final = 2
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _DATE_TIME: Final = re.compile(r"(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d:\d\d)(\.\d{1,40})?)?(Z|[+-]\d\d:\d\d)?", re.ASCII)
@@ -27,6 +29,8 @@ _DURATION: Final = re.compile(
 def value_of(term: Term) -> Value:
     """A literal or IRI, to be compared with others of its kind. A time without a zone is taken for one in UTC.
 
+    A string that is written as a time is one: many pages have bounds without a datatype.
+
     >>> from construct_messages.terms import literal
     >>> earlier = literal("2026-11-22T13:00:00.0001+02:00", datatype=f"{XSD}dateTime")
     >>> later = literal("2026-11-22T11:00:00.00010000001Z", datatype=f"{XSD}dateTime")
@@ -34,19 +38,19 @@ def value_of(term: Term) -> Value:
     True
     """
     if not is_literal(term):
-        return 2, term
+        return OTHER, term
     text, datatype, _, _ = literal_parts(term)
-    if datatype in _TIMES and (match := _DATE_TIME.fullmatch(text.strip())):
+    if (datatype in _TIMES or (datatype is None and "T" in text)) and (match := _DATE_TIME.fullmatch(text.strip())):
         date, time, fraction, zone = match.groups()
         try:
             read = datetime.fromisoformat(f"{date}T{time or '00:00:00'}{zone or 'Z'}")
             whole = (read - _EPOCH).total_seconds()
         except (ValueError, OverflowError):  # the 30th of February
-            return 2, text
+            return OTHER, text
         return 0, Decimal(int(whole)) + Decimal(fraction or 0)
     if datatype is not None and _NUMBER.fullmatch(text.strip()):
         return 1, Decimal(text.strip())
-    return 2, text
+    return OTHER, text
 
 
 def seconds_of(term: Term) -> float | None:
