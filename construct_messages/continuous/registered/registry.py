@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from construct_messages.continuous.registered.evaluator import Step, Stepped
 from construct_messages.continuous.registered.process import QueryLimits, QueryProcess
-from construct_messages.continuous.registered.registration import Registration
+from construct_messages.continuous.registered.registration import Registration, Status
 from construct_messages.continuous.watching import Watch
 from construct_messages.errors import Conflict, ConstructMessagesError, NotFound, UsageError
 from construct_messages.logs.lines.texts import to_messages
@@ -262,6 +262,14 @@ class Registry:
 
     def __len__(self) -> int:
         return len(self._queries)
+
+    def count(self, status: Status) -> int:
+        """How many queries have a status."""
+        return sum(query.registration.status == status for query in self._queries.values())
+
+    def lag(self) -> int:
+        """How many elements of their inputs the queries that run have not read yet."""
+        return sum(query.lag for query in self._queries.values() if query.registration.status == "running")
 
     def get(self, name: str) -> RegisteredQuery | None:
         """The query that gives out a stream; None: that stream is no query's."""

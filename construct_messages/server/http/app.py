@@ -97,6 +97,7 @@ class _Server:
         app.on_shutdown.append(self._stop)
         app.on_cleanup.append(self._close)
         for endpoint in endpoints:
+            metrics.show(endpoint.path, endpoint.gauges)
             for route in endpoint.routes():
                 resource = app.router.add_resource(route.path)
                 resource.add_route("*", _with_options(route))

@@ -32,12 +32,25 @@ class Route(NamedTuple):
     options: Mapping[str, str] = MappingProxyType({})
 
 
+class Measure(NamedTuple):
+    """A figure of an endpoint that goes up and down.
+
+    Args:
+        help: what it is.
+        ask: tells it.
+    """
+
+    help: str
+    ask: Callable[[], float]
+
+
 class Endpoint(Protocol):
     """Something that a server serves.
 
     Attributes:
         path: names the endpoint in the request log, the metrics and the report of health.
         record: the class of its records. A handler finds the one of its request under `request[RECORD]`.
+        gauges: figures for the metrics, by name.
         exposed_headers: response headers that scripts of other origins may read (Fetch, section 2.2.2).
     """
 
@@ -46,6 +59,9 @@ class Endpoint(Protocol):
 
     @property
     def record(self) -> type[Record]: ...
+
+    @property
+    def gauges(self) -> Mapping[str, Measure]: ...
 
     @property
     def exposed_headers(self) -> Iterable[str]: ...

@@ -17,6 +17,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.multiprocess import MultiProcessCollector
 
+from construct_messages.server.http.endpoint import Measure
 from construct_messages.server.http.record import REASONS, Record
 
 DIRECTORY: Final = "PROMETHEUS_MULTIPROC_DIR"
@@ -87,6 +88,12 @@ class Metrics:
                 counter.labels(endpoint)
             for reason in REASONS:
                 self._aborts.labels(endpoint, reason)
+
+    def show(self, endpoint: str, gauges: Mapping[str, Measure]) -> None:
+        """Shows figures of an endpoint as they are whenever they are asked for; of this process."""
+        for name, (help, ask) in gauges.items():
+            gauge = Gauge(f"construct_messages_{name}", help, ("endpoint",), registry=self._registry)
+            gauge.labels(endpoint).set_function(ask)
 
     @contextmanager
     def watch(self, record: Record) -> Generator[None]:

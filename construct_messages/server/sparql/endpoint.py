@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor
 from contextlib import aclosing
 from functools import partial
+from types import MappingProxyType
 from typing import Final
 
 from aiohttp import web
@@ -37,7 +38,7 @@ from construct_messages.server.config import EndpointSettings
 from construct_messages.server.http.admission import Admission
 from construct_messages.server.http.body import read_body
 from construct_messages.server.http.coding import negotiate_coding
-from construct_messages.server.http.endpoint import Route
+from construct_messages.server.http.endpoint import Measure, Route
 from construct_messages.server.http.record import RECORD
 from construct_messages.server.http.request_log import RequestLog
 from construct_messages.server.http.sending import send
@@ -88,6 +89,7 @@ class SparqlEndpoint:
     """
 
     record = SparqlRecord
+    gauges: Mapping[str, Measure] = MappingProxyType({})
     exposed_headers = ("X-SPARQL-MaxRows", "X-SQL-Message", "X-SQL-State")
 
     def __init__(

@@ -132,6 +132,7 @@ class StreamsEndpoint:
         self._stopping = asyncio.Event()
         self._documents: dict[str, Documents] = {}
         self._queries = QueriesView(settings, store, register=register, watched=watched, iris_of=self._iris)
+        self.gauges = self._queries.gauges
         self._ldes = LdesView(settings, store, in_thread=self._in_thread, iris_of=self._iris)
 
     def routes(self) -> Iterable[Route]:
@@ -265,7 +266,8 @@ class StreamsEndpoint:
         record = record_of(request)
         record.action, record.stream = "publish", name
         state, iris = self._store.state(name), self._iris(request, name)
-        self._admit(request, state.description.publish)
+        # its description may say otherwise, but what a query gives out is the query's alone
+        self._admit(request, "deny" if self._queries.registry.get(name) else state.description.publish)
         settings, key = self._settings, idempotency_key(request)
         async with self.bounds.publishing(request) as body:
             read = partial(

@@ -6,7 +6,7 @@ import json
 from collections.abc import AsyncIterator, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import ClassVar
 
 import aiohttp
@@ -17,7 +17,7 @@ from aiohttp import web
 from construct_messages.errors import SourceError, UsageError
 from construct_messages.server.config import Config, EndpointSettings
 from construct_messages.server.http.app import make_app, runner_of
-from construct_messages.server.http.endpoint import Endpoint, Route
+from construct_messages.server.http.endpoint import Endpoint, Measure, Route
 from construct_messages.server.http.metrics import Metrics
 from construct_messages.server.http.record import RECORD, Record
 from construct_messages.server.http.request_log import RequestLog
@@ -49,6 +49,7 @@ class Feed:
 
     path = "/streams/{name}"
     record = FeedRecord
+    gauges: Mapping[str, Measure] = MappingProxyType({})
     exposed_headers = ("RDF-Message-Content-Type",)
 
     def __init__(self) -> None:

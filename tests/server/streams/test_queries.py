@@ -156,8 +156,10 @@ async def test_the_output_is_a_stream_like_others(served: StreamsServer) -> None
     assert (await served.ask("GET", said["ldes"])).status == 200
     async with served.client.ws_connect(f"{said['websocket']}?after=0", protocols=("rdfm.nq",)) as socket:
         assert "x1" in str((await socket.receive()).data)
-    refused = await served.ask("POST", said["input"], b"<urn:s> <urn:p> 1 .", "text/turtle")
-    assert refused.status == 403
+    for _ in range(2):
+        refused = await served.ask("POST", said["input"], b"<urn:s> <urn:p> 1 .", "text/turtle")
+        assert refused.status == 403
+        assert (await served.ask("PUT", location, b'{"publish": "allow"}', JSON)).status == 204
     assert location in (await described(served, f"{served.url}/streams"))["contains"]
 
 
@@ -320,6 +322,23 @@ async def test_the_log_tells_what_was_done(served: StreamsServer) -> None:
     lines = [line for line in log.getvalue().splitlines() if "stream=seen" in line]
     assert [line.partition("action=")[2].partition(" ")[0] for line in lines] == ["register", "pause", "resume"]
     assert "CONSTRUCT" not in log.getvalue()
+
+
+@pytest.mark.slow
+async def test_metrics_tell_how_queries_are_doing(served: StreamsServer, caplog: pytest.LogCaptureFixture) -> None:
+    location = location_of(await served.ask("POST", "/streams/a/query", ECHO, SPARQL, Slug="seen"))
+    await served.publish([numbered(1)])
+    await until(served, location, 1)
+    await served.ask("DELETE", "/streams/a")
+
+    async def has_failed() -> bool:
+        lines = (await served.ask("GET", "/metrics")).body.decode().splitlines()
+        figures = {line.split("{")[0]: float(line.split()[-1]) for line in lines if "queries_" in line and "{" in line}
+        assert set(figures) == {f"construct_messages_queries_{name}" for name in ("running", "paused", "failed", "lag")}
+        return figures["construct_messages_queries_failed"] == 1
+
+    await until_true(has_failed)
+    assert "the query of seen is paused: NotFound" in caplog.text or "SourceError" in caplog.text
 
 
 # --- watching the server's own endpoint ---

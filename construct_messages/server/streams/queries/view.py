@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from aiohttp import web
@@ -20,6 +21,7 @@ from construct_messages.errors import LimitExceeded, NotFound, ProtocolError
 from construct_messages.formats.media_types import JSON, MERGE_PATCH, SPARQL_QUERY, read_media_type
 from construct_messages.query.service import check_services
 from construct_messages.server.config import StreamsSettings
+from construct_messages.server.http.endpoint import Measure
 from construct_messages.server.http.forms import read_query_string
 from construct_messages.server.streams.addresses import StreamIris
 from construct_messages.server.streams.queries.parameters import read_registration
@@ -50,6 +52,10 @@ class QueriesView:
         register: who may register; see `StreamsSettings.register`.
         watched: the SPARQL endpoints that may be watched, by path.
         iris_of: the IRIs of a stream, as a request's client knows them.
+
+    Attributes:
+        registry: what runs.
+        gauges: see `Endpoint`.
     """
 
     def __init__(
@@ -64,7 +70,13 @@ class QueriesView:
         self._settings, self._store, self._register = settings, store, register
         self._watched, self._iris_of = watched, iris_of
         limits = QueryLimits(settings.query_seconds, settings.query_bytes, settings.query_output_bytes)
-        self.registry = Registry(store, limits, watched)
+        self.registry = registry = Registry(store, limits, watched)
+        self.gauges = {
+            "queries_running": Measure("Registered queries that run.", partial(registry.count, "running")),
+            "queries_paused": Measure("Registered queries that are paused.", partial(registry.count, "paused")),
+            "queries_failed": Measure("Registered queries paused by an error.", partial(registry.count, "failed")),
+            "queries_lag": Measure("Elements that running queries have not read yet.", registry.lag),
+        }
 
     def admit(self, request: web.Request) -> None:
         """Refuses who may not register, pause and remove queries.
