@@ -190,9 +190,10 @@ class Timeline(Generic[T]):
                 self._changed = True
                 fires |= self._report is Report.CONTENT_CHANGE
                 yield Entered(number, element.element)
-            elif self._report is Report.CONTENT_CHANGE and window.extent.by_count:
-                # between two windows: it counts, but enters none
-                fires |= bool(window.held) and window.held[0].key < self._first(window, instant)
+            elif window.extent.by_count and window.held and window.held[0].key < self._first(window, instant):
+                # it counts, but is between two windows
+                self._changed = True
+                fires |= self._report is Report.CONTENT_CHANGE
             fires |= self._closes(window, stream.count)
         if fires:
             yield from self._fire(instant, element.time)

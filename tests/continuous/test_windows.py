@@ -1,0 +1,305 @@
+"""Windows by tables: what they hold and when they are evaluated, and what of the solutions is given out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from construct_messages.continuous import Bounds, Firing, WindowedQuery, WindowOptions
+from construct_messages.errors import QueryError, UsageError
+from construct_messages.message import Quad
+from construct_messages.query.continuous.parse import parse_continuous
+from construct_messages.query.continuous.values import Report
+from construct_messages.streams.element import Element
+from construct_messages.terms import iri, literal
+
+SECOND = 1_000_000
+
+
+def element(sequence: int, second: float, nquads: str | None = None, generated: str | None = None) -> Element:
+    """One that says its own sequence, where nothing else is to be said."""
+    text = f"<urn:m{sequence}> <urn:p> <urn:o> ." if nquads is None else nquads
+    return Element("in", sequence, round(second * SECOND), text.encode(), generated)
+
+
+def engine_of(
+    window: str,
+    where: str = "WINDOW <urn:w> { ?m <urn:p> ?o }",
+    operator: str = "RSTREAM",
+    options: WindowOptions | None = None,
+    **others: object,
+) -> WindowedQuery:
+    query = parse_continuous(
+        f"REGISTER {operator} <urn:out> AS CONSTRUCT {{ ?m <urn:is> ?o }}"
+        f" FROM NAMED WINDOW <urn:w> ON <urn:in> {window} WHERE {{ {where} }}"
+    )
+    return WindowedQuery(query, options, **others)  # type: ignore[arg-type] # as given
+
+
+def seen(firings: list[Firing]) -> list[tuple[float, list[str]]]:
+    """The times of firings, and the names in their solutions."""
+    return [
+        (firing.time / SECOND, sorted(solution[0][len("<urn:") : -1] for solution in firing.solutions))
+        for firing in firings
+    ]
+
+
+@dataclass
+class Case:
+    window: str
+    seconds: list[float]
+    expected: list[tuple[float, list[str]]]
+    operator: str = "RSTREAM"
+    options: WindowOptions = field(default_factory=WindowOptions)
+
+
+OPEN, CHANGE = WindowOptions(bounds=Bounds.CLOSED_OPEN), WindowOptions(report=Report.CONTENT_CHANGE)
+CASES = {
+    "the end belongs to a window": Case(
+        "[RANGE PT10S STEP PT10S]", [1, 10, 11, 20], [(10, ["m1", "m2"]), (20, ["m3", "m4"])]
+    ),
+    "the beginning belongs to a window": Case(
+        "[RANGE PT10S STEP PT10S]", [1, 10, 11, 20], [(10, ["m1"]), (20, ["m2", "m3"]), (30, ["m4"])], options=OPEN
+    ),
+    "windows overlap": Case("[RANGE PT10S STEP PT5S]", [1, 7], [(5, ["m1"]), (10, ["m1", "m2"]), (15, ["m2"])]),
+    "windows have gaps": Case("[RANGE PT2S STEP PT10S]", [1, 9, 10], [(10, ["m2", "m3"])]),
+    "elements of one time": Case("[RANGE PT5S STEP PT5S]", [5, 5, 5], [(5, ["m1", "m2", "m3"])]),
+    "the same again": Case("[RANGE PT3S STEP PT1S]", [1], [(1, ["m1"]), (2, ["m1"]), (3, ["m1"])]),
+    "only what is new": Case("[RANGE PT3S STEP PT1S]", [1, 2], [(1, ["m1"]), (2, ["m2"])], "ISTREAM"),
+    "what vanished": Case("[RANGE PT3S STEP PT1S]", [1, 2, 9], [(4, ["m1"]), (5, ["m2"])], "DSTREAM"),
+    "a window at each element": Case("[RANGE PT2S]", [1, 2, 3], [(1, ["m1"]), (2, ["m1", "m2"]), (3, ["m2", "m3"])]),
+    "the elements of now": Case("[NOW]", [1, 1, 2], [(1, ["m1"]), (1, ["m1", "m2"]), (2, ["m3"])]),
+    "all elements": Case("[ALL]", [1, 50], [(1, ["m1"]), (50, ["m1", "m2"])]),
+    "the last two": Case("[ROWS 2]", [1, 1, 9], [(1, ["m1"]), (1, ["m1", "m2"]), (9, ["m2", "m3"])]),
+    "the last two, at each second": Case("[ELEMENTS 2 STEP 2]", [1, 2, 3, 4], [(2, ["m1", "m2"]), (4, ["m3", "m4"])]),
+    "whatever changes": Case("[RANGE PT2S STEP PT1S]", [1, 5], [(1, ["m1"]), (5, ["m2"])], "ISTREAM", CHANGE),
+    "whatever has changed since": Case("[RANGE PT2S STEP PT1S]", [1, 5], [(2.000001, ["m1"])], "DSTREAM", CHANGE),
+    "periodically": Case(
+        "[RANGE PT10S STEP PT10S]",
+        [1, 7],
+        [(4, ["m1"]), (8, ["m1", "m2"])],
+        options=WindowOptions(report=Report.PERIODIC, every=4 * SECOND),
+    ),
+    "from an origin": Case(
+        "[RANGE PT10S STEP PT10S]", [1, 7], [(3, ["m1"]), (13, ["m2"])], options=WindowOptions(origin=3 * SECOND)
+    ),
+    "out of order": Case(
+        "[RANGE PT5S STEP PT5S]",
+        [1, 7, 4, 9],
+        [(5, ["m1", "m3"]), (10, ["m2", "m4"])],
+        options=WindowOptions(lateness=3 * SECOND),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+def test_windows(case: Case) -> None:
+    engine = engine_of(case.window, operator=case.operator, options=case.options)
+    firings = [
+        firing
+        for sequence, second in enumerate(case.seconds, 1)
+        for firing in engine.take("urn:in", element(sequence, second))
+    ]
+    assert seen([*firings, *engine.end("urn:in")]) == case.expected
+
+
+def test_a_long_silence_takes_no_time() -> None:
+    engine = engine_of("[RANGE PT1S STEP PT0.001S]", operator="ISTREAM")
+    engine.take("urn:in", element(1, 1))
+    assert seen(engine.take("urn:in", element(2, 10**9))) == [(1, ["m1"])]  # thirty years, a thousand times a second
+
+
+def test_empty_firings_are_given_where_they_are_wanted() -> None:
+    engine = engine_of("[RANGE PT1S STEP PT1S]", options=WindowOptions(empty=True))
+    engine.take("urn:in", element(1, 0.5, ""))
+    assert seen(engine.take("urn:in", element(2, 3.5))) == [(1, []), (2, []), (3, [])]
+
+
+def test_time_passes_without_elements() -> None:
+    engine = engine_of("[RANGE PT5S STEP PT5S]")
+    assert engine.take("urn:in", element(1, 1)) == []
+    assert engine.advance(5 * SECOND) == []  # another element of that time may come
+    assert seen(engine.advance(5 * SECOND + 1)) == [(5, ["m1"])]
+    assert engine.take("urn:in", element(2, 4)) == []
+    assert engine.dropped["urn:in"] == {"late": 1}
+
+
+def test_streams_wait_for_each_other() -> None:
+    query = parse_continuous("""CONSTRUCT { ?m <urn:with> ?n }
+        FROM NAMED WINDOW <urn:w> ON <urn:in> [RANGE PT5S STEP PT5S]
+        FROM NAMED WINDOW <urn:v> ON <urn:other> [RANGE PT5S STEP PT5S]
+        WHERE { WINDOW <urn:w> { ?m <urn:p> ?o } WINDOW <urn:v> { ?n <urn:p> ?o } }""")
+    engine = WindowedQuery(query)
+    assert engine.take("urn:in", element(1, 1)) == []
+    assert engine.take("urn:in", element(2, 8)) == []
+    assert engine.take("urn:other", element(1, 2)) == []
+    assert seen(engine.advance(6 * SECOND, "urn:other")) == [(5, ["m1"])]
+    assert (engine.watermark(), engine.watermark("urn:in")) == (6 * SECOND, 8 * SECOND)
+    assert (engine.position("urn:in"), engine.needs_from("urn:in")) == (2, 1)
+
+
+PROV = "http://www.w3.org/ns/prov#"
+DATE_TIME = "^^<http://www.w3.org/2001/XMLSchema#dateTime>"
+THREE, FOUR = (f'"1970-01-01T00:00:0{second}Z"{DATE_TIME}' for second in (3, 4))
+TIMES = {
+    "of the publisher": ("generated", element(1, 99, "", "1970-01-01T00:00:03Z"), {}),
+    "with another zone": ("generated", element(1, 99, "", "1970-01-01T01:00:03+01:00"), {}),
+    "in the message": ("generated", element(1, 99, f"<urn:g> <{PROV}generatedAtTime> {THREE} ."), {}),
+    "a predicate": ("<urn:at>", element(1, 99, f"<urn:m> <urn:at> {THREE} ."), {}),
+    "a path": (
+        "<urn:seen>/<urn:at>",
+        element(1, 99, f"<urn:m> <urn:seen> _:x .\n_:x <urn:at> {THREE} <urn:g> ."),
+        {},
+    ),
+    "none": ("<urn:at>", element(1, 99), {"untimed": 1}),
+    "two": (
+        "<urn:at>",
+        element(1, 99, f"<urn:m> <urn:at> {THREE} .\n<urn:m> <urn:at> {FOUR} ."),
+        {"untimed": 1},
+    ),
+    "without a zone": ("<urn:at>", element(1, 99, f"<urn:m> <urn:at> {THREE.replace('Z', '')} ."), {"untimed": 1}),
+    "an IRI": ("<urn:at>", element(1, 99, "<urn:m> <urn:at> <urn:now> ."), {"untimed": 1}),
+}
+
+
+@pytest.mark.parametrize(("time", "taken", "dropped"), TIMES.values(), ids=TIMES.keys())
+def test_event_time(time: str, taken: Element, dropped: dict[str, int]) -> None:
+    told = []
+    engine = engine_of(
+        "[RANGE PT5S STEP PT5S]",
+        "WINDOW <urn:w> { ?m <https://w3id.org/construct-messages#sequence> ?n ;"
+        " <http://www.w3.org/ns/prov#generatedAtTime> ?o }",
+        options=WindowOptions(time=time),
+        on_drop=lambda stream, element, reason: told.append((stream, element.sequence, reason)),
+    )
+    engine.take("urn:in", taken)
+    firings = engine.end("urn:in")
+    assert engine.dropped["urn:in"] == dropped
+    assert told == [("urn:in", 1, reason) for reason in dropped]
+    if not dropped:
+        assert [(firing.time, firing.solutions) for firing in firings] == [(5 * SECOND, [("<urn:in/1>", THREE)])]
+
+
+def test_late_elements_are_told() -> None:
+    told = []
+    options = WindowOptions(lateness=2 * SECOND)
+    engine = engine_of("[RANGE PT5S STEP PT5S]", options=options, on_drop=lambda *what: told.append(what))
+    late = element(3, 7.9)
+    for each in (element(1, 1), element(2, 10), late, element(4, 8)):
+        engine.take("urn:in", each)
+    assert told == [("urn:in", late, "late")]
+    assert seen(engine.end("urn:in")) == [(10, ["m2", "m4"])]
+
+
+# --- solutions ---
+
+
+def test_blank_nodes_of_a_stream_are_themselves() -> None:
+    """A label is one node in its stream: it is not new in the next window, nor is it the node of another label."""
+    engine = engine_of("[RANGE PT2S STEP PT1S]", operator="ISTREAM")
+    taken = [
+        *engine.take("urn:in", element(1, 0.5, "_:a <urn:p> <urn:o> .")),
+        *engine.take("urn:in", element(2, 1.5, "_:a <urn:p> <urn:o> .\n_:b <urn:p> <urn:o> .")),
+        *engine.end("urn:in"),
+    ]
+    assert [(firing.time // SECOND, len(firing.messages)) for firing in taken] == [(1, 1), (2, 1)]
+    assert taken[0].solutions != taken[1].solutions
+
+
+def test_blank_nodes_that_a_query_makes_are_compared_by_place() -> None:
+    where = "WINDOW <urn:w> { ?s <urn:p> ?o } BIND(BNODE() AS ?m)"
+    engine = engine_of("[RANGE PT3S STEP PT1S]", where, operator="ISTREAM")
+    engine.take("urn:in", element(1, 0.5))
+    firings = engine.end("urn:in")
+    assert [(firing.time // SECOND, len(firing.messages)) for firing in firings] == [(1, 1)]
+    engine = engine_of("[RANGE PT3S STEP PT1S]", where, operator="RSTREAM")
+    engine.take("urn:in", element(1, 0.5))
+    assert len({message for firing in engine.end("urn:in") for message in firing.messages}) == 1  # nothing changed
+
+
+def test_equal_solutions_are_counted() -> None:
+    where = "WINDOW <urn:w> { ?m <urn:p> ?x } BIND(1 AS ?o)"
+    engine = engine_of("[RANGE PT2S STEP PT1S]", where, operator="ISTREAM")
+    engine.take("urn:in", element(1, 0.5, '<urn:m> <urn:p> "1" .'))
+    engine.take("urn:in", element(2, 1.5, '<urn:m> <urn:p> "2" .\n<urn:m> <urn:p> "3" .'))
+    assert [len(firing.messages) for firing in engine.advance(2 * SECOND + 1)] == [2]
+
+
+def test_nodes_of_templates_are_new_in_each_message() -> None:
+    query = parse_continuous("""CONSTRUCT { [] <urn:is> ?m }
+        FROM NAMED WINDOW <urn:w> ON <urn:in> [RANGE PT2S STEP PT1S]
+        WHERE { WINDOW <urn:w> { ?m <urn:p> ?o } }""")
+    engine = WindowedQuery(query)
+    engine.take("urn:in", element(1, 0.5))
+    messages = [message for firing in engine.end("urn:in") for message in firing.messages]
+    assert len({quad.subject for message in messages for quad in message}) == len(messages) == 2
+
+
+def test_select_gives_rows() -> None:
+    query = parse_continuous("""SELECT ?m FROM NAMED WINDOW <urn:w> ON <urn:in> [NOW]
+        WHERE { WINDOW <urn:w> { ?m <urn:p> ?o } }""")
+    (firing,) = WindowedQuery(query).take("urn:in", element(1, 1))
+    assert firing.variables == ("m",)
+    assert literal("m") in {quad.object for quad in firing.messages[0]}
+
+
+# --- contents ---
+
+
+def test_static_data_stays_where_a_window_says_the_same() -> None:
+    """What a message says of a static graph is taken back with the message, and what is static stays."""
+    engine = engine_of(
+        "[RANGE PT1S STEP PT1S]",
+        "GRAPH <urn:g> { ?m <urn:p> ?o }",
+        static=[Quad(iri("urn:m1"), iri("urn:p"), iri("urn:o"), iri("urn:g"))],
+        options=CHANGE,
+    )
+    said = "<urn:m1> <urn:p> <urn:o> <urn:g> .\n<urn:m2> <urn:p> <urn:o> <urn:g> ."
+    assert seen(engine.take("urn:in", element(1, 0.5, said))) == [(0.5, ["m1", "m2"])]
+    assert seen(engine.advance(9 * SECOND)) == [(1.000001, ["m1"])]
+
+
+# --- errors ---
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }", "has no windows"),
+        ("SELECT * FROM NAMED WINDOW <urn:w> ON <urn:in> [RANGE 1 REPORT PERIODIC] { ?s ?p ?o }", "no period"),
+    ],
+    ids=["windows", "period"],
+)
+def test_queries_that_make_no_sense(text: str, error: str) -> None:
+    with pytest.raises(UsageError, match=error):
+        WindowedQuery(parse_continuous(text))
+
+
+def test_what_the_engine_refuses() -> None:
+    with pytest.raises(QueryError, match="refuses"):
+        engine_of("[NOW]", "WINDOW <urn:w> { ?m ?p }")
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [({"lateness": -1}, "negative"), ({"every": 0}, "no period")],
+    ids=["lateness", "every"],
+)
+def test_options_that_make_no_sense(options: dict[str, int], error: str) -> None:
+    with pytest.raises(UsageError, match=error):
+        WindowOptions(**options)  # type: ignore[arg-type] # as given
+
+
+def test_a_path_that_is_none() -> None:
+    with pytest.raises(UsageError, match="no property path"):
+        engine_of("[NOW]", options=WindowOptions(time="at noon"))
+
+
+def test_elements_come_once_and_of_known_streams() -> None:
+    engine = engine_of("[NOW]")
+    engine.take("urn:in", element(2, 1))
+    with pytest.raises(UsageError, match="came after element 2"):
+        engine.take("urn:in", element(2, 2))
+    with pytest.raises(UsageError, match="no window on the stream urn:other"):
+        engine.take("urn:other", element(3, 2))
