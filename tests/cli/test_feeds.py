@@ -221,6 +221,7 @@ async def test_what_goes_wrong(
     assert not (tmp_path / "x.nq.gz").exists()
 
 
+@pytest.mark.slow
 async def test_register(served: StreamsServer, tmp_path: Path) -> None:
     query = tmp_path / "query.rq"
     query.write_text("CONSTRUCT { ?s <urn:saw> ?n } WHERE { ?s <urn:number> ?n }")

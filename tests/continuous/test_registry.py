@@ -17,6 +17,8 @@ from construct_messages.streams import Description, Retention, StreamStore, open
 from tests.support.streams import Clock, numbered
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.slow
+
 STREAMS = "http://example.org/streams/"
 STATELESS = "CONSTRUCT { ?s <urn:saw> ?n } WHERE { ?s <urn:number> ?n }"
 LAST_THREE = f"""REGISTER RSTREAM <seen> AS CONSTRUCT {{ ?s <urn:has> ?n }}
@@ -80,7 +82,6 @@ async def test_it_goes_on_where_it_was(store: StreamStore, text: str, elements: 
     assert sorted(given(store), key=lambda each: int(each[1:])) == [f"x{each}" for each in range(elements)]
 
 
-@pytest.mark.slow
 async def test_time_passes_where_no_elements_come(tmp_path: Path) -> None:
     clock = Clock()
     text = LAST_THREE.replace("ELEMENTS 3 STEP 3", "RANGE PT10S STEP PT10S")
@@ -98,7 +99,6 @@ async def test_time_passes_where_no_elements_come(tmp_path: Path) -> None:
             await until(store, 1)
 
 
-@pytest.mark.slow
 async def test_pause_and_resume(store: StreamStore) -> None:
     async with running(store) as registry:
         await registry.register("seen", over_a(STATELESS), Description())
@@ -115,7 +115,6 @@ async def test_pause_and_resume(store: StreamStore) -> None:
         await until(store, 2)
 
 
-@pytest.mark.slow
 async def test_removed_with_its_stream(store: StreamStore) -> None:
     async with running(store) as registry:
         await registry.register("seen", over_a(STATELESS), Description())
@@ -140,7 +139,6 @@ PRODUCT = "".join(f"VALUES ?v{each} {{ {'1 ' * 99}}} " for each in range(9))
 PAIRS = " ".join(f"?s{each} ?p{each} ?n{each} ." for each in range(9)) + " FILTER(CONCAT(?n0, ?n8) = 'no')"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "limits", "cause", "error"),
     [
@@ -183,7 +181,6 @@ async def test_a_query_that_fails_is_paused_and_says_why(
         assert query.registration.status == "failed"
 
 
-@pytest.mark.slow
 async def test_what_is_refused_leaves_nothing(store: StreamStore) -> None:
     async with running(store) as registry:
         with pytest.raises(QueryError):

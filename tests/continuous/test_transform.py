@@ -100,7 +100,7 @@ def runs(messages: Sequence[Message], lengths: Iterable[int]) -> list[Counter[Me
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(QUERIES, MESSAGES)
 def test_together_as_alone(query: str, messages: list[Message]) -> None:
     try:

@@ -11,6 +11,8 @@ from construct_messages.feeds import register, subscribe
 from tests.support.http.streams import StreamsServer, serving_streams
 from tests.support.streams import numbered
 
+pytestmark = pytest.mark.slow
+
 ECHO = "CONSTRUCT { ?s <urn:saw> ?n } WHERE { ?s <urn:number> ?n }"
 
 

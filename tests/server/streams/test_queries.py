@@ -163,6 +163,7 @@ async def test_the_output_is_a_stream_like_others(served: StreamsServer) -> None
     assert location in (await described(served, f"{served.url}/streams"))["contains"]
 
 
+@pytest.mark.slow
 async def test_paused_resumed_removed(served: StreamsServer) -> None:
     location = location_of(await served.ask("POST", "/streams/a/query", ECHO, SPARQL))
     assert (await served.ask("PATCH", location, b'{"status": "paused"}', JSON)).status == 204
