@@ -6,10 +6,39 @@ for, a column at a time. Nothing here knows a template or a result format.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import cast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, cast
 
 from construct_messages.terms import Term
+
+
+class SharedRows(NamedTuple):
+    """Solutions that differ in one variable alone, but for a few rows of all the others.
+
+    Args:
+        place: the index of the variable that each solution has to itself.
+        own: its terms.
+        keys: what names the row that has the other terms of each solution.
+        rows: these, in the order of their variables; no two rows share a key.
+    """
+
+    place: int
+    own: list[bytes]
+    keys: list[bytes]
+    rows: Mapping[bytes, tuple[bytes, ...]]
+
+    def columns(self) -> list[list[bytes]]:
+        """One column per variable.
+
+        >>> SharedRows(0, [b"<urn:a>", b"<urn:b>"], [b"1", b"1"], {b"1": (b"<urn:c>",)}).columns()
+        [[b'<urn:a>', b'<urn:b>'], [b'<urn:c>', b'<urn:c>']]
+        """
+        columns = [
+            list(map(dict(zip(self.rows, terms, strict=True)).__getitem__, self.keys))
+            for terms in zip(*self.rows.values(), strict=True)
+        ]
+        columns.insert(self.place, self.own)
+        return columns
 
 
 class Solutions:
@@ -19,12 +48,15 @@ class Solutions:
         columns: one column per projected variable, all of the same length, at least one; terms or their UTF-8 bytes.
         response: which response of the source they came in, counted from 0 (pages are responses).
 
+    Attributes:
+        shared: the same solutions with what many of them share, where the source tells; None: it does not.
+
     >>> batch = Solutions([[b"<urn:a>", b"<urn:b>"], [b'"1"', b""]])
     >>> list(batch)
     [('<urn:a>', '"1"'), ('<urn:b>', '')]
     """
 
-    __slots__ = ("_text", "_utf8", "response")
+    __slots__ = ("_text", "_utf8", "response", "shared")
 
     def __init__(self, columns: Sequence[list[Term]] | Sequence[list[bytes]], *, response: int = 0) -> None:
         self._text: Sequence[list[Term]] | None = None
@@ -34,6 +66,18 @@ class Solutions:
         else:
             self._text = cast(Sequence[list[Term]], columns)
         self.response = response
+        self.shared: SharedRows | None = None
+
+    @classmethod
+    def sharing(cls, shared: SharedRows, *, response: int = 0) -> Solutions:
+        """From one column and the rows of the others; the columns are made when they are asked for.
+
+        >>> list(Solutions.sharing(SharedRows(0, [b"<urn:a>", b"<urn:b>"], [b"1", b"1"], {b"1": (b"<urn:c>",)})))
+        [('<urn:a>', '<urn:c>'), ('<urn:b>', '<urn:c>')]
+        """
+        solutions = cls([shared.own], response=response)
+        solutions._utf8, solutions.shared = None, shared
+        return solutions
 
     @classmethod
     def of(cls, solutions: Sequence[Sequence[Term]], *, response: int = 0) -> Solutions:
@@ -45,6 +89,8 @@ class Solutions:
         return cls([list(column) for column in zip(*solutions, strict=True)], response=response)
 
     def __len__(self) -> int:
+        if self.shared is not None:
+            return len(self.shared.own)
         return len((self._text or self._utf8 or ((),))[0])
 
     def __iter__(self) -> Iterator[tuple[Term, ...]]:
@@ -76,8 +122,7 @@ class Solutions:
         >>> list(Solutions.of([("<urn:a>",), ("<urn:b>",), ("<urn:c>",)]).take([0, 2]))
         [('<urn:a>',), ('<urn:c>',)]
         """
-        columns = self._text if self._text is not None else self._utf8
-        assert columns is not None
+        columns = self._text if self._text is not None else self.utf8
         part = cast(Sequence[list[Term]], [[column[place] for place in places] for column in columns])
         return Solutions(part, response=self.response)
 
@@ -94,8 +139,7 @@ class Solutions:
             yield self._slice(start, start + count)
 
     def _slice(self, start: int, end: int | None) -> Solutions:
-        columns = self._text if self._text is not None else self._utf8
-        assert columns is not None
+        columns = self._text if self._text is not None else self.utf8
         part = cast(Sequence[list[Term]], [column[start:end] for column in columns])
         return Solutions(part, response=self.response)
 
@@ -103,14 +147,15 @@ class Solutions:
     def text(self) -> Sequence[list[Term]]:
         """The columns as terms."""
         if self._text is None:
-            assert self._utf8 is not None
             # no canonical term holds a line break
-            self._text = [cast(list[Term], b"\n".join(column).decode().split("\n")) for column in self._utf8]
+            self._text = [cast(list[Term], b"\n".join(column).decode().split("\n")) for column in self.utf8]
         return self._text
 
     @property
     def utf8(self) -> Sequence[list[bytes]]:
         """The columns as UTF-8 bytes."""
+        if self._utf8 is None and self.shared is not None:
+            self._utf8 = self.shared.columns()
         if self._utf8 is None:
             assert self._text is not None
             self._utf8 = ["\n".join(column).encode().split(b"\n") if column else [] for column in self._text]

@@ -12,7 +12,7 @@ from typing import Final
 
 from construct_messages.errors import IncompleteResult, TermError, shown
 from construct_messages.results import DEEPEST, check_head, excerpt
-from construct_messages.solutions import Solutions
+from construct_messages.solutions import SharedRows, Solutions
 from construct_messages.terms import XSD, Lenience, nesting, parse_term
 from construct_messages.terms.grammar import (
     ASCII_CHARS,
@@ -24,7 +24,11 @@ from construct_messages.terms.grammar import (
 )
 
 _SAMPLE: Final = 64
-"""How many fields tell whether any of a column occur again."""
+"""How many fields, or lines, tell whether any occur again."""
+_WORTH: Final = 4
+"""How many lines have to share a row for it to be read apart from them."""
+_ROWS: Final = re.compile(rb"\t([^\n]*+)\n")
+"""All of a line behind its first field."""
 
 # Columns are looked at as one text, with a line feed before each field. A field is a term in canonical form, or empty.
 _CANONICAL: Final = re.compile(rf"(?:\n(?:{CANONICAL_IRI}|{CANONICAL_LITERAL}|))*+")
@@ -66,7 +70,7 @@ class TsvDecoder:
     ) -> None:
         self._variables = variables
         self._response = response
-        self._scope = scope
+        self._scope, self._lenience = scope, lenience
         self._terms = _Terms(scope, lenience)
         self._indexes: list[int] | None = None  # where the variables' columns are, once the header has come
         self._width = 0
@@ -86,7 +90,7 @@ class TsvDecoder:
         if self._indexes is None:
             header, _, block = block.partition(b"\n")
             self._read_header(header)
-        return [self._read_lines(block)] if block else []
+        return [self._read_shared(block) or self._read_lines(block)] if block else []
 
     def close(self) -> None:
         """See `Decoder.close`."""
@@ -106,6 +110,35 @@ class TsvDecoder:
         self._indexes = [places[variable] for variable in self._variables]
         self._width = len(names)
         self._line = 2
+
+    def _read_shared(self, block: bytes) -> Solutions | None:
+        """The lines, with what stands behind the first field read once for all that share it.
+
+        None: few do, or something is wrong, which `_read_lines` says.
+        """
+        assert self._indexes is not None
+        sample = block.split(b"\n", _SAMPLE)[:-1]
+        distinct = {line.partition(b"\t")[2] for line in sample}
+        if len(distinct) * _WORTH > len(sample) or len(self._indexes) < 2 or 0 not in self._indexes:
+            return None
+        if self._lenience is not None:  # which counts each malformed term
+            return None
+        fields = _ROWS.split(block)
+        own, keys = fields[:-1:2], fields[1::2]
+        rows = {key: key.split(b"\t") for key in dict.fromkeys(keys)}
+        if len(rows) * _WORTH > len(keys) or any(len(row) != self._width - 1 for row in rows.values()):
+            return None
+        if b"\n" in b"".join(fields[::2]):  # a line of one field
+            return None
+        try:
+            own = self._canonical(own)
+            columns = [self._canonical(list(column)) for column in zip(*rows.values(), strict=True)]
+        except IncompleteResult:
+            return None
+        terms = zip(*(columns[index - 1] for index in self._indexes if index), strict=True)
+        self._line += len(keys)
+        shared = SharedRows(self._indexes.index(0), own, keys, dict(zip(rows, terms, strict=True)))
+        return Solutions.sharing(shared, response=self._response)
 
     def _read_lines(self, block: bytes) -> Solutions:
         assert self._indexes is not None
