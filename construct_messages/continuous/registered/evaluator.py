@@ -23,6 +23,7 @@ from typing import BinaryIO, Final, Protocol, TypeAlias
 import msgspec
 
 from construct_messages.continuous.registered.registration import Registration
+from construct_messages.continuous.static import read_static
 from construct_messages.continuous.transform import BATCH, Transformation
 from construct_messages.continuous.windowed import WindowedQuery
 from construct_messages.errors import ConstructMessagesError, LimitExceeded
@@ -45,6 +46,7 @@ class Begin(msgspec.Struct, tag=True, frozen=True):
         saved: what was kept of its state.
         memory_bytes: how much this process may take for itself.
         output_bytes: how large the messages of one answer may be together.
+        static: the store directory of the data beside the windows; None: there are none.
     """
 
     store: str
@@ -52,6 +54,7 @@ class Begin(msgspec.Struct, tag=True, frozen=True):
     saved: dict[str, bytes]
     memory_bytes: int
     output_bytes: int
+    static: str | None = None
 
 
 class Step(msgspec.Struct, tag=True, frozen=True):
@@ -142,19 +145,22 @@ class _Stateless:
 class _Windows:
     """A query with windows."""
 
-    def __init__(self, registration: Registration, saved: Mapping[str, bytes], store: StreamStore) -> None:
-        self._names = names = registration.inputs
+    def __init__(
+        self, registration: Registration, saved: Mapping[str, bytes], store: StreamStore, static: str | None
+    ) -> None:
+        names = registration.inputs
         query, options = registration.query(), registration.options()
+        beside = () if static is None else read_static(static, query)
 
         def read(stream: str, first: int, last: int) -> Iterable[Element]:
             return _elements(store, names[stream], first - 1, last)
 
         if "engine" in saved:
             self._engine = WindowedQuery.restore(
-                saved["engine"], read, query, options, element_iri=registration.element_iri
+                saved["engine"], read, query, options, static=beside, element_iri=registration.element_iri
             )
         else:
-            self._engine = WindowedQuery(query, options, element_iri=registration.element_iri)
+            self._engine = WindowedQuery(query, options, static=beside, element_iri=registration.element_iri)
         self._iris = {name: iri for iri, name in names.items()}
         self._after = registration.after
 
@@ -188,7 +194,7 @@ class _Query:
         self._output_bytes = begin.output_bytes
         self._engine: _Engine
         if registration.query().windows:
-            self._engine = _Windows(registration, begin.saved, self._store)
+            self._engine = _Windows(registration, begin.saved, self._store, begin.static)
         else:
             self._engine = _Stateless(registration, begin.saved)
 

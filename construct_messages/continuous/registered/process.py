@@ -47,7 +47,12 @@ class QueryProcess:
 
     @classmethod
     async def start(
-        cls, store: str, registration: Registration, saved: dict[str, bytes], limits: QueryLimits
+        cls,
+        store: str,
+        registration: Registration,
+        saved: dict[str, bytes],
+        limits: QueryLimits,
+        static: str | None = None,
     ) -> tuple[Self, Stepped]:
         """Starts a process, which takes up a query.
 
@@ -56,6 +61,7 @@ class QueryProcess:
             registration: the query.
             saved: what was kept of its state.
             limits: see `QueryLimits`.
+            static: the store directory of the data beside its windows.
 
         Returns:
             The process, and where the query stands.
@@ -75,7 +81,7 @@ class QueryProcess:
         except OSError as error:
             raise SourceError(f"no process for the query could be started: {error}", status=503) from error
         process = cls(started, limits)
-        begin = Begin(store, registration.encode(), saved, limits.memory_bytes, limits.output_bytes)
+        begin = Begin(store, registration.encode(), saved, limits.memory_bytes, limits.output_bytes, static)
         try:
             return process, await process._ask(begin, _START_SECONDS + limits.seconds)
         except BaseException:

@@ -26,6 +26,7 @@ class Registration(msgspec.Struct, frozen=True, kw_only=True):
         inputs: names of streams, by the IRI that the query gives them.
         after: by the name of each: the sequence behind which it is read.
         source: the path of the SPARQL endpoint that is watched.
+        static: the path of the SPARQL endpoint whose data are beside the windows.
         every: how often, in microseconds; with windows, the period of periodic reports.
         operator: what is given out; None: as the text says.
         time, lateness, bounds, report: see `WindowOptions`; microseconds, and the values of `Bounds` and `Report`.
@@ -38,6 +39,7 @@ class Registration(msgspec.Struct, frozen=True, kw_only=True):
     inputs: dict[str, str] = {}
     after: dict[str, int] = {}
     source: str | None = None
+    static: str | None = None
     every: int | None = None
     operator: str | None = None
     time: str = "arrival"

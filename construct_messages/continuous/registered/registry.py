@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
@@ -43,11 +44,13 @@ class Watched:
         source: answers asyncio; it is closed elsewhere.
         seconds: how long an evaluation may take; None: any time.
         union: whether the default graph is all graphs, merged.
+        directory: the store directory of its data; None: they are elsewhere, and cannot be beside windows.
     """
 
     source: Source
     seconds: float | None = None
     union: bool = False
+    directory: Path | None = None
 
 
 class RegisteredQuery:
@@ -103,7 +106,10 @@ class RegisteredQuery:
             return
         saved = await self._store.asaved_state(self._owner)
         saved.pop(_KEY, None)
-        self._process, stands = await QueryProcess.start(str(self._store.path), self.registration, saved, self._limits)
+        static = None if self.registration.static is None else str(self._directory(self.registration.static))
+        self._process, stands = await QueryProcess.start(
+            str(self._store.path), self.registration, saved, self._limits, static
+        )
         self.positions, self.dropped = stands.positions, stands.dropped
 
     def begin(self) -> None:
@@ -157,6 +163,13 @@ class RegisteredQuery:
         process, self._process = self._process, None
         if process is not None:
             await process.kill()
+
+    def _directory(self, endpoint: str) -> Path:
+        """Where the data of an endpoint are."""
+        watched = self._sources.get(endpoint)
+        if watched is None or watched.directory is None:
+            raise UsageError(f"there are no files at {endpoint}", hint="serve them again, or register the query anew")
+        return watched.directory
 
     async def _watch(self, source: str) -> None:
         """Evaluates over a source again and again."""

@@ -14,7 +14,7 @@ from construct_messages.server.runtime.memory import bounded
 from construct_messages.server.sparql.backend import open_backend
 from construct_messages.server.sparql.endpoint import SparqlEndpoint, path_of
 from construct_messages.server.streams.endpoint import StreamsEndpoint
-from construct_messages.server.streams.queries.view import WatchedEndpoint
+from construct_messages.server.streams.queries.parameters import WatchedEndpoint
 from construct_messages.streams.store import open_store
 
 
@@ -48,7 +48,11 @@ def open_endpoints(
             )
         )
         watched[path] = WatchedEndpoint(
-            backend, settings.limits.seconds, settings.union_default_graph, settings.service_policy
+            backend,
+            settings.limits.seconds,
+            settings.union_default_graph,
+            None if settings.is_remote else directories.get(name) or Path(settings.source[0]),
+            settings.service_policy,
         )
     if (streams := config.streams) is not None:
         on_loopback = "allow" if is_loopback(config.address[0]) else "deny"

@@ -53,7 +53,8 @@ from construct_messages.server.streams.push import (
     push_frames,
     with_pauses,
 )
-from construct_messages.server.streams.queries.view import QueriesView, WatchedEndpoint, check_query, is_query
+from construct_messages.server.streams.queries.parameters import WatchedEndpoint
+from construct_messages.server.streams.queries.view import QueriesView, check_query, is_query
 from construct_messages.server.streams.rdf import serialize
 from construct_messages.server.streams.record import StreamRecord
 from construct_messages.server.streams.requests import (

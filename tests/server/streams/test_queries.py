@@ -387,3 +387,18 @@ async def test_watching_the_endpoint_of_the_server(tmp_path: Path) -> None:
 async def test_services_of_a_watch_are_those_of_its_endpoint(tmp_path: Path) -> None:
     async with with_endpoint(tmp_path) as served:
         assert (await served.ask("POST", "/streams?every=PT1S", REACHING, SPARQL)).status == 403
+
+
+JOINED = b"""REGISTER ISTREAM <joined> AS CONSTRUCT { ?s <urn:is> ?o }
+FROM NAMED WINDOW <urn:w> ON <a> [ELEMENTS 1] WHERE { ?s <urn:p> ?o . WINDOW <urn:w> { ?s <urn:number> ?n } }"""
+
+
+@pytest.mark.slow
+async def test_data_of_an_endpoint_beside_windows(tmp_path: Path) -> None:
+    async with with_endpoint(tmp_path) as served:
+        await served.ask("PUT", "/streams/a")
+        location = location_of(await served.ask("POST", "/streams?static=/sparql", JOINED, SPARQL))
+        await served.publish([numbered(1)])
+        assert await until(served, location, 1) == ['<urn:s> <urn:is> "there" .']
+        for path in ("/streams?static=/other", "/streams/a/query?static=/sparql"):
+            assert (await served.ask("POST", path, JOINED if "other" in path else ECHO, SPARQL)).status in (400, 422)

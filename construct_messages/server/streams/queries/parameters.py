@@ -6,12 +6,14 @@ LDN for RDF streams (registration of queries). No HTTP here, and nothing runs.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from typing import Final, TypeVar
 
 from construct_messages.continuous.registered.registration import Registration
+from construct_messages.continuous.registered.registry import Watched
 from construct_messages.continuous.windows import Bounds
 from construct_messages.errors import ProtocolError, UsageError
 from construct_messages.query.continuous.cursor import Cursor
@@ -26,9 +28,20 @@ from construct_messages.streams.store import StreamStore
 
 E = TypeVar("E", bound=Enum)
 
-PARAMETERS: Final = ("stream", "from", "operator", "time", "lateness", "bounds", "report", "every", "source")
-_OF_WINDOWS: Final = ("time", "lateness", "bounds", "report")
+PARAMETERS: Final = ("stream", "from", "operator", "time", "lateness", "bounds", "report", "every", "source", "static")
+_OF_WINDOWS: Final = ("time", "lateness", "bounds", "report", "static")
 _LAST_PART: Final = re.compile(r"[^/#:]*\Z")
+
+
+@dataclass(frozen=True)
+class WatchedEndpoint(Watched):
+    """A SPARQL endpoint of the server that queries may watch.
+
+    Args:
+        services: what SERVICE may reach in them, as `check_services` takes it.
+    """
+
+    services: str | frozenset[str] = "deny"
 
 
 def read_registration(
@@ -38,7 +51,7 @@ def read_registration(
     streams: str,
     bound: str | None,
     store: StreamStore,
-    endpoints: Collection[str],
+    endpoints: Mapping[str, WatchedEndpoint],
 ) -> tuple[Registration, str | None]:
     """The registration that is asked for, and the name that the query gives its output.
 
@@ -48,7 +61,7 @@ def read_registration(
         streams: the IRI of the list of streams, with a slash behind it.
         bound: the stream at whose query endpoint it is registered.
         store: of the streams.
-        endpoints: the paths of the SPARQL endpoints that may be watched.
+        endpoints: the SPARQL endpoints that may be watched, or whose data may be beside windows, by path.
 
     Raises:
         QueryError: the text is no continuous query.
@@ -85,6 +98,7 @@ def read_registration(
         inputs=inputs,
         after={name: _after(store, name, given.get("from", "now")) for name in set(inputs.values())},
         source=source,
+        static=_static(given["static"], endpoints) if "static" in given else None,
         every=every,
         operator=operator,
         time=given.get("time", "arrival"),
@@ -129,6 +143,15 @@ def _source(given: dict[str, str], every: int | None, endpoints: Collection[str]
         offered = ", ".join(endpoints) or "there is none"
         raise ProtocolError(f"source={source or ''} is no endpoint of this server", status=422, hint=offered)
     return source
+
+
+def _static(endpoint: str, endpoints: Mapping[str, WatchedEndpoint]) -> str:
+    """The endpoint whose data are beside the windows."""
+    local = [path for path, watched in endpoints.items() if watched.directory is not None]
+    if endpoint not in local:
+        offered = ", ".join(local) or "there is none"
+        raise ProtocolError(f"static={endpoint} is no endpoint over files of this server", status=422, hint=offered)
+    return endpoint
 
 
 def _after(store: StreamStore, name: str, start: str) -> int:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
 from aiohttp import web
 
 from construct_messages.continuous.registered.process import QueryLimits
-from construct_messages.continuous.registered.registry import Registry, Watched
+from construct_messages.continuous.registered.registry import Registry
 from construct_messages.errors import LimitExceeded, NotFound, ProtocolError
 from construct_messages.formats.media_types import JSON, MERGE_PATCH, SPARQL_QUERY, read_media_type
 from construct_messages.query.service import check_services
@@ -24,23 +24,12 @@ from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.endpoint import Measure
 from construct_messages.server.http.forms import read_query_string
 from construct_messages.server.streams.addresses import StreamIris
-from construct_messages.server.streams.queries.parameters import read_registration
+from construct_messages.server.streams.queries.parameters import WatchedEndpoint, read_registration
 from construct_messages.server.streams.requests import admit, record_of
 from construct_messages.streams.element import Description
 from construct_messages.streams.store import StreamStore, is_name
 
 _PATCHES: Final = (MERGE_PATCH, JSON)
-
-
-@dataclass(frozen=True)
-class WatchedEndpoint(Watched):
-    """A SPARQL endpoint of the server that queries may watch.
-
-    Args:
-        services: what SERVICE may reach in them, as `check_services` takes it.
-    """
-
-    services: str | frozenset[str] = "deny"
 
 
 class QueriesView:
