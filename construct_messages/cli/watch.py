@@ -76,6 +76,11 @@ def add(commands: Commands) -> None:
         default="istream",
         help="send new solutions, removed ones, or all of each evaluation; default: %(default)s",
     )
+    what.add_argument(
+        "--change-query",
+        metavar="TEXT",
+        help="a SELECT or ASK: evaluate only where its result is another than before",
+    )
     what.add_argument("--skip-first", action="store_true", help="send nothing of the first evaluation")
     what.add_argument("--skip-empty", action="store_true", help="leave out empty messages")
     what.add_argument("--skolemize", metavar="IRI", help="replace blank nodes of the data by IRIs under this one")
@@ -122,6 +127,7 @@ def _watch(options: argparse.Namespace) -> int:
             stream=NAME,
             owner=NAME,
             operator=as_operator(options.operator),
+            change_query=options.change_query,
             skip_first=options.skip_first,
             skip_empty=options.skip_empty,
             skolemize=options.skolemize,

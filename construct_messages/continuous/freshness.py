@@ -8,16 +8,25 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import aclosing
+from functools import partial
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final, Self
 
 import msgspec
 
+from construct_messages.continuous.comparison import digest_of
 from construct_messages.errors import SourceError
+from construct_messages.query.results import read_results
+from construct_messages.sources import Request
+from construct_messages.sources.open import open_source
 
 _SETTLED_SECONDS: Final = 2.0
 """A file that changed later may change again without looking different: clocks of file systems are coarse."""
+
+_OPENING: Final = ("method", "headers", "results", "profile", "retries", "allow_stale")
 
 
 class Freshness(msgspec.Struct, frozen=True):
@@ -89,3 +98,40 @@ class Files:
         if not stats or len(stats) < len(self._paths):
             return None
         return [[stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns] for stat in stats]
+
+
+class ChangeQuery:
+    """A query whose result changes when that of the watched query may have changed.
+
+    Args:
+        query: the text of a SELECT or ASK query.
+        source: see `construct_messages`.
+        options: those of `construct_messages`.
+
+    Raises:
+        QueryError: another form of query, or a SELECT that does not name its variables.
+    """
+
+    def __init__(self, query: str, source: Any, options: Mapping[str, Any]) -> None:
+        self._query, self._source = query, source
+        self._select = read_results(query, base=options.get("base"), prefixes=options.get("prefixes"))
+        graphs = options.get("default_graph", ())
+        self._default = (graphs,) if isinstance(graphs, str) else tuple(graphs)
+        self._named, self._timeout = tuple(options.get("named_graphs", ())), options.get("timeout")
+        self._opening = {name: options[name] for name in _OPENING if name in options}
+
+    async def digest(self) -> str:
+        """A digest of the query and of its result, in whatever order that comes.
+
+        Raises:
+            SourceError: there is no whole result.
+        """
+        opened = await asyncio.to_thread(partial(open_source, self._source, **self._opening))
+        request = Request(self._select, self._default, self._named, timeout=self._timeout)
+        try:
+            async with aclosing(opened.asolutions(request)) as batches:
+                result = digest_of([batch async for batch in batches])
+        finally:
+            if opened is not self._source:
+                opened.close()
+        return blake2b(self._query.encode() + b"\n" + result, digest_size=16).hexdigest()

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from construct_messages.construct import QueryMessages, construct_messages
 from construct_messages.continuous.comparison import Comparison, Known
-from construct_messages.continuous.freshness import Files, Freshness, name_of
+from construct_messages.continuous.freshness import ChangeQuery, Files, Freshness, name_of
 from construct_messages.continuous.spool import PAGE_MESSAGES, Spool
 from construct_messages.errors import ConstructMessagesError, IncompleteResult, SourceError, StoreError, UsageError
 from construct_messages.labels import Labels
@@ -76,12 +76,15 @@ class Watch:
         stream: the name of a stream in it, which is there.
         owner: whose state it is in the store.
         operator: which solutions are given out: new ones, vanished ones, or all.
+        change_query: the text of a SELECT or ASK query that is asked first: where its result is as it was before the
+            last complete evaluation, nothing is evaluated; None: there is none.
         skip_first: give out nothing of the first evaluation: what is there already is not new.
         skip_empty: give out no messages without quads.
         options: see `OPTIONS`.
 
     Raises:
         UsageError: another option.
+        QueryError: the change query is none.
     """
 
     def __init__(
@@ -93,6 +96,7 @@ class Watch:
         stream: str,
         owner: str,
         operator: Operator = Operator.ISTREAM,
+        change_query: str | None = None,
         skip_first: bool = False,
         skip_empty: bool = False,
         **options: Any,
@@ -100,6 +104,7 @@ class Watch:
         for name in options.keys() - OPTIONS:
             raise UsageError(f"{name} is no option of a watch", hint=f"there are {', '.join(sorted(OPTIONS))}")
         self._ask = partial(construct_messages, query, source, **options)
+        self._change = None if change_query is None else ChangeQuery(change_query, source, options)
         self._query, self._source, self._retries = query, source, options.get("retries", RETRIES)
         self._store, self._stream, self._owner = store, stream, owner
         self._operator, self._skip_first, self._skip_empty = operator, skip_first, skip_empty
@@ -153,12 +158,16 @@ class Watch:
         state = await self._store.asaved_state(self._owner)
         before, known = Freshness.decode(state.get("source")), await self._read_known()
         files = await asyncio.to_thread(Files, self._source)
-        now = Freshness(name_of(self._source), files.settled)
-        # all is given out each time, whether it changed or not
-        comparable = self._operator is not Operator.RSTREAM and before is not None and before.source == now.source
-        if comparable and before is not None and before.files is not None and before.files == now.files:
-            return 0
-        said = Validators(before.etag, before.modified) if comparable and before is not None else Validators()
+        change = None if self._change is None else await self._change.digest()
+        now = Freshness(name_of(self._source), files.settled, change=change)
+        said = Validators()
+        if before is not None and before.source == now.source:
+            if change is not None and change == before.change:
+                return 0
+            if self._operator is not Operator.RSTREAM:  # which gives all each time, whether it changed or not
+                if now.files is not None and now.files == before.files:
+                    return 0
+                said = Validators(before.etag, before.modified)
         condition, comparison = Condition(said), Comparison(known)
         with Spool() as spool:
             messages = await asyncio.to_thread(self._ask)
@@ -172,7 +181,7 @@ class Watch:
             await files.check()
             if condition.unchanged:
                 return 0
-            now = Freshness(now.source, now.files, *condition.said)
+            now = Freshness(now.source, now.files, *condition.said, change)
             kept = {"query": self._fingerprint(messages), "source": now.encode()}
             changed = {key: value for key, value in kept.items() if state.get(key) != value}
             self._known = None  # until all of it is written
@@ -296,6 +305,7 @@ async def watch(
     every: float = 60.0,
     operator: Operator | str = Operator.ISTREAM,
     state: str | os.PathLike[str] | None = None,
+    change_query: str | None = None,
     skip_first: bool = False,
     skip_empty: bool = False,
     **options: Any,
@@ -312,6 +322,8 @@ async def watch(
         state: a file that holds what was seen, so that the watch goes on when it is started again: nothing is
             forgotten, and only what was taken last may come once more, with the sequence that it had. None: all is
             new at the start.
+        change_query: a SELECT or ASK query that is asked first: where its result is as it was before the last complete
+            evaluation, nothing is evaluated.
         skip_first: give nothing of the first evaluation: what is there already is not new.
         skip_empty: give no messages without quads.
         options: further options of `construct_messages`: `bindings`, `default_graph`, `named_graphs`, `prefixes`,
@@ -351,6 +363,7 @@ async def watch(
             stream=NAME,
             owner=NAME,
             operator=as_operator(operator),
+            change_query=change_query,
             skip_first=skip_first,
             skip_empty=skip_empty,
             **options,

@@ -6,15 +6,15 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
+import pyoxigraph as ox
 import pytest
 
-from construct_messages import construct_messages
-from construct_messages.errors import (
-    SourceError,
-)
+from construct_messages import construct_messages, literal
+from construct_messages.errors import QueryError, SourceError
 from construct_messages.streams import StreamStore
 from tests.support.http.fault_server import FaultServer, response
-from tests.support.http.pauses import no_pauses
+from tests.support.http.pauses import no_pauses, no_retries
+from tests.support.results.documents import json_document
 from tests.support.watching import QUERY, Given, answer, watching
 
 # --- what need not be asked for again ---
@@ -124,3 +124,58 @@ async def test_a_file_that_changes_while_it_is_read(out: StreamStore, tmp_path: 
     with pytest.raises(SourceError, match="changed while it was read"):
         await watched.evaluate()
     assert Given(out)() == []
+
+
+# --- change queries ---
+
+
+@pytest.mark.parametrize("operator", ["ISTREAM", "RSTREAM"])
+@pytest.mark.parametrize(
+    ("change_query", "changes"),
+    [
+        ("SELECT (MAX(?o) AS ?latest) (COUNT(*) AS ?n) WHERE { ?s <urn:p> ?o }", [True, False, True, True]),
+        ("PREFIX : <urn:> SELECT DISTINCT ?s { ?s :p ?o } # all", [True, False, True, True]),
+        ("ASK { <urn:c> <urn:p> ?o } # comment", [True, False, False, True]),
+        ("ASK { <urn:z> <urn:p> ?o }", [True, False, False, False]),
+    ],
+    ids=["numbers", "solutions", "ask", "never"],
+)
+async def test_a_change_query(out: StreamStore, change_query: str, changes: list[bool], operator: str) -> None:
+    """Each step adds a solution or not; a step that is not evaluated is made up for later."""
+    store, given, names = ox.Store(), Given(out), list[str]()
+    seen: list[str] = []
+    for name, changed in zip(["a", "", "b", "c"], changes, strict=True):
+        if name:
+            names.append(name)
+            store.add(ox.Quad(ox.NamedNode(f"urn:{name}"), ox.NamedNode("urn:p"), ox.Literal(name)))
+        await watching(out, store, operator, change_query=change_query).evaluate()
+        expected = [] if not changed else names if operator == "RSTREAM" else [n for n in names if n not in seen]
+        assert given() == expected
+        seen += expected
+
+
+async def test_a_change_query_that_fails(out: StreamStore, endpoint: FaultServer) -> None:
+    """Nothing is evaluated, and the next time it is asked again."""
+    latest = response(json_document(("x",), [(literal("1"),)]))
+    endpoint.play(latest, answer("a"), latest[:150], latest)
+    watched = watching(out, endpoint.url, change_query="SELECT ?x { ?s <urn:modified> ?x }")
+    assert await watched.evaluate() == 1
+    with no_retries(), pytest.raises(SourceError):
+        await watched.evaluate()
+    assert await watched.evaluate() == 0
+    assert len(endpoint.asked) == 4
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("CONSTRUCT WHERE { ?s ?p ?o }", "expected a SELECT or ASK query"),
+        ("nothing", "expected a SELECT or ASK query"),
+        ("SELECT * { ?s ?p ?o }", "the variables are not named"),
+        ("SELECT { ?s ?p ?o }", "expected a variable, found {"),
+        ("SELECT ?s", "there is no WHERE group"),
+    ],
+)
+def test_what_is_no_change_query(out: StreamStore, query: str, words: str) -> None:
+    with pytest.raises(QueryError, match=words):
+        watching(out, ox.Store(), change_query=query)
