@@ -23,7 +23,7 @@ TimeOf: TypeAlias = Callable[[Element], int | None]
 
 
 def time_of(time: str, query: str) -> TimeOf:
-    """How the time of elements is found.
+    """Returns a function for the time of elements.
 
     Args:
         time: see `WindowOptions`.

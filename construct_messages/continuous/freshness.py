@@ -30,7 +30,7 @@ _OPENING: Final = ("method", "headers", "results", "profile", "retries", "allow_
 
 
 class Freshness(msgspec.Struct, frozen=True):
-    """What a source looked like when it was read.
+    """The state of a source when it was read.
 
     Args:
         source: what names it; None: an object of a library.
@@ -51,12 +51,12 @@ class Freshness(msgspec.Struct, frozen=True):
 
     @classmethod
     def decode(cls, kept: bytes | None) -> Self | None:
-        """What `encode` gave; None: nothing is kept."""
+        """Decodes the result of `encode`; None: nothing is stored."""
         return None if kept is None else msgspec.json.decode(kept, type=cls)
 
 
 def name_of(source: Any) -> str | None:
-    """What names a source: its URL or paths; None where it is an object of a library."""
+    """Returns the name of a source: its URL or paths; None if it is an object of a library."""
     if isinstance(source, (str, os.PathLike)):
         return os.fspath(source)
     if isinstance(source, Sequence):

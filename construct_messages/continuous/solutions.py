@@ -97,7 +97,7 @@ class Evaluation:
         return result
 
     def key(self, solution: Solution) -> Solution:
-        """What is equal of two solutions that are: their terms, but for nodes that the query makes; these by place."""
+        """Returns a key by which solutions are compared: their terms; nodes that the query creates by place."""
         if not any(self._made in term for term in solution):
             return solution
         names: dict[Term, Term] = {}

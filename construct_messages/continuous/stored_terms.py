@@ -32,7 +32,7 @@ _SAME: Final = {
 
 
 class StoredTerms:
-    """What a store makes of terms.
+    """The terms that a store returns.
 
     >>> terms = StoredTerms()
     >>> terms.term(ox.Literal("01", datatype=ox.NamedNode(f"{XSD}integer"))) == ox.Literal(1)

@@ -48,7 +48,7 @@ def continuous(
     label_prefix: str | None = None,
     base: str | None = None,
 ) -> AsyncGenerator[Element]:
-    """What a continuous query with windows gives, while its streams go on.
+    """Evaluates a continuous query with windows while its streams go on.
 
     Elements are taken of the stream whose time is earliest, since nothing is certain before the others have seen that
     time. So a stream without elements holds up the others; let it give `(time, None)` now and then. When all streams

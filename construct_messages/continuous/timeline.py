@@ -63,7 +63,7 @@ class _Held(NamedTuple):
 
 
 class _Stream:
-    """Where a stream stands."""
+    """The state of a stream."""
 
     def __init__(self) -> None:
         self.newest = EVERYTHING
@@ -279,7 +279,7 @@ class Timeline(Generic[T]):
                 yield held.sequence
 
     def save(self) -> dict[str, Any]:
-        """What `restore` takes, as JSON can hold it."""
+        """Returns the state for `restore`, in a form that JSON can represent."""
         return {
             "position": self._position,
             "floor": self._floor,

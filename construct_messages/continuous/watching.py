@@ -55,7 +55,7 @@ _LONGEST_PAUSE: Final = 3600.0  # seconds that a source may ask for
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What became of one evaluation.
+    """The result of an evaluation.
 
     Args:
         elements: how many were appended.

@@ -39,7 +39,7 @@ _MANY: Final = 1024
 
 @dataclass(frozen=True)
 class Firing:
-    """What one evaluation gives out.
+    """The result of an evaluation.
 
     Args:
         time: of the evaluation, in microseconds since 1970 in UTC: when a window closed, or that of an element.
@@ -241,7 +241,7 @@ class WindowedQuery:
     # --- state ---
 
     def save(self) -> bytes:
-        """What `restore` continues from, but for the elements that windows hold: these are read again."""
+        """Returns the state for `restore`, without the elements in windows: these are read again."""
         self._forget_skipped()
         state = {
             "version": _VERSION,

@@ -35,7 +35,7 @@ class Bounds(Enum):
 
 @dataclass(frozen=True)
 class WindowOptions:
-    """How the windows of a query are read where the query does not say it.
+    """The options for windows that the query does not set.
 
     Args:
         time: the time of an element: `"arrival"`, when it was committed; `"generated"`, when its publisher says that it
@@ -111,7 +111,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Extent:
-    """What a window holds of its stream. Elements have keys: times, or their numbers in the stream, from 0.
+    """The contents of a window. Elements have keys: times, or their numbers in the stream, from 0.
 
     A *place* in the stream is an instant, or how many elements there have been.
 
@@ -131,7 +131,7 @@ class Extent:
 
     @classmethod
     def of(cls, window: Window, options: WindowOptions) -> Extent:
-        """That of a window.
+        """Creates the extent of a window.
 
         Raises:
             UsageError: a width or a step that is negative, or 0 where messages are counted.

@@ -124,7 +124,7 @@ async def discover(
 
 
 def _described(documents: Documents, body: bytes, asked: str) -> Endpoints | None:
-    """What RDF says: an event stream, a list of notifications, or where that is."""
+    """Returns what RDF describes: an event stream, a list of notifications, or the location of one."""
     url = documents.base
     try:
         page = Page(documents.quads(body, in_order=False))

@@ -72,7 +72,7 @@ ACCEPT_PAGES: Final = ", ".join(
 def document_of(
     headers: Mapping[str, str], context: str | None, base: str, contexts: Mapping[str, Any], most: int
 ) -> Documents:
-    """How the document of a response is read.
+    """Returns the reader for the document of a response.
 
     Args:
         headers: of the response.
@@ -103,7 +103,7 @@ def element_of(stream: str, sequence: int, message: Message) -> Element:
 
 @dataclass(frozen=True)
 class Documents:
-    """How the documents of a stream are read.
+    """The options for reading documents of a stream.
 
     Args:
         format: of the documents.
@@ -144,7 +144,7 @@ class Documents:
         return messages[0] if messages else Message()  # a document without a statement may be no bytes
 
     def quads(self, document: bytes, *, in_order: bool) -> list[Quad]:
-        """What a document says, however many messages it is.
+        """Returns the quads of a document with any number of messages.
 
         Args:
             document: the bytes.

@@ -46,7 +46,7 @@ class Sending(msgspec.Struct, frozen=True):
 
 
 class Target(Protocol):
-    """Where elements go.
+    """The target of elements.
 
     Attributes:
         name: tells it from other targets.

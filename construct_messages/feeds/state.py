@@ -14,7 +14,7 @@ from construct_messages.files.output import atomic_file
 
 
 class Sent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How far a publisher is.
+    """The state of a publisher.
 
     Args:
         url: where it publishes.
@@ -35,7 +35,7 @@ class Sent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Checkpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """How far a subscription is; one that begins with it gives what comes next.
+    """The position of a subscription, to continue from.
 
     Args:
         sequence: of the last element that it gave; also how many it gave, where the source has no numbers.
@@ -50,7 +50,7 @@ class Checkpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
 
 
 class Received(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How far a subscriber is.
+    """The state of a subscriber.
 
     Args:
         url: where it subscribes.
@@ -67,7 +67,7 @@ S = TypeVar("S", Sent, Received)
 
 
 def read_state(path: str | os.PathLike[str], kind: type[S]) -> S | None:
-    """What a state file holds; None: there is none.
+    """Reads a state file; None: there is none.
 
     Raises:
         UsageError: it cannot be read, or is no such state.

@@ -188,7 +188,7 @@ class Subscription(AsyncIterator[Element]):
 
 
 class _Place(Protocol):
-    """Where a subscription is."""
+    """The position of a subscription."""
 
     @property
     def checkpoint(self) -> Checkpoint | None: ...
@@ -245,7 +245,7 @@ def _choose(endpoints: Endpoints, vias: Iterable[Via], via: Via | None) -> tuple
 
 
 def _position(collection: Collection) -> Position:
-    """Where to begin, for connections."""
+    """Returns the position to start connections at."""
     if collection.checkpoint is not None:
         return Position(collection.checkpoint.sequence)
     if collection.last is not None:

@@ -42,7 +42,7 @@ _REFUSED: Final = frozenset((1002, 1003, 1007, 1008, 1009, 1010))
 
 @dataclass
 class Position:
-    """Where a subscription stands.
+    """The position of a subscription.
 
     Args:
         sequence: of the last element that is known; None: the server is to say.
@@ -80,7 +80,7 @@ _WISHES: Final = ("after", "last", "since", "until")
 
 @dataclass(frozen=True)
 class Reading:
-    """How elements are read.
+    """The options for reading elements.
 
     Args:
         stream: what they say that they are of.

@@ -85,7 +85,7 @@ class FormatOptions(Protocol):
 
 @dataclass(frozen=True)
 class EncoderOptions:
-    """What an encoder is told about its log; each heeds what its format has.
+    """The options of an encoder; each encoder uses those that its format has.
 
     Args:
         prefixes: namespace IRIs by prefix.
@@ -102,7 +102,7 @@ class EncoderOptions:
 
 @dataclass(frozen=True)
 class DecoderOptions:
-    """What a decoder is told about its log; each heeds what its format has.
+    """The options of a decoder; each decoder uses those that its format has.
 
     Args:
         base: the IRI that relative IRIs resolve against, until the log says otherwise.
@@ -149,7 +149,7 @@ class Encoder(Protocol):
     """
 
     def start(self) -> bytes:
-        """What stands before the first message."""
+        """Returns the bytes before the first message."""
         ...
 
     def encode(self, message: Message) -> bytes:
@@ -174,7 +174,7 @@ class Encoder(Protocol):
         ...
 
     def finish(self) -> bytes:
-        """What stands after the last message."""
+        """Returns the bytes after the last message."""
         ...
 
     def for_template(self, template: Template) -> TemplateEncoder:
@@ -192,7 +192,7 @@ class Decoder(Protocol):
 
     @property
     def syntax(self) -> Syntax | None:
-        """How the log delimits its messages, as far as it is known yet; None: it has no delimiter so far."""
+        """The syntax of the log as far as it is known; None: no delimiter so far."""
         ...
 
     @property
@@ -318,5 +318,5 @@ def options_for_writing(
 
 
 def _resolve(name: str) -> Any:
-    """What stands at `module:name` in this room."""
+    """Imports the object at `module:name` of this folder."""
     return resolve_name(f"{__name__}.{name}")

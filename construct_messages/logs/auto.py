@@ -19,7 +19,7 @@ from construct_messages.message import Message
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of a log before its first byte is read.
+    """The properties of a log that are known before its first byte is read.
 
     Args:
         packing: the extension of files packed like it; empty: it is not packed; None: its bytes tell.
@@ -71,7 +71,7 @@ class DetectingDecoder:
 
     @property
     def syntax(self) -> Syntax | None:
-        """How the log delimits its messages, as far as it is known yet; None: it has no delimiter so far."""
+        """The syntax of the log as far as it is known; None: no delimiter so far."""
         return self._decoder.syntax if self._decoder else self._known.syntax
 
     @property

@@ -1,4 +1,4 @@
-"""What a library has parsed, as messages: blank nodes get their labels, and syntax errors their place in the log.
+"""Messages from pyoxigraph's quads: labels for blank nodes, and positions for syntax errors.
 
 No bytes are read here.
 """
@@ -26,7 +26,7 @@ Rename: TypeAlias = Callable[[Term], Term]
 
 
 def most_characters(size: int, message_bytes: int) -> int:
-    """How many characters a message may have as N-Quads; few bytes make many by lists, prefixes, a subject said once.
+    """Returns the maximal number of characters that a message may have as N-Quads, for its size in the log.
 
     They are bounded by the message's size too, so that what a log costs grows with its length, and not with its square.
 

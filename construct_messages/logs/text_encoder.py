@@ -1,4 +1,4 @@
-"""What the encoders of Turtle, TriG, NDJSON-LD, YAML-LD and RDF/XML share: messages as text, singly or by a layout.
+"""The base of the encoders of Turtle, TriG, NDJSON-LD, YAML-LD and RDF/XML: messages as text.
 
 Each of them says how a message is written, and what stands for its terms. Here, what the format cannot carry is
 refused, errors get the number of the message, and batches of a template's solutions are written by `layout.py`.
@@ -44,7 +44,7 @@ class TextEncoder(ABC):
 
     @abstractmethod
     def start(self) -> bytes:
-        """What stands before the first message."""
+        """Returns the bytes before the first message."""
 
     @abstractmethod
     def write(self, message: Message, place: Place) -> str:
@@ -92,7 +92,7 @@ class TextEncoder(ABC):
             raise self.capabilities.refused(error) from None
 
     def finish(self) -> bytes:
-        """What stands after the last message: nothing."""
+        """Returns no bytes."""
         return b""
 
     def for_template(self, template: Template) -> PlainTemplateEncoder | TemplateTexts:

@@ -1,4 +1,4 @@
-"""What was just appended, for followers in the same process: the newest elements, and a wake-up for whoever waits.
+"""The newest elements, for followers in the same process, and a wake-up for those that wait.
 
 A follower holds nothing but its position. What it missed it finds here if it is recent, and in the store otherwise, so
 that a slow one costs no memory, and none misses an element or gets one twice. No database here.

@@ -41,7 +41,7 @@ class Element(NamedTuple):
 
     @property
     def time(self) -> datetime:
-        """When it was committed, in UTC."""
+        """The time when it was committed, in UTC."""
         return time_at(self.microseconds)
 
     @property
@@ -96,7 +96,7 @@ def generated_at(message: Message) -> str | None:
 
 @dataclass(frozen=True)
 class Retention:
-    """How many elements of a stream are kept: the oldest go as soon as one of the bounds is passed.
+    """The limits of the elements that are kept; the oldest are removed when a limit is exceeded.
 
     Args:
         count: how many; None: any.
@@ -122,7 +122,7 @@ class Retention:
 
 @dataclass(frozen=True)
 class Description:
-    """What is known of a stream besides its elements.
+    """The description of a stream.
 
     Args:
         label: what people call it.
@@ -149,7 +149,7 @@ class Description:
 
 
 class State(NamedTuple):
-    """Where a stream stands.
+    """The state of a stream.
 
     Args:
         name: of the stream.

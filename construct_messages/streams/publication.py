@@ -1,4 +1,4 @@
-"""What is appended to a stream: messages as the rows of a store, and the digest that tells publications apart.
+"""Publications: messages as rows of a store, and the digest that identifies a publication.
 
 No database here.
 """
@@ -75,7 +75,7 @@ class Publications(NamedTuple):
 
 
 class _Digest:
-    """What tells the messages of one publication from those of another, whatever their blank nodes are called.
+    """Identifies the messages of a publication, whatever their blank nodes are called.
 
     A publisher that sends a log again sends the same labels, and a decoder gives other ones each time.
     """

@@ -63,14 +63,14 @@ class StoreReader:
     # --- streams ---
 
     def streams(self) -> list[State]:
-        """Where all streams stand, by name."""
+        """Returns the states of all streams, by name."""
         if self._writer is not None:
             return self._writer.states()
         with self._readers.connection() as connection:
             return sorted((stream.state for stream in reading.load(connection).values()), key=lambda state: state.name)
 
     def state(self, stream: str) -> State:
-        """Where a stream stands.
+        """Returns the state of a stream.
 
         Raises:
             NotFound: there is no such stream.
@@ -207,7 +207,7 @@ class StoreReader:
             return saved_state.owners(connection)
 
     def saved_state(self, owner: str) -> dict[str, bytes]:
-        """What `commit` kept by key; empty where there is nothing."""
+        """Returns the values that `commit` has stored, by key."""
         with self._readers.connection() as connection:
             return saved_state.saved_state(connection, owner)
 
@@ -225,7 +225,7 @@ class StoreReader:
         return await self._in_thread(self.seen, owner)
 
     def seen_contents(self, owner: str, digests: Iterable[bytes]) -> list[bytes | None]:
-        """What was kept with some digests, in their order; None: nothing."""
+        """Returns the contents that were stored with digests, in their order; None: nothing."""
         with self._readers.connection() as connection:
             return saved_state.contents(connection, owner, digests)
 

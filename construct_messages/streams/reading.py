@@ -1,4 +1,4 @@
-"""What is read of a store, over a connection: where streams stand, and their elements. Nothing here writes or waits."""
+"""Reads states of streams and elements over a connection. Nothing here writes or waits."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def element(connection: sqlite3.Connection, stream: str, sequence: int) -> Eleme
 
 
 def times(connection: sqlite3.Connection, stream: str, sequences: Iterable[int]) -> list[int]:
-    """When elements were committed; see `StreamStore.times`."""
+    """Returns the times when elements were committed; see `StreamStore.times`."""
     found = stored(connection, stream)
     times = []
     for sequence in sequences:

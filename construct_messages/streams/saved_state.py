@@ -59,7 +59,7 @@ def forget(connection: sqlite3.Connection, owner: str) -> None:
 
 
 def owners(connection: sqlite3.Connection) -> list[str]:
-    """Who keeps something, by name."""
+    """Returns the names of all owners."""
     return [name for (name,) in connection.execute("SELECT name FROM owner ORDER BY name")]
 
 
@@ -82,7 +82,7 @@ def seen(connection: sqlite3.Connection, owner: str) -> dict[bytes, int]:
 
 
 def contents(connection: sqlite3.Connection, owner: str, digests: Iterable[bytes]) -> list[bytes | None]:
-    """What is known of some that were seen; None: nothing."""
+    """Returns the contents that were stored with digests; None: nothing."""
     select = "SELECT content FROM seen WHERE owner = (SELECT id FROM owner WHERE name = ?) AND digest = ?"
     found = (connection.execute(select, (owner, digest)).fetchone() for digest in digests)
     return [row and row[0] for row in found]

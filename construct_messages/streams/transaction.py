@@ -26,7 +26,7 @@ _SECOND: Final = 1_000_000  # microseconds
 
 
 class Transaction:
-    """What is changed together.
+    """A transaction of a store.
 
     Args:
         connection: in a transaction.

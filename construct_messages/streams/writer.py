@@ -61,12 +61,12 @@ class Writer:
         self._thread.start()
 
     def state(self, name: str) -> State | None:
-        """Where a stream stands by the last commit; None: there is none of that name."""
+        """Returns the state of a stream at the last commit; None: there is no such stream."""
         stream = self._streams.get(name)
         return stream and stream.state
 
     def states(self) -> list[State]:
-        """Where all streams stand by the last commit, by name."""
+        """Returns the states of all streams at the last commit, by name."""
         return sorted((stream.state for stream in self._streams.values()), key=lambda state: state.name)
 
     def submit(self, change: Callable[[Transaction], T], bytes: int = 0) -> Future[T]:
@@ -118,7 +118,7 @@ class Writer:
                 change.future.set_exception(self._stopped())
 
     def _waiting(self) -> tuple[list[_Change[Any]], bool]:
-        """What waits to be written, and whether more may come."""
+        """Returns the jobs that wait, and whether more may come."""
         changes: list[_Change[Any]] = []
         try:
             change = self._queue.get(timeout=_PRUNE_SECONDS)

@@ -70,7 +70,7 @@ class Step(msgspec.Struct, tag=True, frozen=True):
 
 
 class Stepped(msgspec.Struct, tag=True, frozen=True):
-    """What an order led to.
+    """The result of an order.
 
     Args:
         messages: what is given out, as N-Quads.
@@ -199,7 +199,7 @@ class _Query:
             self._engine = _Stateless(registration, begin.saved)
 
     def begun(self) -> Stepped:
-        """Where it stands at the beginning."""
+        """Returns the initial position."""
         return Stepped(positions=self._engine.positions, dropped=self._engine.dropped)
 
     def step(self, step: Step) -> Stepped:

@@ -26,7 +26,7 @@ _ANSWERS: Final = msgspec.msgpack.Decoder(Answer)
 
 @dataclass(frozen=True)
 class QueryLimits:
-    """What one registered query may take.
+    """The limits of a registered query.
 
     Args:
         seconds: for up to 1,000 elements, and for what a time leads to.

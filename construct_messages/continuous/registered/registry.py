@@ -89,7 +89,7 @@ class RegisteredQuery:
 
     @property
     def lag(self) -> int:
-        """How many elements of its inputs it has not read yet."""
+        """The number of elements of its inputs that it has not read yet."""
         lag = 0
         for name, position in self.positions.items():
             with suppress(NotFound):  # which the query will meet

@@ -16,7 +16,7 @@ from construct_messages.terms import XSD, literal
 
 @dataclass(frozen=True)
 class Collection:
-    """What a reader of a collection is told: an event stream, or an inbox.
+    """The options of a reader of a collection: an event stream or an inbox.
 
     Args:
         contexts: JSON-LD contexts by their IRI, as parsed JSON.
@@ -40,7 +40,7 @@ class Collection:
 
     @property
     def start(self) -> Checkpoint:
-        """Where to begin, as far as that is known without asking."""
+        """Returns the start of reading, as far as it is known without a request."""
         if self.checkpoint is not None:
             return self.checkpoint
         if self.since is not None:

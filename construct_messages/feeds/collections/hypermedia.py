@@ -30,7 +30,7 @@ _ELEMENTS: Final = (iri(f"{CM}sequence"),)
 
 
 class EventStream(NamedTuple):
-    """What the root says of a stream.
+    """The description of a stream by its root.
 
     Args:
         iri: of the stream.
@@ -56,7 +56,7 @@ class EventStream(NamedTuple):
 
 
 class Relation(NamedTuple):
-    """Where a page leads.
+    """A relation of a page to another one.
 
     Args:
         page: the IRI of the other page.
@@ -75,7 +75,7 @@ class Member(NamedTuple):
     quads: Sequence[Quad]
 
     def values(self, path: Path) -> set[Term]:
-        """What a path leads to, in the default graph, or else in the graph of the member's name."""
+        """Returns the values at the end of a path, in the default graph or else in the graph of the member's name."""
         for graph in (None, self.iri):
             nodes = {self.iri}
             for step in path:
@@ -115,7 +115,7 @@ class Page:
                 self._graphs.setdefault(quad.graph, []).append(quad)
 
     def objects(self, subject: Term, predicate: Term) -> list[Term]:
-        """What the default graph says."""
+        """Returns objects in the default graph."""
         return [quad.object for quad in self._default.get(subject, ()) if quad.predicate == predicate]
 
     def pairs(self, predicate: Term) -> list[tuple[Term, Term]]:
@@ -149,7 +149,7 @@ class Page:
         return None
 
     def event_stream(self, stream: Term) -> EventStream:
-        """What is said of a stream.
+        """Returns the description of a stream.
 
         Raises:
             SourceError: it is in the order of a path that is not read here.
@@ -187,7 +187,7 @@ class Page:
         return any(is_literal(each) and literal_parts(each)[0] in ("true", "1") for each in said)
 
     def relations(self, places: Iterable[str], ordered_by: Path | None) -> list[Relation]:
-        """Where the page leads; several relations to one page hold together.
+        """Returns the relations of the page; several relations to one page hold together.
 
         Args:
             places: the URLs of this page.

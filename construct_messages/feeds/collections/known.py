@@ -14,7 +14,7 @@ from construct_messages.terms import Term
 
 
 class Known:
-    """What was given.
+    """The members that were returned.
 
     Args:
         checkpoint: what an earlier reader gave; None: nothing.
@@ -37,7 +37,7 @@ class Known:
 
     @property
     def checkpoint(self) -> Checkpoint:
-        """How far the reader is."""
+        """Returns the position of the reader."""
         return Checkpoint(self.sequence, tuple(self._terms), tuple(sorted(self._known)))
 
     def has(self, name: str, values: tuple[Value, ...]) -> bool:

@@ -57,7 +57,7 @@ class JellyEncoder:
         self._frames = FrameWriter(own, self._namespaces)
 
     def start(self) -> bytes:
-        """What stands before the first message: nothing, as options stand in its frame."""
+        """Returns no bytes: the options are in the first frame."""
         return b""
 
     def encode(self, message: Message) -> bytes:
@@ -91,7 +91,7 @@ class JellyEncoder:
         return alone.write(message)
 
     def finish(self) -> bytes:
-        """What stands after the last message."""
+        """Returns the bytes after the last message."""
         return b""
 
     def for_template(self, template: Template) -> PlainTemplateEncoder | TemplateFrames:

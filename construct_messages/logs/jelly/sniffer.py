@@ -1,4 +1,4 @@
-"""How a Jelly log begins: with a frame whose first row is stream options.
+"""Detects Jelly logs: a frame whose first row is stream options.
 
 Jelly 1.1, "Delimited variant of Jelly" and "Stream options" (rdf.proto). Nothing is decoded beyond the options' length.
 """

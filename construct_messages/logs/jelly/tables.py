@@ -79,7 +79,7 @@ class Table:
         return number, old, b"\x0a" + delimited(bytes((self._tag,)) + delimited(entry))
 
     def spares(self, ids: Iterable[int]) -> int:
-        """How many strings can be entered before one of these ids makes room, if none is kept on the way.
+        """Returns the number of strings that can be entered before one of these ids is replaced.
 
         >>> table = Table("names", 0x4A, 8)
         >>> number, _, _ = table.enter("a", "b".__eq__)
@@ -101,7 +101,7 @@ class Table:
 
 @cache
 def _entry_heads(tag: int) -> tuple[bytes, ...]:
-    """What stands before a string that gets the next id, by its length."""
+    """Returns the bytes before a string that gets the next id, by its length."""
     return tuple(bytes((0x0A, size + 4, tag, size + 2, 0x12, size)) for size in range(0x70))
 
 

@@ -1,4 +1,4 @@
-"""What JSON-LD contexts may cost, found before they are processed.
+"""Estimates the cost of JSON-LD contexts before they are processed.
 
 Each context that is met makes a copy of all terms that are in scope, and each name may become an IRI as long as the
 longest of a context: a few bytes of both multiply. What contexts mean is PyLD's to say, for `contexts.py`.

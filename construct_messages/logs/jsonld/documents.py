@@ -176,7 +176,7 @@ def _is_name(value: Any) -> bool:
 
 
 def _names(document: Any) -> set[str]:
-    """What may be a prefix of the context in such a node: what its IRIs begin with, and its types."""
+    """Yields possible uses of prefixes in a node: its IRIs and its types."""
     names: set[str] = set()
     parts = [document]
     while parts:

@@ -37,7 +37,7 @@ class JsonLdEncoder(NodesEncoder):
     """
 
     def start(self) -> bytes:
-        """What stands before the first message: the context, where there is one."""
+        """Returns the bytes before the first message: the context, if there is one."""
         return f'{{"@context":{_json(self._context)}}}\n'.encode() if self._context else b""
 
     @staticmethod
@@ -46,7 +46,7 @@ class JsonLdEncoder(NodesEncoder):
         return _json(text)
 
     def texts_of(self, notation: Notation) -> TextsByKind:
-        """What stands for terms: as names and as values."""
+        """Returns the texts of terms: as names and as values."""
 
         def value(term: Term) -> str:
             value = notation.value(term)

@@ -68,7 +68,7 @@ _UNTAGGED: Final = (f"{RDF}langString", f"{RDF}dirLangString")
 
 
 class Notation:
-    """What JSON-LD writes for terms.
+    """The JSON-LD notation of terms.
 
     Args:
         namespaces: IRIs by prefix, such as the context declares.
@@ -161,7 +161,7 @@ class NodesEncoder(TextEncoder):
 
     @abstractmethod
     def texts_of(self, notation: Notation) -> TextsByKind:
-        """What stands for terms, as `document` asks for it."""
+        """Returns the texts of terms for `document`."""
 
     @abstractmethod
     def document(self, message: Message, place: Place, head: str = "") -> str:

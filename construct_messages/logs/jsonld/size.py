@@ -1,4 +1,4 @@
-"""How large the RDF of a JSON-LD document is, before a parser makes it.
+"""Estimates the size of the RDF of a JSON-LD document, before a parser creates it.
 
 The parser makes all of a document's quads at once, and a node's `@id` stands in each of them: a long one with many
 values takes memory that grows with the square of what it takes in the log. Documents are in expanded form, or have a

@@ -97,7 +97,7 @@ class LinesDecoder:
 
     @property
     def syntax(self) -> Syntax | None:
-        """How the log delimits its messages, as far as it is known yet; see `Decoder.syntax`."""
+        """The syntax of the log as far as it is known; see `Decoder.syntax`."""
         return self._syntax
 
     @property
@@ -315,7 +315,7 @@ class LinesDecoder:
 
 
 def _hint(text: str, column: int) -> str | None:
-    """How to mend what pyoxigraph does not take."""
+    """Returns the hint for text that pyoxigraph refuses."""
     if _LIKE_A_DIRECTIVE.match(text, column - 1):
         return _ALONE
     return _ONE_LINE if column > len(text) else None

@@ -59,7 +59,7 @@ class LinesEncoder:
         self.after = b"" if syntax.delimiter_first else syntax.delimiter.encode()
 
     def start(self) -> bytes:
-        """What stands before the first message."""
+        """Returns the bytes before the first message."""
         return self.syntax.announcement.encode()
 
     def encode(self, message: Message) -> bytes:
@@ -80,7 +80,7 @@ class LinesEncoder:
         return message.lines
 
     def finish(self) -> bytes:
-        """What stands after the last message."""
+        """Returns the bytes after the last message."""
         return b""
 
     def for_template(self, template: Template) -> TemplateLines:

@@ -59,7 +59,7 @@ BLANK: Final = "_:"
 
 
 class Lines(NamedTuple):
-    """What some whole lines hold.
+    """The statements of some complete lines.
 
     Args:
         terms: subject, predicate, object and graph of each line in turn, of no meaning where the line is among the

@@ -68,7 +68,7 @@ class RdfXmlEncoder(TextEncoder):
         self._names = _Names(options.prefixes or {})
 
     def start(self) -> bytes:
-        """What stands before the first message: nothing."""
+        """Returns no bytes."""
         return b""
 
     def write(self, message: Message, place: Place) -> str:

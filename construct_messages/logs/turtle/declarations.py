@@ -1,4 +1,4 @@
-"""What declarations of a base and of prefixes come to, before a parser reads them: they make IRIs without a statement.
+"""Limits the IRIs that declarations of a base and of prefixes expand to, before a parser reads them.
 
 A relative IRI in them is as long as the base before it: a chain of a few bytes each takes time, and memory, that grows
 with its square. RDF 1.2 Turtle, section 2.4.

@@ -69,7 +69,7 @@ class TurtleDecoder:
 
     @property
     def syntax(self) -> Syntax | None:
-        """How the log delimits its messages, as far as it is known yet."""
+        """The syntax of the log as far as it is known."""
         return self._syntax
 
     @property
@@ -148,7 +148,7 @@ class TurtleDecoder:
         self._delimiter, self._scanner.comments = Kind.MESSAGE, False
 
     def _error(self, mark: Mark, message: str, hint: str) -> LogError:
-        """What is wrong with a mark, unless something before it in the same message is wrong already."""
+        """Returns the error at a mark, unless there is an earlier error in the same message."""
         self._quads(mark.start, _SHOWN[mark.kind])
         return LogError(message, number=self._number, position=self._scanner.place_of(mark.start), hint=hint)
 

@@ -76,7 +76,7 @@ class TurtleEncoder(TextEncoder):
             self._before, self._after = self._after, ""
 
     def start(self) -> bytes:
-        """What stands before the first message."""
+        """Returns the bytes before the first message."""
         if self.syntax.delimiter_first:
             return b""  # this delimiter must come ahead of everything, so the prefixes wait for the first message
         head, self._head = self._head, ""
@@ -130,7 +130,7 @@ def _of_subjects(
 
 
 class _Notation:
-    """What Turtle writes for terms.
+    """The Turtle notation of terms.
 
     Args:
         namespaces: IRIs by prefix.

@@ -1,4 +1,4 @@
-"""Where the messages of a Turtle or TriG log end, found in chunks of bytes that may be split anywhere.
+"""Finds the ends of messages in a Turtle or TriG log, in chunks of bytes that may be split anywhere.
 
 It knows only what keeps a delimiter apart from its look-alikes: strings, IRIs, names, language tags and comments
 (RDF 1.2 Turtle, section 6.5; RDF Messages, section 3). Whether a delimiter may stand where it stands, and whether the
@@ -18,7 +18,7 @@ from construct_messages.errors import Position
 
 
 class Kind(Enum):
-    """What there is to find."""
+    """The kind of a mark."""
 
     MESSAGE = auto()  # MESSAGE, or @message with its dot
     COMMENT = auto()  # `# @message`, to the end of its line
@@ -110,7 +110,7 @@ _DOT, _BACKSLASH, _AT, _OPENS_COMMENT, _OPENS_IRI, _CLOSES_IRI, *_QUOTES = b".\\
 
 
 def place_behind(place: Position, text: bytes | bytearray) -> Position:
-    """Where a text ends that begins at `place`; a column is a character.
+    """Returns the position after a text that begins at `place`; columns count characters.
 
     >>> place_behind(Position(7, 3), b"ab"), place_behind(Position(7, 3), b"ab\\r\\ncd")
     (Position(line=7, column=5), Position(line=8, column=3))
@@ -169,7 +169,7 @@ class TurtleScanner:
         self._at -= end
 
     def place_of(self, offset: int) -> Position:
-        """Where in the log the byte at `offset` of the text stands; a column is a character."""
+        """Returns the position in the log of the byte at `offset` of the text; columns count characters."""
         return place_behind(self.place, self.text[:offset])
 
     def _next(self) -> Mark | None:

@@ -55,7 +55,7 @@ class YamlLdEncoder(NodesEncoder):
     """
 
     def start(self) -> bytes:
-        """What stands before the first message: the context, where there is one."""
+        """Returns the bytes before the first message: the context, if there is one."""
         return self.delimited(self.head(self._context)).encode() if self._context else b""
 
     @staticmethod
@@ -64,7 +64,7 @@ class YamlLdEncoder(NodesEncoder):
         return msgspec.json.encode(text).decode() if _AS_IN_JSON.fullmatch(text) else _dump(text).rstrip("\n")
 
     def texts_of(self, notation: Notation) -> TextsByKind:
-        """What stands for terms: as names; as keys, behind keys and in arrays of some indentation."""
+        """Returns the texts of terms: as names, as keys, after keys, and in arrays of some indentation."""
         return _Texts(notation)
 
     def head(self, context: Mapping[str, Any] | None) -> str:

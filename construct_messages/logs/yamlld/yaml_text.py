@@ -211,7 +211,7 @@ class YamlReader:
 
 
 def _kind(text: str) -> str:
-    """What the core schema takes a plain scalar for."""
+    """Returns the type that the core schema gives a plain scalar."""
     if _NULL.fullmatch(text):
         return "null"
     if _BOOLEAN.fullmatch(text):

@@ -36,7 +36,7 @@ _MOST: Final = 18  # digits of a number of messages
 
 @dataclass(frozen=True)
 class Registration:
-    """What REGISTER says; all is None where there is no such clause.
+    """The contents of REGISTER; all None if there is no such clause.
 
     Args:
         output: the name of the output.
@@ -74,7 +74,7 @@ def read_registration(cursor: Cursor) -> Registration:
 
 @dataclass(frozen=True)
 class Specification:
-    """What stands in the brackets of a window.
+    """The contents of the brackets of a window.
 
     Args:
         range: microseconds, or a number of messages; None for all.

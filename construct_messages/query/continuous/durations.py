@@ -1,4 +1,4 @@
-"""How long: `PT15S` (XML Schema), `15s`, `2 minutes`, and plain numbers of milliseconds.
+"""Durations: `PT15S` (XML Schema), `15s`, `2 minutes`, and plain numbers of milliseconds.
 
 RSP-QL writes `xsd:dayTimeDuration`, C-SPARQL and CQELS a number and a unit; rsp-js and Janus milliseconds.
 """

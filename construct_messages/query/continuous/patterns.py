@@ -44,7 +44,7 @@ class Splice(NamedTuple):
 
 @dataclass
 class Patterns:
-    """What the patterns of a query come to.
+    """The patterns of a query after rewriting.
 
     Args:
         splices: in no order; of a query without windows to be left out.
@@ -310,7 +310,7 @@ def _membership(window: str, member: str) -> str:
 
 
 def read_needs(text: str, tokens: Sequence[Token], start: int, end: int, prologue: Prologue) -> Needs:
-    """What a window's group may read, told from tokens: never too little, perhaps too much.
+    """Returns what a window's group may read, estimated from tokens: never too little, perhaps too much.
 
     Args:
         text: the query.

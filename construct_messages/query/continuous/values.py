@@ -1,4 +1,4 @@
-"""What a continuous query says, apart from its SPARQL: windows over streams, and what of the answers is given out.
+"""The values of continuous queries: windows over streams, and the selection of answers.
 
 The names are those of RSP-QL (https://streamreasoning.org/RSP-QL/). Times are whole microseconds. No text is read here.
 """
@@ -55,7 +55,7 @@ def absolute(name: str, below: str) -> str:
 
 
 class Operator(Enum):
-    """What of the solutions of a firing is given out, compared with those of the firing before (R2S)."""
+    """The solutions of an evaluation to return, compared with those of the previous one (R2S)."""
 
     ISTREAM = "ISTREAM"
     """Those that are new."""
@@ -66,7 +66,7 @@ class Operator(Enum):
 
 
 class Report(Enum):
-    """When a window is evaluated (the report policies of SECRET), where the text says so."""
+    """The report policy of a window (SECRET), if the text names one."""
 
     WINDOW_CLOSE = "ON_WINDOW_CLOSE"
     CONTENT_CHANGE = "ON_CONTENT_CHANGE"

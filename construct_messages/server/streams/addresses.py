@@ -24,12 +24,12 @@ class StreamIris(NamedTuple):
 
     @property
     def input(self) -> str:
-        """Where elements are sent."""
+        """The IRI to send elements to."""
         return f"{self.stream}/input"
 
     @property
     def output(self) -> str:
-        """Where elements are listed and pulled."""
+        """The IRI of the list of elements, which can be pulled."""
         return f"{self.stream}/output"
 
     @property
@@ -39,12 +39,12 @@ class StreamIris(NamedTuple):
 
     @property
     def events(self) -> str:
-        """Where elements are pushed as server-sent events."""
+        """The IRI of server-sent events."""
         return f"{self.stream}/events"
 
     @property
     def socket(self) -> str:
-        """Where elements are pushed over WebSocket, and taken."""
+        """The IRI of the WebSocket, which pushes and accepts elements."""
         return f"ws{self.stream.removeprefix('http')}/socket"
 
     @property
@@ -54,7 +54,7 @@ class StreamIris(NamedTuple):
 
     @property
     def query(self) -> str:
-        """Where queries over the stream are registered."""
+        """The IRI to register queries over the stream at."""
         return f"{self.stream}/query"
 
     @property

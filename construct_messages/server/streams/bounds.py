@@ -1,4 +1,4 @@
-"""How much a server of streams does at once: answers, publications, bytes of their bodies, followers.
+"""Limits of a server of streams: concurrent answers, publications, bytes of their bodies, followers.
 
 Past a bound a request waits for its turn, or is refused with 503 and Retry-After. Knows no stream and no store.
 """

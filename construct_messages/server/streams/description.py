@@ -18,7 +18,7 @@ _MOST_BYTES: Final = 1 << 20
 
 
 class Said(NamedTuple):
-    """What a body says of a stream.
+    """The description of a stream in the body of a request.
 
     Args:
         description: what is known of it.
@@ -30,7 +30,7 @@ class Said(NamedTuple):
 
 
 def read_description(content_type: str | None, body: bytes, iri: str) -> Said:
-    """What a body says of a stream.
+    """Parses the description of a stream in the body of a request.
 
     Args:
         content_type: the header. JSON needs no context: its members are those of the descriptions that streams have.

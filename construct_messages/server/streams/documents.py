@@ -187,7 +187,7 @@ class JsonLdDocument:
         self._between = b"\n  "
 
     def start(self) -> bytes:
-        """What stands before the first message."""
+        """Returns the bytes before the first message."""
         return b'{"@graph": ['
 
     def encode(self, message: Message) -> bytes:
@@ -203,7 +203,7 @@ class JsonLdDocument:
         return between + nodes
 
     def finish(self) -> bytes:
-        """What stands after the last message."""
+        """Returns the bytes after the last message."""
         return b"\n ]}\n"
 
 

@@ -71,7 +71,7 @@ class Page(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What its IRI ends with."""
+        """The end of its IRI."""
         return f"{self.first}-{self.last}"
 
 
@@ -164,7 +164,7 @@ def _retention(iris: StreamIris, bounds: Sequence[Bounds], state: State) -> Iter
 
 
 def page_head(iris: StreamIris, page: Page, *, full: bool) -> Message:
-    """What a page says before its members.
+    """Returns the statements of a page before its members.
 
     Args:
         iris: of the stream.

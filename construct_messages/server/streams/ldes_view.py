@@ -79,7 +79,7 @@ class LdesView:
         return await self._answer(request, said, no_members, iris, etag=digest, cache_control="no-cache")
 
     def _root(self, name: str, iris: StreamIris) -> tuple[Message, str]:
-        """What the root says, and a digest of it."""
+        """Returns the root and its digest."""
         state, bounds = self._times.bounds(name, self._settings.ldes_page)
         said = root(iris, bounds, state, version_of_path=self._settings.ldes_version_of_path)
         return said, blake2b(said.lines, digest_size=12).hexdigest()
@@ -118,7 +118,7 @@ class LdesView:
 
     @property
     def _version(self) -> str:
-        """What tells pages under other settings."""
+        """Returns a value that differs between pages under different settings."""
         return blake2b(repr(self._settings.ldes_version_of_path).encode(), digest_size=3).hexdigest()
 
     # --- within ---
@@ -193,7 +193,7 @@ class InThread(Protocol):
 
 
 class _Encoder(Protocol):
-    """What a page is written with."""
+    """The encoder of a page."""
 
     def start(self) -> bytes: ...
 
@@ -215,7 +215,7 @@ class _Times:
         self._lock = Lock()
 
     def bounds(self, name: str, size: int) -> tuple[State, list[Bounds]]:
-        """Where a stream stands, and the bounds of its pages.
+        """Returns the state of a stream, and the bounds of its pages.
 
         Args:
             name: of the stream.

@@ -29,7 +29,7 @@ ACTIONS: Final = frozenset(
 
 @dataclass(kw_only=True)
 class StreamRecord(Record):
-    """What is known of one request.
+    """The record of a request.
 
     Args:
         stream: its name.

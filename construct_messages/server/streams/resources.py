@@ -1,4 +1,4 @@
-"""What is said of streams in RDF: their list, one stream, the list of its elements. As JSON-LD, without I/O.
+"""RDF descriptions of streams: their list, a stream, the list of its elements. As JSON-LD, without I/O.
 
 Linked Data Notifications, section 3.3.2 (listing); LDN for RDF streams (discovery).
 """

@@ -124,7 +124,7 @@ class QueriesView:
         return web.Response(status=201, headers={"Location": self._iris_of(request, name).stream})
 
     def said(self, request: web.Request, name: str) -> dict[str, object]:
-        """What the description of a stream says of the query that gives it out; nothing where there is none."""
+        """Returns the part of a stream's description about its query; empty if there is none."""
         query = self.registry.get(name)
         if query is None:
             return {}
