@@ -72,6 +72,7 @@ async def test_an_event_stream_killed(served: StreamsServer, tmp_path: Path) -> 
     assert list(read_log(log)) == SENT
 
 
+@pytest.mark.slow
 async def test_a_message_that_cannot_be_written_is_not_told_of(served: StreamsServer, tmp_path: Path) -> None:
     named = Message([Quad(iri("urn:s"), iri("urn:p"), iri("urn:o"), iri("urn:g"))])
     await served.publish([SENT[0], named])

@@ -124,6 +124,7 @@ async def test_relations_that_lie(kind: str, number: int) -> None:
             await all_of(where.url + "/")
 
 
+@pytest.mark.slow
 async def test_many_relations() -> None:
     """Ten thousand relations to one page, and a loop, cost one request each."""
     async with site() as where:

@@ -18,6 +18,8 @@ from construct_messages.feeds import subscribe
 from construct_messages.streams.vocabulary import DCTERMS
 from construct_messages.terms import Term
 from tests.support.engines.servers import NODE
+from tests.support.http.ldes import EX, all_of, pages, site
+from tests.support.http.ldes import numbers as by_hand
 from tests.support.http.streams import StreamsServer, serving_streams
 from tests.support.places import absent
 from tests.support.streams import numbered
@@ -88,6 +90,17 @@ async def test_the_same_members_as_our_own_reader(served: StreamsServer) -> None
     url = f"{served.url}/streams/a/ldes"
     ours = [element.sequence async for element in subscribe(url, follow=False)]
     assert sorted(await numbers(url, ordered="none")) == ours
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("media_type", ["text/turtle", "application/n-quads"])
+async def test_the_same_members_of_pages_by_hand(media_type: str) -> None:
+    async with site(media_type) as where:
+        pages(where)
+        theirs = [member["id"] async for member in replicated(f"{where.url}/", ordered="ascending")]
+        ours = [f"{EX}m{number}" for number in by_hand(await all_of(f"{where.url}/"))]
+        # of a page in N-Quads it gives the members in no order
+        assert (sorted(theirs), sorted(ours)) == (ours, ours)
 
 
 async def test_in_the_order_of_time(served: StreamsServer) -> None:
