@@ -332,7 +332,8 @@ class _Log:
                 file = stack.enter_context(_growing(place, None if self._state is None else self._state.size))
                 self.size = file.tell()
                 self._write, begun = file.write, self.size > 0
-                self._sync = lambda: os.fsync(file.fileno())
+                if Path(place).is_file():  # a device has nothing to sync
+                    self._sync = lambda: os.fsync(file.fileno())
             else:
                 self._write = stack.enter_context(log_file(place))
             if not begun:
