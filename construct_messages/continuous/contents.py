@@ -30,6 +30,7 @@ from construct_messages.streams.element import GENERATED_AT, Element, time_at
 from construct_messages.terms import XSD, OxTerm, Term
 
 Name: TypeAlias = ox.NamedNode | ox.BlankNode
+Triple: TypeAlias = tuple[Name | ox.Triple, ox.NamedNode, OxTerm]
 
 _DEFAULT: Final = ox.DefaultGraph()
 _WINDOWS: Final = ox.NamedNode(WINDOWS_GRAPH)
@@ -51,17 +52,17 @@ class Held:
     Args:
         sequence: of the element.
         name: its IRI.
-        quads: of its message, as a store gives them back, each once.
-        context: what is said about it.
-        graphs: the names of the graphs of its message.
+        triples: of its message, in whichever of its graphs, as a store gives them back.
+        named: the quads of its message that stand in a named graph.
+        context: the triples that are said about it.
     """
 
     sequence: int
     name: ox.NamedNode
-    quads: tuple[ox.Quad, ...]
-    context: tuple[tuple[ox.NamedNode, OxTerm], ...]
-    graphs: tuple[Name, ...]
-    _in_window: dict[int, tuple[ox.Quad, ...]] = field(default_factory=dict)
+    triples: list[Triple]
+    named: list[ox.Quad]
+    context: list[Triple]
+    _in_window: dict[int, list[ox.Quad]] = field(default_factory=dict)
 
 
 class Contents:
@@ -89,7 +90,7 @@ class Contents:
         self._merged = [window.name in query.default for window in query.windows]
         quads = Message(static).map_blanks(lambda node: Term(f"_:{labels.of_data}{node[2:]}")).to_pyoxigraph()
         self.store.extend(quads)
-        self.store.extend(_member(_STATIC, quad.graph_name) for quad in quads if quad.graph_name != _DEFAULT)
+        self.store.extend(_member(_STATIC, graph) for graph in _graphs(quads))
 
     def hold(self, stream: int, stream_iri: str, name: str, time: int, element: Element) -> Held:
         """An element, to enter windows.
@@ -105,15 +106,19 @@ class Contents:
         if b"_:" in nquads:
             scope = self._labels.of_response(stream)
             nquads = element.message.map_blanks(lambda node: Term(f"_:{scope}{node[2:]}")).lines
-        parsed = ox.parse(nquads, format=ox.RdfFormat.N_QUADS, lenient=True)
-        quads = tuple(dict.fromkeys(map(self._stored.quad, parsed)))
-        graphs = tuple({quad.graph_name: None for quad in quads if quad.graph_name != _DEFAULT})
-        context = tuple(_context(stream_iri, time, element.sequence, graphs)) if self._has_context else ()  # type: ignore[arg-type] # none is the default graph
-        return Held(element.sequence, ox.NamedNode(name), quads, context, graphs)  # type: ignore[arg-type] # ditto
+        quads = list(map(self._stored.quad, ox.parse(nquads, format=ox.RdfFormat.N_QUADS, lenient=True)))
+        node = ox.NamedNode(name)
+        named = [quad for quad in quads if quad.graph_name != _DEFAULT]
+        context: list[Triple] = []
+        if self._has_context:
+            context += ((node, predicate, object) for predicate, object in _context(stream_iri, time, element.sequence))
+            context += ((node, _GRAPH, graph) for graph in _graphs(named))
+        triples: list[Triple] = [(quad.subject, quad.predicate, quad.object) for quad in quads]
+        return Held(element.sequence, node, triples, named, context)
 
     def enter(self, window: int, held: Held) -> None:
         """Counts what an element adds to a window."""
-        quads = held._in_window[window] = tuple(dict.fromkeys(self._quads(window, held)))
+        quads = held._in_window[window] = self._quads(window, held)
         counts, before = self._counts, self._before
         for quad in quads:
             count = counts.get(quad, 0)
@@ -146,32 +151,23 @@ class Contents:
         self.store.extend(added)
         return self.store
 
-    def _quads(self, window: int, held: Held) -> Iterator[ox.Quad]:
-        needs, name = self._needs[window], held.name
-        graphs: list[ox.NamedNode] = []
+    def _quads(self, window: int, held: Held) -> list[ox.Quad]:
+        """What an element adds to a window; some of it maybe twice."""
+        needs, quads = self._needs[window], list[ox.Quad]()
+        triples = held.triples + held.context if Needs.CONTEXT in needs else held.triples
         if Needs.UNION in needs:
-            graphs.append(self._windows[window])
+            graph = self._windows[window]
+            quads += [ox.Quad(subject, predicate, object, graph) for subject, predicate, object in triples]
         if Needs.MEMBERS in needs:
-            graphs.append(name)
-            yield _member(self._windows[window], name)
-        for graph in graphs:
-            for quad in held.quads:
-                yield ox.Quad(quad.subject, quad.predicate, quad.object, graph)
-            if Needs.CONTEXT in needs:
-                for predicate, object in held.context:
-                    yield ox.Quad(name, predicate, object, graph)
+            graph = held.name
+            quads += [ox.Quad(subject, predicate, object, graph) for subject, predicate, object in triples]
+            quads.append(_member(self._windows[window], graph))
         if self._merged[window]:
-            yield from map(self._kept, self._in_default_graph(needs, held))
-        if held.graphs and Needs.GRAPHS in needs:
-            yield from map(self._kept, (quad for quad in held.quads if quad.graph_name != _DEFAULT))
-            yield from map(self._kept, (_member(_STATIC, graph) for graph in held.graphs))
-
-    def _in_default_graph(self, needs: Needs, held: Held) -> Iterator[ox.Quad]:
-        for quad in held.quads:
-            yield ox.Quad(quad.subject, quad.predicate, quad.object)
-        if Needs.CONTEXT in needs:
-            for predicate, object in held.context:
-                yield ox.Quad(held.name, predicate, object)
+            quads += (self._kept(ox.Quad(subject, predicate, object)) for subject, predicate, object in triples)
+        if held.named and Needs.GRAPHS in needs:
+            quads += map(self._kept, held.named)
+            quads += (self._kept(_member(_STATIC, graph)) for graph in _graphs(held.named))
+        return quads
 
     def _kept(self, quad: ox.Quad) -> ox.Quad:
         """A quad of a graph that static data may have, too: what is there without a window is static."""
@@ -180,18 +176,18 @@ class Contents:
         return quad
 
 
-def _context(
-    stream: str, microseconds: int, sequence: int, graphs: Iterable[Name]
-) -> Iterator[tuple[ox.NamedNode, OxTerm]]:
+def _context(stream: str, microseconds: int, sequence: int) -> Iterator[tuple[ox.NamedNode, OxTerm]]:
     time = time_at(microseconds).replace(tzinfo=None).isoformat()
     canonical = time.rstrip("0") if "." in time else time  # as a store gives it back
     yield _GENERATED_AT, ox.Literal(f"{canonical}Z", datatype=_DATE_TIME)
     yield _SEQUENCE, ox.Literal(sequence)
     yield _STREAM, ox.NamedNode(absolute(stream, STREAM_NAMES))
-    for graph in graphs:
-        yield _GRAPH, graph
 
 
-def _member(group: ox.NamedNode, graph: Name | ox.DefaultGraph | ox.Triple) -> ox.Quad:
-    assert isinstance(graph, (ox.NamedNode, ox.BlankNode))
+def _graphs(named: Iterable[ox.Quad]) -> list[Name]:
+    graphs = dict.fromkeys(quad.graph_name for quad in named)
+    return [graph for graph in graphs if not isinstance(graph, ox.DefaultGraph)]
+
+
+def _member(group: ox.NamedNode, graph: Name) -> ox.Quad:
     return ox.Quad(group, _MEMBER, graph, _WINDOWS)

@@ -81,6 +81,13 @@ class _Window:
         self.first = EVERYTHING  # the lowest key it held at the last evaluation
         self.entered = 0  # since the last evaluation
 
+    @property
+    def numbers(self) -> dict[str, int] | None:
+        """The numbers of what it holds, by sequence, where these do not follow from the elements that are held."""
+        if self.extent.by_count and self.extent.has_gaps:
+            return {str(held.sequence): held.key for held in self.held}
+        return None
+
 
 class Timeline(Generic[T]):
     """The events of some windows, in order.
@@ -287,7 +294,7 @@ class Timeline(Generic[T]):
             "changed": self._changed,
             "quiet": self.quiet,
             "streams": [[stream.newest, stream.floor, stream.count, stream.ended] for stream in self._streams],
-            "windows": [[window.first, len(window.held), window.entered] for window in self._windows],
+            "windows": [[window.first, window.numbers, window.entered] for window in self._windows],
         }
 
     def restore(
@@ -310,21 +317,10 @@ class Timeline(Generic[T]):
             stream.newest, stream.floor, stream.count, stream.ended = newest, floor, count, ended
         limit = self.watermark_of()
         since: list[Entered[T]] = []
-        for number, (window, (first, length, entered)) in enumerate(zip(self._windows, state["windows"], strict=True)):
+        for number, (window, (first, numbers, entered)) in enumerate(zip(self._windows, state["windows"], strict=True)):
             window.first, window.entered = first, entered
-            released = sorted(element[:2] for element in elements[window.stream] if element[0] <= limit)
-            by_sequence = {sequence: element for _, sequence, element in elements[window.stream]}
-            count = self._streams[window.stream].count
-            keyed = [
-                _Held(
-                    count - len(released) + place if window.extent.by_count else time, sequence, by_sequence[sequence]
-                )
-                for place, (time, sequence) in enumerate(released)
-            ]
-            # windows with gaps between them leave some out
-            entries = (held for held in keyed if held.key >= window.extent.first(held.key + 1))
-            window.held.extend(held for held in entries if held.key >= first)
-            assert len(window.held) == length
+            window.held.extend(self._held_again(window, numbers, elements[window.stream], limit))
+            length = len(window.held)
             events = [Entered(number, held.element) for held in window.held]
             since += events[length - entered :]
             yield from events[: length - entered]
@@ -336,3 +332,18 @@ class Timeline(Generic[T]):
                 if time > limit:
                     self._pending.append(_Pending(time, stream_number, sequence, element))
         heapify(self._pending)
+
+    def _held_again(
+        self, window: _Window, numbers: Mapping[str, int] | None, elements: Sequence[tuple[int, int, T]], limit: int
+    ) -> Iterator[_Held]:
+        """What a window held, oldest first."""
+        released = sorted(element[:2] for element in elements if element[0] <= limit)
+        by_sequence = {sequence: element for _, sequence, element in elements}
+        before = self._streams[window.stream].count - len(released)
+        for place, (time, sequence) in enumerate(released):
+            if numbers is not None:
+                key = numbers.get(str(sequence), EVERYTHING)
+            else:
+                key = before + place if window.extent.by_count else time
+            if key >= window.first and key >= window.extent.first(key + 1):
+                yield _Held(key, sequence, by_sequence[sequence])

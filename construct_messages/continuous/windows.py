@@ -157,6 +157,11 @@ class Extent:
         """Whether elements leave it as time passes."""
         return self.width is not None and not self.by_count
 
+    @property
+    def has_gaps(self) -> bool:
+        """Whether there are elements between two windows."""
+        return self.grid is not None and self.width is not None and self.width < self.grid.step
+
     def loss(self, key: int) -> int | None:
         """The instant at which it no longer holds what has a key; None: time alone does not end it."""
         if self.width is None or self.by_count:

@@ -29,6 +29,7 @@ def restored(engine: WindowedQuery, case: Case, events: list[Event]) -> Windowed
             if event.stream == number and event.element is not None and first <= event.element.sequence <= last:
                 yield event.element
 
+    assert len(engine.save()) < 1000
     again = WindowedQuery.restore(engine.save(), read, case.query, options_of(case), static=case.static)
     assert again.save() == engine.save()
     return again

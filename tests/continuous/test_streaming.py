@@ -115,12 +115,10 @@ async def test_a_time_that_passes_without_a_message() -> None:
 
 async def test_static_data_by_from() -> None:
     store = ox.Store()
-    store.load(
-        b"<urn:gate> <urn:in> <urn:a> . <urn:hall> <urn:in> <urn:b> .",
-        ox.RdfFormat.TURTLE,
-        to_graph=ox.NamedNode("urn:g"),
-    )
-    query = """CONSTRUCT { ?who <urn:in> ?town } FROM <urn:g> FROM NAMED WINDOW <urn:w> ON <urn:here> [RANGE PT10S STEP PT10S]
+    towns = b"<urn:gate> <urn:in> <urn:a> . <urn:hall> <urn:in> <urn:b> ."
+    store.load(towns, ox.RdfFormat.TURTLE, to_graph=ox.NamedNode("urn:g"))
+    query = """CONSTRUCT { ?who <urn:in> ?town } FROM <urn:g>
+        FROM NAMED WINDOW <urn:w> ON <urn:here> [RANGE PT10S STEP PT10S]
         WHERE { WINDOW <urn:w> { ?who <urn:at> ?place } ?place <urn:in> ?town } ORDER BY ?who"""
     assert await all_of(query, {"urn:here": HERE}, static=store) == [(10, "ann"), (10, "bob"), (20, "cy")]
     assert await all_of(query.replace("FROM <urn:g>", ""), {"urn:here": HERE}, static=store) == []
