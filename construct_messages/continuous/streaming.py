@@ -50,37 +50,36 @@ def continuous(
 ) -> AsyncGenerator[Element]:
     """Evaluates a continuous query with windows while its streams go on.
 
-    Elements are taken of the stream whose time is earliest, since nothing is certain before the others have seen that
-    time. So a stream without elements holds up the others; let it give `(time, None)` now and then. When all streams
-    have ended, the windows close that still hold elements.
+    Elements are taken from the stream with the earliest time, because results are only certain when all streams have
+    reached that time. A stream without elements delays the others; let it yield `(time, None)` now and then. When all
+    streams have ended, windows that still hold elements close.
 
     Args:
-        query: RSP-QL, C-SPARQL or CQELS, see docs/continuous.md; or what `parse_continuous` gives.
+        query: RSP-QL, C-SPARQL or CQELS, see docs/continuous.md; or the result of `parse_continuous`.
         streams: by IRI, each in its order: elements, or pairs of a time (with a time zone) and a message, or of a time
-            and None, which says that it has passed. They are numbered from 1.
-        static: what is there beside the windows, see `open_source`; None: nothing.
-        time: of an element: `"arrival"` (that of the pair), `"generated"` (what its publisher says) or a property path;
-            see `WindowOptions`.
+            and None, which tells that this time has passed. Messages are numbered from 1.
+        static: data besides the windows, see `open_source`; None: none.
+        time: the time of an element: `"arrival"` (that of the pair), `"generated"` (that of its publisher) or a
+            property path; see `WindowOptions`.
         lateness: how much earlier than the newest of its stream an element may be.
-        bounds: `"(o,c]"` or `"[o,c)"`: which end of a window by time belongs to it.
-        report: `"ON_WINDOW_CLOSE"`, `"ON_CONTENT_CHANGE"`, `"NON_EMPTY_CONTENT"` or `"PERIODIC"`; None: as the query
-            says.
-        every: the period, where that is periodic.
+        bounds: `"(o,c]"` or `"[o,c)"`: the end of a window by time that belongs to it.
+        report: `"ON_WINDOW_CLOSE"`, `"ON_CONTENT_CHANGE"`, `"NON_EMPTY_CONTENT"` or `"PERIODIC"`; None: that of the
+            query.
+        every: the period of `"PERIODIC"`.
         origin: a time at which a window ends; None: the beginning of 1970, in UTC.
-        on_drop: is called with the IRI of the stream, the element, and `"late"` or `"untimed"`, for each element that
-            enters no window.
+        on_drop: a function that is called with the IRI of the stream, the element, and `"late"` or `"untimed"`, for
+            each element that enters no window.
         label_prefix: see `construct_messages`.
-        base: an absolute IRI; relative ones in the query are resolved against it.
+        base: an absolute IRI, against which relative IRIs in the query are resolved.
 
     Returns:
-        Elements of the stream that REGISTER names, one for each solution that is given out. Their times are those of
-        the evaluations.
+        Elements of the stream that REGISTER names, one for each solution. Their times are those of the evaluations.
 
     Raises:
-        QueryError: the query is not legal.
-        UsageError: a stream of the query is missing, or another one is there; an option that makes no sense.
+        QueryError: the query is not valid.
+        UsageError: a stream of the query is missing, or there is another one; an invalid option.
         SourceError: the static data cannot be read, or an evaluation failed.
-        TermError: a message is no RDF.
+        TermError: a message is not valid RDF.
 
     >>> import asyncio
     >>> from datetime import UTC

@@ -58,8 +58,8 @@ class Evaluation:
     """The result of an evaluation.
 
     Args:
-        elements: how many were appended.
-        error: why it failed; None: it did not. It is made again.
+        elements: the number of elements that were appended.
+        error: the reason of a failure; None: it succeeded. A failed evaluation is repeated.
     """
 
     elements: int
@@ -310,30 +310,29 @@ async def watch(
     skip_empty: bool = False,
     **options: Any,
 ) -> AsyncGenerator[Element]:
-    """The new solutions of a CONSTRUCT query as they come to be, each as an element, without an end.
+    """Yields the new solutions of a CONSTRUCT query when they appear, each as an element, without end.
 
-    An evaluation that fails, or whose result is not whole, gives nothing and is made again; `logging` is told.
+    An evaluation that fails or is incomplete yields nothing and is repeated; this is logged.
 
     Args:
         query: the text of the query.
         source: see `construct_messages`; files are read again each time.
-        every: seconds from the beginning of one evaluation to that of the next.
-        operator: `"istream"` gives new solutions, `"dstream"` vanished ones, `"rstream"` all of each evaluation.
-        state: a file that holds what was seen, so that the watch goes on when it is started again: nothing is
-            forgotten, and only what was taken last may come once more, with the sequence that it had. None: all is
-            new at the start.
-        change_query: a SELECT or ASK query that is asked first: where its result is as it was before the last complete
-            evaluation, nothing is evaluated.
-        skip_first: give nothing of the first evaluation: what is there already is not new.
-        skip_empty: give no messages without quads.
+        every: seconds from the start of one evaluation to that of the next.
+        operator: `"istream"` yields new solutions, `"dstream"` removed ones, `"rstream"` all of each evaluation.
+        state: a file for the solutions that were seen, to continue after a restart: no solution is lost, and only the
+            last element may come twice, with the same sequence. None: all solutions are new at the start.
+        change_query: a SELECT or ASK query that is sent first: if its result is that of the last complete evaluation,
+            nothing is evaluated.
+        skip_first: yield nothing of the first evaluation.
+        skip_empty: leave out messages without quads.
         options: further options of `construct_messages`: `bindings`, `default_graph`, `named_graphs`, `prefixes`,
             `base`, `skolemize`, `page_size`, `timeout`, `method`, `headers`, `results`, `profile`, `retries`,
             `allow_stale`, `strict`.
 
     Raises:
-        QueryError: the query is not a legal CONSTRUCT query.
-        UsageError: an option that makes no sense, or the state of another query.
-        SourceError: the first evaluation cannot succeed.
+        QueryError: the query is not a valid CONSTRUCT query.
+        UsageError: an invalid option, or the state of another query.
+        SourceError: the first evaluation failed.
         StoreError: the state cannot be read or written.
 
     >>> import asyncio, pyoxigraph as ox

@@ -42,11 +42,12 @@ class Firing:
     """The result of an evaluation.
 
     Args:
-        time: of the evaluation, in microseconds since 1970 in UTC: when a window closed, or that of an element.
-        operator: which of the solutions it gives.
+        time: the time of the evaluation, in microseconds since 1970 in UTC: when a window closed, or that of an
+            element.
+        operator: the operator that selected the solutions.
         variables: the names of their values.
-        solutions: those that it gives, as terms; the empty string is unbound.
-        messages: one for each of them.
+        solutions: the solutions, as terms; the empty string is unbound.
+        messages: one message for each solution.
     """
 
     time: int

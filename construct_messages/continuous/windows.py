@@ -21,7 +21,7 @@ EVERYTHING: Final = -(1 << 80)
 
 
 class Bounds(Enum):
-    """Which end of a window by time belongs to it.
+    """The end of a window by time that belongs to it.
 
     >>> Bounds("(o,c]") is Bounds.OPEN_CLOSED
     True
@@ -38,16 +38,16 @@ class WindowOptions:
     """The options for windows that the query does not set.
 
     Args:
-        time: the time of an element: `"arrival"`, when it was committed; `"generated"`, when its publisher says that it
-            was made; or a property path of SPARQL, in the prefixes of the query, from any node of the message to an
-            xsd:dateTime with a time zone.
-        lateness: how many microseconds an element may be earlier than the newest of its stream. Results wait as long.
-        bounds: of windows by time.
+        time: the time of an element: `"arrival"`, when it was committed; `"generated"`, when it was made according to
+            its publisher; or a property path of SPARQL, with the prefixes of the query, from any node of the message to
+            an xsd:dateTime with a time zone.
+        lateness: how many microseconds an element may be earlier than the newest of its stream. Results wait that long.
+        bounds: the bounds of windows by time.
         origin: a time, in microseconds since 1970 in UTC, at which a window by time ends: others end a whole number of
-            steps before and behind it.
-        report: when windows are evaluated; None: as the query says, else when one closes.
-        every: the period in microseconds, for `Report.PERIODIC`; None: as the query says.
-        empty: whether firings without messages are given, too.
+            steps before and after it.
+        report: the report policy; None: that of the query, else when a window closes.
+        every: the period in microseconds, for `Report.PERIODIC`; None: that of the query.
+        empty: also return firings without messages.
 
     Raises:
         UsageError: a negative lateness, or a period below 1.

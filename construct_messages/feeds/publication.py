@@ -1,8 +1,8 @@
-"""Publishing: messages sent to a stream in batches, each under a key of its own until it is acknowledged.
+"""Publishing: sends messages to a stream in batches, each with an idempotency key until it is acknowledged.
 
-A server that knows the key of a batch appends it once, however often it comes. So nothing is lost or doubled when an
-answer does not arrive, nor, with a state file, when the publisher is killed and started again.
-Idempotency-Key: draft-ietf-httpapi-idempotency-key-header.
+A server that knows the key of a batch appends it once, however often it arrives. So no message is lost or duplicated
+when an answer is lost, nor, with a state file, when the publisher is killed and started again. Idempotency-Key:
+draft-ietf-httpapi-idempotency-key-header.
 """
 
 from __future__ import annotations
@@ -47,28 +47,29 @@ async def publish(
     retries: int = RETRIES,
     idle_seconds: float = IDLE_SECONDS,
 ) -> int:
-    """Sends messages to a stream, in order, each once; returns how many the server has acknowledged.
+    """Sends messages to a stream, in order, each once; returns the number of acknowledged messages.
 
-    What waits is sent at once, so that a slow source is not held back until a batch is full. A label of a blank node
-    means the same node in all messages.
+    Waiting messages are sent immediately, so a slow source is not delayed until a batch is full. A label of a blank
+    node means the same node in all messages.
 
     Args:
-        messages: to send. What an ordinary iterable waits for, the event loop waits for, too; `read_log` can be given.
-        url: of the stream, or of its input or inbox.
-        key: what the keys of batches begin with; None: random. Sending the same messages under the same key again is
+        messages: the messages, such as those of `read_log`. A blocking iterable blocks the event loop.
+        url: the URL of the stream, of its input or of its inbox.
+        key: the beginning of the keys of batches; None: random. Sending the same messages with the same key again is
             refused, or appends nothing.
-        state: a file that holds how far it is: where it is there, the messages that it counts are skipped, and the
-            batch that was under way is sent under its key again. Give the same messages then.
-        batch: how many messages a request has at most.
-        create: whether to make the stream where there is none.
-        token: sent as `Authorization: Bearer`.
-        retries: how often in a row a request is sent again that fails in a way that may pass.
-        idle_seconds: how long a server may be silent.
+        state: a file for the progress. If it exists, the messages that it counts are skipped, and the batch that was in
+            flight is sent again with its key. Pass the same messages then.
+        batch: the maximal number of messages per request.
+        create: create the stream if it does not exist.
+        token: a token, sent as `Authorization: Bearer`.
+        retries: how often in a row a request is repeated after temporary failures.
+        idle_seconds: the maximal time that a server may be silent.
 
     Raises:
-        UsageError: a state file of another stream or of more messages than there are, or something that is no message.
-        TermError: what RDF has no term or no place for; what stands before it was sent.
-        SourceError: the server refuses (`status` tells how), or cannot be reached for too long.
+        UsageError: a state file of another stream or of more messages than there are, or an object that is not a
+            message.
+        TermError: a term that is not RDF, or is not allowed in its position; the messages before it were sent.
+        SourceError: the server refuses the request (see `status`), or cannot be reached.
     """
     if batch < 1:
         raise UsageError(f"batch={batch} is less than 1")

@@ -38,10 +38,10 @@ class Checkpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     """The position of a subscription, to continue from.
 
     Args:
-        sequence: of the last element that it gave; also how many it gave, where the source has no numbers.
-        last: what the last member of an event stream is in the order of, as N-Triples terms; empty: no order.
-        known: what it gave that may come again: IRIs of members with the same values, or, where there is no order,
-            digests of all of them.
+        sequence: the sequence of the last element; or the number of elements, if the source has no sequences.
+        last: the values that order the last member of an event stream, as N-Triples terms; empty: no order.
+        known: elements that may come again: IRIs of members with the same values, or, without order, digests of all
+            members.
     """
 
     sequence: int

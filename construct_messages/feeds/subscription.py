@@ -54,41 +54,40 @@ def subscribe(
     idle_seconds: float = IDLE_SECONDS,
     poll_seconds: float = 1.0,
 ) -> Subscription:
-    """The elements of a stream, in order, each once.
+    """Yields the elements of a stream, in order, each once.
 
     Args:
-        url: of the stream, as `construct-messages serve --streams` serves it; or of its events, its socket or its
-            output. Also a Linked Data Event Stream of any server: its IRI, the root of a view, or a page; or an LDN
-            inbox.
-        after: begin behind this sequence; 0: with the first.
-        last: begin with as many of the newest. Without `after`, `last`, `since` and `checkpoint` a follower begins with
-            what comes next, and one that does not follow with the oldest.
-        since: begin with what was stored at this time or later; a time with a zone.
-        checkpoint: begin behind what an earlier subscription to the same URL gave, see `Subscription.checkpoint`.
-        follow: whether to wait for more; otherwise it ends behind what is there now.
-        via: how elements come: server-sent events, WebSocket, logs that are pulled again and again, pages of a Linked
-            Data Event Stream, or notifications of an inbox; None: the first of these that the stream offers, and of the
-            last three where it does not follow.
-        contexts: JSON-LD contexts that documents or the response's headers name, by their IRI, as parsed JSON, beside
-            those of Linked Data Notifications, Activity Streams, Web Annotation and PROV; no context is fetched.
-        token: sent as `Authorization: Bearer` to the origin of `url`.
-        origins: other origins that pages of an event stream, or notifications, may be at, such as
-            `https://example.org`.
-        message_bytes: how large a message may be, and how large a page.
-        retries: how often in a row a connection is tried again that fails in a way that may pass.
-        idle_seconds: how long a server may be silent before the connection is taken for lost.
-        poll_seconds: how long to wait between two logs that are pulled, and before pages are asked for again; an event
-            stream may say that it takes longer.
+        url: the URL of a stream of `construct-messages serve --streams`, or of its events, its socket or its output.
+            Also a Linked Data Event Stream of any server: its IRI, the root of a view, or a page; or an LDN inbox.
+        after: start after this sequence; 0: with the first element.
+        last: start with this number of newest elements. Without `after`, `last`, `since` and `checkpoint`, a follower
+            starts with the next element, and others with the oldest.
+        since: start with elements stored at this time or later; a time with a time zone.
+        checkpoint: continue after an earlier subscription to the same URL, see `Subscription.checkpoint`.
+        follow: wait for more elements; otherwise end after the newest.
+        via: the transport: server-sent events, WebSocket, repeated pulls of logs, pages of a Linked Data Event Stream,
+            or notifications of an inbox; None: the first of these that the stream offers, without `follow` of the last
+            three.
+        contexts: JSON-LD contexts that documents or headers name, by their IRI, as parsed JSON, besides those of Linked
+            Data Notifications, Activity Streams, Web Annotation and PROV; contexts are never fetched.
+        token: a token, sent as `Authorization: Bearer` to the origin of `url`.
+        origins: other origins of pages of an event stream, or of notifications, such as `https://example.org`.
+        message_bytes: the maximal size of a message, and of a page.
+        retries: how often in a row a connection is repeated after temporary failures.
+        idle_seconds: the maximal time that a server may be silent before the connection counts as lost.
+        poll_seconds: the time between two pulls, and before pages are requested again; an event stream may ask for
+            more.
 
     Returns:
-        An async iterator. Close it (`contextlib.aclosing`) where it is left before its end. The time of an element is
-        that of its receipt, or the one that orders the members of an event stream; its stream is the stream's IRI.
+        An async iterator. Close it (`contextlib.aclosing`) if you leave it before its end. The time of an element is
+            the time of its receipt, or the one that orders the members of an event stream; its stream is the stream's
+            IRI.
 
     Raises:
-        UsageError: arguments that do not go together, here and now.
-        SourceError: the server refuses (`status` tells how: 404, there is no such stream or element; 410, retention
-            has removed what comes next), or cannot be reached for too long.
-        LogError, LimitExceeded: what comes is no message, or too large.
+        UsageError: arguments that do not go together (immediately).
+        SourceError: the server refuses the request (see `status`: 404: there is no such stream or element; 410: the
+            next element was removed by retention), or cannot be reached.
+        LogError, LimitExceeded: the data are not a message, or too large.
     """
     wishes = sum(wish is not None for wish in (after, last, since, checkpoint))
     if wishes > 1:
@@ -115,14 +114,14 @@ def subscribe(
 
 
 class Subscription(AsyncIterator[Element]):
-    """The elements of a stream; made by `subscribe`.
+    """The elements of a stream; created by `subscribe`.
 
     Args:
         client: sends the requests.
-        url: see `subscribe`, as the rest.
-        collection: where to begin, and what is allowed.
-        follow: whether to wait for more.
-        via: how elements come.
+        url: see `subscribe`, as for the other arguments.
+        collection: where to start, and what is allowed.
+        follow: whether to wait for more elements.
+        via: the transport.
     """
 
     def __init__(self, client: Client, url: str, collection: Collection, follow: bool, via: Via | None) -> None:
@@ -137,7 +136,7 @@ class Subscription(AsyncIterator[Element]):
         return None if self._place is None else self._place.checkpoint
 
     async def start(self) -> None:
-        """Finds the stream, and where to begin in it; iterating does so by itself.
+        """Finds the stream and the position to start at. Iterating does this by itself.
 
         Raises:
             SourceError, LogError, LimitExceeded: see `subscribe`.
@@ -156,7 +155,7 @@ class Subscription(AsyncIterator[Element]):
         return element
 
     async def aclose(self) -> None:
-        """Ends it."""
+        """Ends the subscription."""
         await self._elements.aclose()
 
     async def _run(self) -> AsyncGenerator[Element | None]:

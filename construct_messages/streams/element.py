@@ -22,11 +22,11 @@ class Element(NamedTuple):
     """A message in a stream.
 
     Args:
-        stream: its name.
+        stream: the name of the stream.
         sequence: its number in the stream, from 1 without gaps, given when it was committed.
-        microseconds: when that was, since 1970 in UTC; never less than that of the element before.
+        microseconds: the time when it was committed, since 1970 in UTC; never less than that of the previous element.
         nquads: the message as canonical N-Quads lines in UTF-8, see `logs/lines/texts.py`.
-        generated: when its publisher says that it was made, see `generated_at`.
+        generated: the time when it was made, according to its publisher, see `generated_at`.
 
     >>> element = Element("measured", 1, 1_800_000_000_000_000, b"<urn:s> <urn:p> <urn:o> .")
     >>> print(element.time, len(element.message))
@@ -46,7 +46,7 @@ class Element(NamedTuple):
 
     @property
     def message(self) -> Message:
-        """The message; made anew each time."""
+        """The message; a new object each time."""
         return to_messages([self.nquads.decode()])[0]
 
 
@@ -99,12 +99,12 @@ class Retention:
     """The limits of the elements that are kept; the oldest are removed when a limit is exceeded.
 
     Args:
-        count: how many; None: any.
-        seconds: how old they may be; None: any age.
-        bytes: how many bytes of N-Quads they may have together; None: any.
+        count: the maximal number; None: no limit.
+        seconds: the maximal age; None: no limit.
+        bytes: the maximal number of bytes of N-Quads of all elements; None: no limit.
 
     Raises:
-        UsageError: a bound below 1.
+        UsageError: a limit below 1.
 
     >>> Retention(count=1000).count
     1000
@@ -125,10 +125,10 @@ class Description:
     """The description of a stream.
 
     Args:
-        label: what people call it.
-        retention: how many elements are kept.
-        publish: who may publish: `"deny"` (nobody), `"allow"` (anybody), or the name of an environment variable that
-            holds a token; None: as the server does by default.
+        label: a name for people.
+        retention: the elements that are kept.
+        publish: who may publish: `"deny"` (nobody), `"allow"` (anybody), or the name of an environment variable with a
+            token; None: the server's default.
 
     >>> Description.from_json(Description("Measured", Retention(count=10)).to_json()).retention.count
     10
@@ -139,12 +139,12 @@ class Description:
     publish: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The description as JSON can hold it."""
+        """Returns the description in a form that JSON can represent."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Description:
-        """The description that `to_json` wrote."""
+        """Creates a description from the result of `to_json`."""
         return cls(**{**value, "retention": Retention(**value["retention"])})
 
 

@@ -86,16 +86,16 @@ class StoreReader:
     # --- reading ---
 
     def read(self, stream: str, after: int | None = None, *, follow: bool = False) -> Iterator[Element]:
-        """The elements of a stream in their order.
+        """Yields the elements of a stream in their order.
 
         Args:
-            stream: its name.
-            after: the sequence of the last element that is known; None: from the oldest that is kept.
-            follow: whether to wait for more at the end, without one.
+            stream: the name of the stream.
+            after: the sequence of the last known element; None: start with the oldest that is kept.
+            follow: wait for more elements at the end.
 
         Raises:
             NotFound: there is no such stream, or no longer.
-            Gone: retention took elements behind `after`, before or while they were read.
+            Gone: retention removed elements after `after`, before or while they were read.
             StoreError: the store was closed.
         """
         position = self._start(stream, after)
@@ -159,11 +159,11 @@ class StoreReader:
         reading.check_position(self.state(stream), after)
 
     def get(self, stream: str, sequence: int) -> Element:
-        """One element.
+        """Returns one element.
 
         Raises:
-            NotFound: there is no such stream, or there was no such element yet.
-            Gone: retention took it.
+            NotFound: there is no such stream, or no such element yet.
+            Gone: retention removed it.
         """
         with self._readers.connection() as connection:
             return reading.element(connection, stream, sequence)
@@ -179,7 +179,7 @@ class StoreReader:
             return reading.times(connection, stream, sequences)
 
     def latest(self, stream: str, count: int) -> list[Element]:
-        """The newest elements, the oldest of them first; fewer where there are fewer.
+        """Returns the newest elements, the oldest of them first; fewer if there are fewer.
 
         Raises:
             NotFound: there is no such stream.
@@ -188,11 +188,11 @@ class StoreReader:
             return reading.latest(connection, stream, count)
 
     def sequence_at(self, stream: str, time: datetime) -> int:
-        """The sequence of the first element that is kept and not older than a time; of the next one where all are.
+        """Returns the sequence of the first kept element at or after a time; that of the next element if all are older.
 
         Raises:
             NotFound: there is no such stream.
-            UsageError: a time without a zone.
+            UsageError: a time without time zone.
         """
         wanted = microseconds_of(time)
         with self._readers.connection() as connection:

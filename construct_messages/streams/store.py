@@ -37,13 +37,14 @@ def open_store(path: str | os.PathLike[str], *, read_only: bool = False) -> Stre
     """Opens a store of streams.
 
     Args:
-        path: of the file; made where there is none, unless read-only. SQLite keeps two more beside it while it is open.
-        read_only: whether it is only read, while another process may write to it.
+        path: the path of the file, which is created if it does not exist, unless `read_only`. SQLite keeps two more
+            files beside it while it is open.
+        read_only: only read, while another process may write.
 
     Raises:
-        StoreLocked: another process writes to it.
-        NotFound: there is no such file, read-only.
-        StoreError: it is no store, or one of another version.
+        StoreLocked: another process is writing.
+        NotFound: the file does not exist, with `read_only`.
+        StoreError: the file is not a store, or one of another version.
 
     >>> from tempfile import TemporaryDirectory
     >>> from construct_messages import Message
@@ -59,9 +60,9 @@ class StreamStore(StoreReader):
     """A store of streams; see `open_store`.
 
     Args:
-        path: of the file.
+        path: the path of the file.
         read_only: see `open_store`.
-        clock: tells the time of elements.
+        clock: returns the time of elements.
     """
 
     def __init__(self, path: Path, *, read_only: bool = False, clock: Clock | None = None) -> None:
@@ -75,12 +76,12 @@ class StreamStore(StoreReader):
 
         Args:
             stream: its name: up to 128 letters, digits and `-._~`, with a letter or digit at both ends.
-            description: what is known of it.
-            exist_ok: whether it may be there already; then it stays as it is.
+            description: its description.
+            exist_ok: do nothing if the stream exists.
 
         Raises:
-            UsageError: another name.
-            Conflict: there is one.
+            UsageError: an invalid name.
+            Conflict: the stream exists.
         """
         return self._create(stream, description, exist_ok).result()
 
@@ -89,7 +90,7 @@ class StreamStore(StoreReader):
         return await asyncio.wrap_future(self._create(stream, description, exist_ok))
 
     def describe(self, stream: str, description: Description) -> State:
-        """Replaces what is known of a stream; a shorter retention takes effect at once.
+        """Replaces the description of a stream. A shorter retention takes effect immediately.
 
         Raises:
             NotFound: there is no such stream.
@@ -101,7 +102,7 @@ class StreamStore(StoreReader):
         return await asyncio.wrap_future(self._write(lambda transaction: transaction.describe(stream, description)))
 
     def delete(self, stream: str) -> None:
-        """Deletes a stream with its elements; who follows it is told that it is not there.
+        """Deletes a stream with its elements. Its followers get `NotFound`.
 
         Raises:
             NotFound: there is no such stream.
@@ -118,18 +119,18 @@ class StreamStore(StoreReader):
         """Appends a message, durably.
 
         Args:
-            stream: its name.
-            message: what is appended. A blank node label means the same node in the whole stream.
-            key: the publisher's own for this message: what was appended under it is not appended again for a day.
+            stream: the name of the stream.
+            message: the message. A blank node label means the same node in the whole stream.
+            key: the publisher's key of this message: a message with a known key is not appended again for a day.
 
         Returns:
-            Its sequence; under a key that is known, the one that it was given the first time.
+            Its sequence; for a known key, the sequence that it got the first time.
 
         Raises:
             NotFound: there is no such stream.
-            Conflict: another message was appended under the key.
-            TermError: the message is no RDF.
-            StoreFull: there is no room on the disk.
+            Conflict: another message was appended with this key.
+            TermError: the message is not valid RDF.
+            StoreFull: the disk is full.
         """
         return self.append_all(stream, [message], key=key)[0]
 
@@ -206,7 +207,7 @@ class StreamStore(StoreReader):
         return await asyncio.wrap_future(self._commit(owner, state, seen, stream, messages))
 
     def forget(self, owner: str) -> None:
-        """Removes all that is kept for a program."""
+        """Removes all state of a program."""
         self._write(lambda transaction: transaction.forget(owner)).result()
 
     async def aforget(self, owner: str) -> None:
@@ -220,7 +221,7 @@ class StreamStore(StoreReader):
     # --- the end ---
 
     def close(self) -> None:
-        """Commits what waits, wakes followers with an error, and lets go of the file."""
+        """Commits what is waiting, wakes followers with an error, and closes the file."""
         if self._writer is not None:
             self._writer.close()
         self._readers.close()
