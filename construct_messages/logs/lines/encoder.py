@@ -5,7 +5,7 @@ batch of solutions by column instead: every slot of the template is a constant o
 is these, interleaved and joined. It reads SPARQL's rules from `template.FORBIDDEN` and gives the same bytes as
 instantiating each solution; what it cannot do by column it leaves to the plain encoder.
 
-RDF 1.2 N-Triples/N-Quads; RDF Messages section 3 for the delimiters. `lines_decoder.py` reads what is written here.
+RDF 1.2 N-Triples/N-Quads; RDF Messages section 3 for the delimiters. `decoder.py` reads what is written here.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from construct_messages.template import (
     Slot,
     Template,
     Variable,
-    may_coincide,
+    coinciding,
 )
 
 
@@ -116,10 +116,9 @@ class TemplateLines:
         # each pattern is compared with each: of very many, message by message is quicker
         self._by_column = len(self._patterns) <= _MOST_PATTERNS and encoder._capabilities.support_template(template)
         # which earlier patterns can give the same quad: the only ones a line is compared with
-        self._twins = [
-            [i for i in range(j) if may_coincide(self._patterns[i], self._patterns[j])]
-            for j in range(len(self._patterns) if self._by_column else 0)
-        ]
+        self._twins: list[list[int]] = [[] for _ in self._patterns]
+        for earlier, later in coinciding(self._patterns) if self._by_column else ():
+            self._twins[later].append(earlier)
         self._is_flat = all(
             slot is None or isinstance(slot, Constant | Variable) for pattern in self._patterns for slot in pattern
         )

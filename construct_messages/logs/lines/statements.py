@@ -1,10 +1,10 @@
 r"""Lines of N-Triples and N-Quads as quads: canonical ones by a regular expression, any other by pyoxigraph.
 
 Nearly every line of a log is a statement in canonical form, whose terms are already what `terms.py` calls a term. Such
-lines are taken apart a block at a time, by column; each term that was not met lately is checked by a second, strict
-expression, which knows less than pyoxigraph does and nothing that it refuses. Whatever is not recognised so is left for
+lines are taken apart a block at a time; predicates and graphs that were not met lately are checked by a second
+expression. Both know less than pyoxigraph does and nothing that it refuses. Whatever is not recognised so is left for
 pyoxigraph, which alone says what an error is (docs/decisions/013-…, 037-messages-by-column.md). Delimiters, messages
-and bytes are `lines_decoder.py`'s.
+and bytes are `decoder.py`'s.
 
 RDF 1.2 N-Triples and N-Quads, section 2 (the languages) and N-Triples section 4 (the canonical form).
 """
