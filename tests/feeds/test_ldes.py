@@ -277,6 +277,22 @@ async def test_a_page_that_grows_while_others_are_read() -> None:
         assert numbers(await all_of(where.url + "/")) == [1, 2, 3, 4]
 
 
+async def test_pages_that_are_merged() -> None:
+    """The old ones redirect to the new one, which has the members of all."""
+    async with site() as where:
+        pages(where)
+        del where.headers["/a"]["Cache-Control"]
+        following = Following(subscribe(where.url + "/", after=0, **FAST))
+        await following.until(6)
+        where.page("/ab", members(7, 3, 2, 1, 6, 5, 4))
+        for old in ("/a", "/b"):
+            where.pages[old], where.headers[old] = 302, {"Location": "/ab"}
+        await following.until(7)
+        assert numbers(await all_of(where.url + "/")) == [1, 2, 3, 4, 5, 6, 7]
+        await following.stop()
+        assert numbers(following.elements) == [1, 2, 3, 4, 5, 6, 7]
+
+
 @pytest.mark.parametrize(
     ("said", "seconds"),
     [('"PT1H"^^xsd:duration', 3600), ("60", 60), ('"P1DT0.5S"^^xsd:duration', 86400.5), ('"soon"', 0.01), ("0", 0.01)],

@@ -291,8 +291,10 @@ class EventStreamReader:
         visited.relations = [each._replace(page=self._target(url, each.page)) for each in relations]
         for _, *bounds in relations:
             self._latest = max(self._latest, *((bound,) for bound in bounds if bound is not None), ())
+        # a page that was merged with others redirects to what has their members, too (server primer, rebalancing)
+        bounds = relation if places == (url,) else Relation(url, None, None)
         for member in page.members():
-            self._hold(member, relation)
+            self._hold(member, bounds)
         # an error before this line leaves the page to be read again
         visited.etag, visited.immutable = etag, immutable
         return visited
