@@ -292,9 +292,9 @@ class EventStreamReader:
         for _, *bounds in relations:
             self._latest = max(self._latest, *((bound,) for bound in bounds if bound is not None), ())
         # a page that was merged with others redirects to what has their members, too (server primer, rebalancing)
-        bounds = relation if places == (url,) else Relation(url, None, None)
+        stated = relation if places == (url,) else Relation(url, None, None)
         for member in page.members():
-            self._hold(member, bounds)
+            self._hold(member, stated)
         # an error before this line leaves the page to be read again
         visited.etag, visited.immutable = etag, immutable
         return visited
