@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import tracemalloc
 from collections import Counter
 from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import aclosing
@@ -177,6 +178,25 @@ async def test_many_new_solutions_wait_on_disk(out: StreamStore, monkeypatch: py
     elements = list(out.read("out"))
     messages = list(construct_messages(QUERY, store))
     assert {element.message for element in elements} == set(messages)
+
+
+async def test_solutions_are_not_held(out: StreamStore) -> None:
+    """Of 40 MB of solutions, all of which are new, memory holds a small part."""
+    count, size = 5000, 8000
+
+    class Large(Scripted):
+        async def asolutions(self, _: Request) -> AsyncGenerator[Solutions]:
+            for number in range(count):
+                yield Solutions.of([(iri(f"urn:{number}"), literal("x" * size))])
+
+    watched = watching(out, Large())
+    tracemalloc.start()
+    try:
+        assert await watched.evaluate() == count
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < count * size / 2
 
 
 # --- Python ---
