@@ -1,9 +1,8 @@
 """Reads settings from a TOML file, environment variables and flags; later ones win, setting by setting.
 
 A setting is a path of keys, as `("endpoints", "dbpedia", "page_size")`. Errors name the place it was written in.
-`config.py` has the structures, `checks.py` checks what they mean together. `pydantic-settings` is not used: it merges
-its sources before it validates, so errors could not name the file and key, the variable or the flag of a value, and it
-ignores environment variables that name no setting.
+`config.py` has the structures, `checks.py` checks what they mean together. Why not pydantic-settings:
+docs/decisions/053-settings-without-pydantic.md.
 """
 
 from __future__ import annotations
