@@ -99,6 +99,28 @@ async def test_time_passes_where_no_elements_come(tmp_path: Path) -> None:
             await until(store, 1)
 
 
+async def test_windows_over_two_streams_of_which_one_is_quiet(tmp_path: Path) -> None:
+    """A stream without messages does not hold up the others: the server knows that time has passed there, too."""
+    clock = Clock()
+    text = f"""REGISTER ISTREAM <seen> AS CONSTRUCT {{ ?s <urn:both> ?n, ?m }}
+    FROM NAMED WINDOW <urn:v> ON <{STREAMS}a> [RANGE PT10S STEP PT10S]
+    FROM NAMED WINDOW <urn:w> ON <{STREAMS}b> [RANGE PT60S STEP PT10S]
+    WHERE {{ WINDOW <urn:v> {{ ?s <urn:number> ?n }} WINDOW <urn:w> {{ ?s <urn:number> ?m }} }}"""
+    inputs = {f"{STREAMS}{name}": name for name in "ab"}
+    registration = Registration(text=text, streams=STREAMS, inputs=inputs, after=dict.fromkeys("ab", 0))
+    with StreamStore(tmp_path / "streams.db", clock=clock) as store:
+        for name in "ab":
+            store.create(name)
+        async with running(store) as registry:
+            await registry.register("seen", registration, Description())
+            store.append("b", numbered(9))
+            for number in (1, 2):
+                store.append("a", numbered(number))
+                clock.microseconds += 11_000_000
+                await until(store, number)
+        assert given(store) == ["x1", "x9", "x2", "x9"]
+
+
 async def test_pause_and_resume(store: StreamStore) -> None:
     async with running(store) as registry:
         await registry.register("seen", over_a(STATELESS), Description())
