@@ -131,7 +131,7 @@ async def test_pause_and_resume(store: StreamStore) -> None:
     async with running(store) as registry:
         query = registry.get("seen")
         assert query is not None
-        assert query.registration.status == "paused"
+        assert (query.registration.status, query.lag) == ("paused", 1)
         assert store.state("seen").last == 1
         await registry.resume("seen")
         await until(store, 2)

@@ -37,6 +37,10 @@ LENGTH: Final = struct.Struct(">I")
 """What stands before each frame: its length."""
 
 
+_POSITIONS: Final = "positions"
+"""The key of what is kept of them."""
+
+
 class Begin(msgspec.Struct, tag=True, frozen=True):
     """Take up a query.
 
@@ -99,6 +103,17 @@ Order: TypeAlias = Begin | Step
 Answer: TypeAlias = Stepped | Failed
 
 
+def positions_of(registration: Registration, saved: Mapping[str, bytes]) -> dict[str, int]:
+    """Up to where the input streams of a query are read, by their names.
+
+    Args:
+        registration: the query.
+        saved: what was kept of its state.
+    """
+    kept = saved.get(_POSITIONS)
+    return registration.after if kept is None else msgspec.json.decode(kept, type=dict[str, int])
+
+
 class _Engine(Protocol):
     """A query that takes elements; the part of `Stepped` that it knows."""
 
@@ -120,9 +135,7 @@ class _Stateless:
 
     def __init__(self, registration: Registration, saved: Mapping[str, bytes]) -> None:
         self._transformation = Transformation(registration.query().query, base=registration.streams)
-        (self._stream,) = registration.inputs.values()
-        kept = saved.get("position")
-        self._position = registration.after[self._stream] if kept is None else int(kept)
+        ((self._stream, self._position),) = positions_of(registration, saved).items()
         self.dropped = 0
 
     @property
@@ -139,7 +152,7 @@ class _Stateless:
         return ()
 
     def save(self) -> dict[str, bytes]:
-        return {"position": b"%d" % self._position}
+        return {}
 
 
 class _Windows:
@@ -219,7 +232,7 @@ class _Query:
         changed = bool(elements or texts)
         return Stepped(
             messages=texts,
-            state=self._engine.save() if changed else {},
+            state={_POSITIONS: msgspec.json.encode(positions), **self._engine.save()} if changed else {},
             positions=positions,
             taken=len(elements),
             dropped=self._engine.dropped,

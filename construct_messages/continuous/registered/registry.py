@@ -19,7 +19,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from construct_messages.continuous.registered.evaluator import Step, Stepped
+from construct_messages.continuous.registered.evaluator import Step, Stepped, positions_of
 from construct_messages.continuous.registered.process import QueryLimits, QueryProcess
 from construct_messages.continuous.registered.registration import Registration, Status
 from construct_messages.continuous.watching import Watch
@@ -251,6 +251,8 @@ class Registry:
         self._store, self._limits, self._sources = store, limits, sources
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="registered-queries")
         self._queries: dict[str, RegisteredQuery] = {}
+        self._registering: set[str] = set()
+        self._changing = asyncio.Lock()
 
     async def start(self) -> None:
         """Takes up the queries that ran when the store was last open."""
@@ -265,6 +267,7 @@ class Registry:
                 await self._store.aforget(owner)
                 continue
             query = self._queries[name] = self._query(name, Registration.decode(state[_KEY]))
+            query.positions = positions_of(query.registration, state)
             if query.registration.status == "running":
                 query.begin()
 
@@ -274,7 +277,7 @@ class Registry:
         self._threads.shutdown()
 
     def __len__(self) -> int:
-        return len(self._queries)
+        return len(self._queries) + len(self._registering)
 
     def count(self, status: Status) -> int:
         """How many queries have a status."""
@@ -300,9 +303,11 @@ class Registry:
             ConstructMessagesError: the query is not legal, there is a stream of that name, or it is no name. Nothing is
                 registered then.
         """
-        if name in self._queries or name in {state.name for state in self._store.streams()}:
+        taken = {*self._queries, *self._registering, *(state.name for state in self._store.streams())}
+        if name in taken:
             raise Conflict(f"there is a stream {name}", hint="choose another name, or delete it first")
-        query = self._queries[name] = self._query(name, registration)
+        self._registering.add(name)
+        query = self._query(name, registration)
         try:
             await query.prepare()
             # the stream last: a query without one is forgotten, and a stream without its query would look like another
@@ -311,31 +316,55 @@ class Registry:
         except BaseException:
             await query.end()
             await self._store.aforget(f"{_OWNER}{name}")
-            del self._queries[name]
             raise
+        finally:
+            self._registering.discard(name)
+        self._queries[name] = query
         query.begin()
 
     async def pause(self, name: str) -> None:
-        """Stops a query until it is resumed, also over restarts."""
-        query = self._queries[name]
-        await query.end()
-        if query.registration.status == "running":
-            await query.save(replace(query.registration, status="paused"))
+        """Stops a query until it is resumed, also over restarts.
+
+        Raises:
+            NotFound: no query gives out such a stream.
+        """
+        async with self._changing:
+            query = self._known(name)
+            await query.end()
+            if query.registration.status == "running":
+                await query.save(replace(query.registration, status="paused"))
 
     async def resume(self, name: str) -> None:
-        """Has a query that is paused, or failed, go on where it was."""
-        query = self._queries[name]
-        if query.registration.status != "running":
-            await query.end()
-            await query.save(replace(query.registration, status="running", error=None))
-            query.begin()
+        """Has a query that is paused, or failed, go on where it was.
+
+        Raises:
+            NotFound: no query gives out such a stream.
+        """
+        async with self._changing:
+            query = self._known(name)
+            if query.registration.status != "running":
+                await query.end()
+                await query.save(replace(query.registration, status="running", error=None))
+                query.begin()
 
     async def remove(self, name: str) -> None:
-        """Stops a query for good, and deletes its stream."""
-        query = self._queries.pop(name)
-        await query.end()
-        await self._store.aforget(f"{_OWNER}{name}")
-        await self._store.adelete(name)
+        """Stops a query for good, and deletes its stream.
+
+        Raises:
+            NotFound: no query gives out such a stream.
+        """
+        async with self._changing:
+            query = self._known(name)
+            await query.end()
+            await self._store.aforget(f"{_OWNER}{name}")
+            await self._store.adelete(name)
+            del self._queries[name]
+
+    def _known(self, name: str) -> RegisteredQuery:
+        query = self._queries.get(name)
+        if query is None:
+            raise NotFound(f"no query gives out {name}", hint="pause and resume streams that registered queries fill")
+        return query
 
     def _query(self, name: str, registration: Registration) -> RegisteredQuery:
         return RegisteredQuery(name, registration, self._store, self._limits, self._threads, self._sources)

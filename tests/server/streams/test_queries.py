@@ -194,6 +194,21 @@ async def test_other_patches_are_refused(served: StreamsServer, body: bytes, typ
 
 
 @pytest.mark.slow
+async def test_changes_at_once(served: StreamsServer) -> None:
+    """Whatever the order in which they are heard, none breaks the server, and the name is free afterwards."""
+    for _ in range(3):
+        registered = await asyncio.gather(
+            *(served.ask("POST", "/streams/a/query", ECHO, SPARQL, Slug="seen") for _ in range(3))
+        )
+        assert sorted(answer.status for answer in registered) == [201, 409, 409]
+        changes = [("PATCH", b'{"status": "paused"}'), ("PATCH", b'{"status": "running"}'), ("DELETE", b"")] * 2
+        changed = await asyncio.gather(*(served.ask(method, "/streams/seen", body, JSON) for method, body in changes))
+        statuses = [answer.status for answer in changed]
+        assert set(statuses) <= {204, 404}, statuses
+        assert (await served.ask("GET", "/streams/seen")).status == 404
+
+
+@pytest.mark.slow
 async def test_a_failure_is_in_the_description(served: StreamsServer) -> None:
     location = location_of(await served.ask("POST", "/streams/a/query", ECHO, SPARQL))
     assert (await served.ask("DELETE", "/streams/a")).status == 204

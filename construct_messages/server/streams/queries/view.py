@@ -17,7 +17,7 @@ from aiohttp import web
 
 from construct_messages.continuous.registered.process import QueryLimits
 from construct_messages.continuous.registered.registry import Registry
-from construct_messages.errors import LimitExceeded, NotFound, ProtocolError
+from construct_messages.errors import LimitExceeded, ProtocolError
 from construct_messages.formats.media_types import JSON, MERGE_PATCH, SPARQL_QUERY, read_media_type
 from construct_messages.query.service import check_services
 from construct_messages.server.config import StreamsSettings
@@ -157,8 +157,6 @@ class QueriesView:
         if (read_media_type(content_type) or ("", {}))[0] not in _PATCHES:
             refused = f"{content_type or 'a body without type'} is no patch here"
             raise ProtocolError(refused, status=415, hint=f"send {JSON}")
-        if self.registry.get(name) is None:
-            raise NotFound(f"no query gives out {name}", hint="pause and resume streams that registered queries fill")
         try:
             status = json.loads(body)["status"]
         except (ValueError, TypeError, KeyError):
