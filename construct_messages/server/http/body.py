@@ -22,20 +22,26 @@ async def read_body(
         hold: told the size of each piece before it is kept; may refuse it with an error.
 
     Raises:
-        ProtocolError: it is compressed (415), or its framing is damaged.
+        ProtocolError: it is compressed (415), comes in a transfer coding besides chunked (501), or its framing is
+            damaged.
         LimitExceeded: it is too large.
         UsageError: it did not arrive in time (408).
     """
     coding = request.headers.get("Content-Encoding", "identity")
     if coding.lower() != "identity":
         raise ProtocolError(f"Content-Encoding: {coding} is not read here", status=415, hint="send the body as it is")
+    transfer = request.headers.get("Transfer-Encoding", "chunked")
+    if transfer.strip().lower() != "chunked":
+        raise ProtocolError(f"Transfer-Encoding: {transfer} is not read here", status=501, hint="send it chunked")
+    if (request.content_length or 0) > most:
+        raise _too_long(most)
     body = bytearray()
     try:
         # of the whole body: one that came byte by byte would never be idle
         async with asyncio.timeout(seconds):
             while chunk := await request.content.readany():
                 if len(body) + len(chunk) > most:
-                    raise LimitExceeded(f"the request is longer than {most} bytes", hint="send a shorter one")
+                    raise _too_long(most)
                 hold(len(chunk))
                 body += chunk
     except TimeoutError as error:
@@ -43,3 +49,7 @@ async def read_body(
     except web.RequestPayloadError as error:
         raise ProtocolError("the body is damaged: its framing is not that of Transfer-Encoding: chunked") from error
     return bytes(body)
+
+
+def _too_long(most: int) -> LimitExceeded:
+    return LimitExceeded(f"the request is longer than {most} bytes", hint="send a shorter one")

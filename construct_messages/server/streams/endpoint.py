@@ -1,15 +1,15 @@
 """The endpoint of live streams: streams are made and described, take messages, list them, and push them.
 
 Linked Data Notifications (sections 3.2 and 3.3) and LDN for RDF streams; RDF Messages, section 3. What elements are as
-bytes is in `documents.py` and `push.py`, what is said of streams in `resources.py`,
-Linked Data Event Streams are in `ldes_view.py`.
+bytes is in `documents.py` and `push.py`, what is said of streams in `resources.py`; outputs are in `output_view.py`,
+Linked Data Event Streams in `ldes_view.py`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from functools import partial
 from types import MappingProxyType
@@ -21,31 +21,22 @@ from construct_messages.errors import (
     Forbidden,
     LimitExceeded,
     ProtocolError,
-    UnsupportedByFormat,
 )
 from construct_messages.formats import (
-    FORMATS,
     N_QUADS,
-    NDJSON_LD,
-    RDFM,
-    Format,
-    LogType,
-    content_type,
     find_format,
 )
 from construct_messages.formats.media_types import EVENT_STREAM, SPARQL_QUERY
-from construct_messages.formats.negotiation import Plain, negotiate, prefer
 from construct_messages.server.config import StreamsSettings
-from construct_messages.server.http.coding import negotiate_coding
 from construct_messages.server.http.endpoint import Route
 from construct_messages.server.http.forms import decoded
-from construct_messages.server.http.sending import send
+from construct_messages.server.http.sending import ClientLeft, send
 from construct_messages.server.streams.addresses import ROOT, StreamIris
 from construct_messages.server.streams.bounds import Bounds
 from construct_messages.server.streams.description import read_description
-from construct_messages.server.streams.documents import Documents, json_ld, log, negotiate_document, not_carried
 from construct_messages.server.streams.input import read_messages
 from construct_messages.server.streams.ldes_view import LdesView
+from construct_messages.server.streams.output_view import AFTER, OutputView
 from construct_messages.server.streams.push import (
     SUBPROTOCOLS,
     check_text,
@@ -55,43 +46,33 @@ from construct_messages.server.streams.push import (
 )
 from construct_messages.server.streams.queries.parameters import WatchedEndpoint
 from construct_messages.server.streams.queries.view import QueriesView, check_query, is_query
+from construct_messages.server.streams.rdf import OFFERED as DESCRIPTIONS
 from construct_messages.server.streams.rdf import serialize
 from construct_messages.server.streams.record import StreamRecord
 from construct_messages.server.streams.requests import (
     ACCEPT_POST,
-    FOR_GOOD,
-    accept_of,
     admit,
-    counted,
+    check_conditions,
+    described,
+    entity_tag,
     idempotency_key,
-    is_known,
     record_of,
     with_hints,
 )
 from construct_messages.server.streams.resources import (
+    Document,
     links,
-    list_document,
-    page_with,
     stream_document,
     streams_document,
 )
-from construct_messages.server.streams.selection import PARAMETERS, select, selected, sequence_parameter
+from construct_messages.server.streams.selection import select, selecting, sequence_parameter
+from construct_messages.streams.element import Element, State
 from construct_messages.streams.store import StreamStore
 
 T = TypeVar("T")
 P = ParamSpec("P")
 
-_DOCUMENTS: Final = {format.document_type: format for format in (NDJSON_LD, *FORMATS)}
-"""What an element can be had as; best first."""
-
-_SEQUENCES: Final = {
-    format.document_type: format for format in (NDJSON_LD, *FORMATS) if format.own is None or format == NDJSON_LD
-}
-"""What a sequence without messages can be had as: where comments delimit, a log is a document as well."""
-
-AFTER: Final = "RDF-Stream-After"
-"""The header that tells the sequence before the first element of an answer."""
-
+_FOLLOWERS_BYTES: Final = 1 << 12  # of what one may send over its socket, which is nothing but pings and a close
 _LARGE: Final = 1 << 16  # bytes, from which on reading a body takes longer than other requests should wait
 
 
@@ -131,10 +112,10 @@ class StreamsEndpoint:
         self._publish, self._public_url = publish, public_url
         self.bounds = Bounds(settings)
         self._stopping = asyncio.Event()
-        self._documents: dict[str, Documents] = {}
         self._queries = QueriesView(settings, store, register=register, watched=watched, iris_of=self._iris)
         self.gauges = self._queries.gauges
         self._ldes = LdesView(settings, store, in_thread=self._in_thread, iris_of=self._iris)
+        self._output = OutputView(settings, store, in_thread=self._in_thread, iris_of=self._iris)
 
     def routes(self) -> Iterable[Route]:
         """See `Endpoint.routes`."""
@@ -146,10 +127,10 @@ class StreamsEndpoint:
             Route(one, (*reading, "PUT", "PATCH", "DELETE"), answering(with_hints(self._stream))),
             Route(f"{one}/input", publishing, with_hints(self._input), ACCEPT_POST),
             Route(f"{one}/inbox", (*reading, *publishing), answering(with_hints(self._inbox)), ACCEPT_POST),
-            Route(f"{one}/output", reading, answering(self._output)),
-            Route(f"{one}/output/{{sequence}}", reading, answering(self._element)),
+            Route(f"{one}/output", reading, answering(self._output.output)),
+            Route(f"{one}/output/{{sequence}}", reading, answering(self._output.element)),
             Route(f"{one}/events", reading, self._events),
-            Route(f"{one}/socket", ("GET",), self._socket),
+            Route(f"{one}/socket", ("GET",), with_hints(self._socket)),
             Route(f"{one}/query", publishing, with_hints(self._query), {"Accept-Post": SPARQL_QUERY}),
             Route(f"{one}/ldes", reading, answering(self._ldes.root)),
             Route(f"{one}/ldes/{{page}}", reading, answering(self._ldes.page)),
@@ -180,7 +161,7 @@ class StreamsEndpoint:
         if request.method != "POST":
             record_of(request).action = "describe"
             names = [state.name for state in await self._in_thread(self._store.streams)]
-            return self._described(request, streams_document(iri, [f"{iri}/{name}" for name in names]))
+            return described(request, streams_document(iri, [f"{iri}/{name}" for name in names]))
         return await self._make(request, request.headers.get("Slug") or os.urandom(8).hex())
 
     async def _stream(self, request: web.Request) -> web.StreamResponse:
@@ -196,9 +177,8 @@ class StreamsEndpoint:
         if request.method == "DELETE":
             return await self._delete(request, name)
         record.action = "describe"
-        state, iris = self._store.state(name), self._iris(request, name)
-        response = self._described(request, stream_document(iris, state) | self._queries.said(request, name))
-        for relation, iri in links(iris).items():
+        response = described(request, self._document(request, self._store.state(name)))
+        for relation, iri in links(self._iris(request, name)).items():
             response.headers.add("Link", f'<{iri}>; rel="{relation}"')
         return response
 
@@ -230,10 +210,12 @@ class StreamsEndpoint:
                 self._queries.admit(request)
                 return await self._queries.register(request, said.query, description=said.description)
             self._admit(request)
-            known = {state.name for state in self._store.streams()}
-            if request.method == "PUT" and name in known:
-                await self._store.adescribe(name, said.description)
-                return web.Response(status=204)
+            known = {state.name: state for state in self._store.streams()}
+            if request.method == "PUT":
+                check_conditions(request, self._tags(request, known[name]) if name in known else ())
+                if name in known:
+                    await self._store.adescribe(name, said.description)
+                    return web.Response(status=204)
             if len(known) >= self._settings.streams:
                 raise LimitExceeded(f"there are {len(known)} streams, and no more are allowed", status=507)
             await self._store.acreate(name, said.description)
@@ -249,17 +231,20 @@ class StreamsEndpoint:
         async with self.bounds.publishing(request) as body:
             return await self._queries.register(request, decoded(body, "the body"), bound=bound)
 
-    def _described(self, request: web.Request, document: dict[str, object]) -> web.Response:
-        content_type, body = serialize(document, accept_of(request))
-        record_of(request).format = content_type
-        return web.Response(body=body, headers={"Content-Type": content_type})
+    def _document(self, request: web.Request, state: State) -> Document:
+        return stream_document(self._iris(request, state.name), state) | self._queries.said(request, state.name)
+
+    def _tags(self, request: web.Request, state: State) -> set[str]:
+        """Returns the entity tags of all representations of a description."""
+        document = self._document(request, state)
+        return {entity_tag(*serialize(document, media_type)) for media_type in DESCRIPTIONS}
 
     # --- publishing ---
 
     async def _inbox(self, request: web.Request) -> web.StreamResponse:
         if request.method == "POST":
             return await self._input(request)
-        return await self._list(request, self._iris(request, request.match_info["stream"]).inbox)
+        return await self._output.inbox(request)
 
     async def _input(self, request: web.Request) -> web.StreamResponse:
         """Appends what is sent, durably: each message of a log is an element, all or none."""
@@ -297,74 +282,6 @@ class StreamsEndpoint:
         """Refuses who may not publish."""
         admit(request, policy or self._publish, "publishing", "streams.publish")
 
-    # --- reading ---
-
-    async def _output(self, request: web.Request) -> web.StreamResponse:
-        """The list of elements, or a sequence of them."""
-        name = request.match_info["stream"]
-        iris = self._iris(request, name)
-        query = request.query
-        choice = negotiate(accept_of(request), format=query.get("format"), messages=query.get("messages"))
-        wanted = {key: query[key] for key in PARAMETERS if key in query}
-        if not wanted and isinstance(choice, Plain):
-            return await self._list(request, iris.output)
-        record = record_of(request)
-        record.action, record.stream = "pull", name
-        state = self._store.state(name)
-        selection = await self._in_thread(select, self._store, state, wanted)
-        pages = counted(record, selected(self._store, name, selection))
-        as_json_ld = False
-        if isinstance(choice, Plain):
-            format = _SEQUENCES[prefer(accept_of(request), tuple(_SEQUENCES))]
-            as_json_ld = format == NDJSON_LD
-            choice = LogType(format, format.own or RDFM)
-        if as_json_ld:
-            record.format = NDJSON_LD.document_type
-            body = json_ld(pages, lambda each: iris.element(each.sequence))
-        else:
-            record.format = content_type(*choice)
-            body = log(pages, *choice)
-        headers = {"Content-Type": record.format, AFTER: str(selection.after), "X-Accel-Buffering": "no"}
-        if request.method == "HEAD":
-            return web.Response(headers=headers)
-        coding = negotiate_coding(request.headers.get("Accept-Encoding"))
-        try:
-            return await send(
-                request, body, headers, idle_seconds=self._settings.idle_seconds, coding=coding, sent=record.sent
-            )
-        except UnsupportedByFormat as error:
-            raise not_carried(error) from error
-
-    async def _list(self, request: web.Request, iri: str) -> web.StreamResponse:
-        name = request.match_info["stream"]
-        record = record_of(request)
-        record.action, record.stream = "list", name
-        state = self._store.state(name)
-        asked = request.query.get("list")
-        sequences = page_with(state, state.last if asked is None else sequence_parameter("list", asked))
-        return self._described(request, list_document(self._iris(request, name), iri, state, sequences))
-
-    async def _element(self, request: web.Request) -> web.StreamResponse:
-        name = request.match_info["stream"]
-        record = record_of(request)
-        record.action, record.stream = "element", name
-        element = await self._in_thread(
-            self._store.get, name, sequence_parameter("the element", request.match_info["sequence"])
-        )
-        media_type, body = negotiate_document(element, accept_of(request), _DOCUMENTS, self._encoder)
-        record.format = media_type
-        headers = {
-            "Content-Type": media_type,
-            "ETag": f'"{element.sequence}-{element.microseconds:x}-{media_type.partition("/")[2]}"',
-            "Cache-Control": FOR_GOOD,
-            "Last-Modified": element.time.strftime("%a, %d %b %Y %H:%M:%S GMT"),
-            "Link": f'<{self._iris(request, name).stream}>; rel="collection"',
-        }
-        if is_known(request, headers["ETag"]):
-            return web.Response(status=304, headers=headers)
-        record.delivered = 1
-        return web.Response(body=body, headers=headers)
-
     # --- pushing ---
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
@@ -381,7 +298,7 @@ class StreamsEndpoint:
             "X-Accel-Buffering": "no",
         }
         record.format = media_type
-        parameters = dict(request.query)
+        parameters = selecting(request.query)
         if "Last-Event-ID" in request.headers:
             parameters["after"] = request.headers["Last-Event-ID"]
         with self.bounds.following():
@@ -392,31 +309,43 @@ class StreamsEndpoint:
                 await pages.aclose()
                 return web.Response(headers=headers)
             live = with_pauses(pages, self._stopping, self._settings.heartbeat_seconds)
-            body = event_stream(live, self._encoder(format), record.deliver)
+            body = event_stream(live, self._output.documents(format), record.deliver)
             return await send(request, body, headers, idle_seconds=self._settings.idle_seconds, sent=record.sent)
 
     async def _socket(self, request: web.Request) -> web.StreamResponse:
         name = request.match_info["stream"]
         record = record_of(request)
         record.action, record.stream = "websocket", name
-        socket = web.WebSocketResponse(protocols=tuple(SUBPROTOCOLS), heartbeat=self._settings.heartbeat_seconds)
+        socket = web.WebSocketResponse(
+            protocols=tuple(SUBPROTOCOLS),
+            heartbeat=self._settings.heartbeat_seconds,
+            max_msg_size=_FOLLOWERS_BYTES,
+        )
         if not socket.can_prepare(request):
             raise ProtocolError("this is a WebSocket", status=426, hint="connect by ws: or wss:")
         with self.bounds.following():
-            pages = self._store.apages(name, await self._after(name, request.query), follow=True)
-            await socket.prepare(request)
-            protocol = socket.ws_protocol or N_QUADS.subprotocol
-            record.format = protocol
-            encoder = self._encoder(SUBPROTOCOLS[protocol])
-            live = with_pauses(pages, self._stopping, self._settings.heartbeat_seconds)
-            code, reason = WSCloseCode.INTERNAL_ERROR, b"the server failed"
+            pages = self._store.apages(name, await self._after(name, selecting(request.query)), follow=True)
             try:
-                await push_frames(socket, live, encoder, record.deliver)
-                code, reason = WSCloseCode.GOING_AWAY, b"the server stops"
-            finally:
-                if not socket.closed:
-                    await socket.close(code=code, message=reason)
+                await socket.prepare(request)
+                await self._push(socket, pages, record)
+            except ConnectionError as error:
+                raise ClientLeft("left") from error
         return socket
+
+    async def _push(
+        self, socket: web.WebSocketResponse, pages: AsyncGenerator[list[Element]], record: StreamRecord
+    ) -> None:
+        protocol = socket.ws_protocol or N_QUADS.subprotocol
+        record.format = protocol
+        documents = self._output.documents(SUBPROTOCOLS[protocol])
+        live = with_pauses(pages, self._stopping, self._settings.heartbeat_seconds)
+        code, reason = WSCloseCode.INTERNAL_ERROR, b"the server failed"
+        try:
+            await push_frames(socket, live, documents, record.deliver)
+            code, reason = WSCloseCode.GOING_AWAY, b"the server stops"
+        finally:
+            if not socket.closed:
+                await socket.close(code=code, message=reason)
 
     async def _after(self, name: str, parameters: Mapping[str, str]) -> int:
         """The sequence behind which a follower begins: where it wants to; without a wish behind the newest element."""
@@ -425,14 +354,13 @@ class StreamsEndpoint:
         if "after" in parameters:
             after = sequence_parameter("after", parameters["after"])
             self._store.check_position(name, after)
-        elif any(parameter in parameters for parameter in PARAMETERS):
+        elif "until" in parameters:
+            raise ProtocolError("who follows has no until", hint="pull the output of the stream")
+        elif parameters:
             after = (await self._in_thread(select, self._store, state, parameters)).after
         return after
 
     # --- within ---
-
-    def _encoder(self, format: Format) -> Documents:
-        return self._documents.setdefault(format.name, Documents(format))
 
     def _base(self, request: web.Request) -> str:
         return self._public_url or f"{request.scheme}://{request.host}"

@@ -6,11 +6,11 @@ What they say is in `ldes.py`. A page that is full stays as it is; the root and 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing
 from hashlib import blake2b
 from threading import Lock
-from typing import Final, ParamSpec, Protocol, TypeVar
+from typing import Final, Protocol
 
 from aiohttp import web
 
@@ -33,15 +33,12 @@ from construct_messages.server.streams.ldes import (
     pages_of,
     root,
 )
-from construct_messages.server.streams.requests import FOR_GOOD, accept_of, counted, is_known, record_of
+from construct_messages.server.streams.requests import FOR_GOOD, InThread, accept_of, counted, is_known, record_of
 from construct_messages.server.streams.selection import Selection, selected
 from construct_messages.streams.element import Element, State
 from construct_messages.streams.store import StreamStore
 from construct_messages.streams.vocabulary import PROFILE
 from construct_messages.terms import iri
-
-T = TypeVar("T")
-P = ParamSpec("P")
 
 _LOGS: Final = {format.document_type: format for format in (N_QUADS, TRIG)}
 OFFERED: Final = (*_LOGS, NDJSON_LD.document_type)
@@ -184,12 +181,6 @@ class LdesView:
                 yield held + await self._in_thread(encode, members(iris, page, version_of_path))
                 held = b""
         yield held + encoder.finish()
-
-
-class InThread(Protocol):
-    """Calls a function in a thread."""
-
-    def __call__(self, call: Callable[P, T], /, *args: P.args, **options: P.kwargs) -> Awaitable[T]: ...
 
 
 class _Encoder(Protocol):

@@ -4,25 +4,44 @@ from __future__ import annotations
 
 import hmac
 import os
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
-from typing import Final
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
+from contextlib import aclosing, suppress
+from hashlib import blake2b
+from typing import Final, ParamSpec, Protocol, TypeVar
 
 from aiohttp import web
 
-from construct_messages.errors import ConstructMessagesError, Forbidden, ProtocolError
+from construct_messages.errors import ConstructMessagesError, Forbidden, ProtocolError, UsageError
+from construct_messages.formats import find_format
 from construct_messages.server.http.endpoint import Handler
 from construct_messages.server.http.problems import problem
 from construct_messages.server.http.record import RECORD
 from construct_messages.server.streams.input import ACCEPTED
+from construct_messages.server.streams.rdf import serialize
 from construct_messages.server.streams.record import StreamRecord
+from construct_messages.server.streams.resources import Document
 from construct_messages.streams.element import Element
 
 ACCEPT_POST: Final = {"Accept-Post": ", ".join(ACCEPTED)}
+_HINTS: Final[Mapping[int, Mapping[str, str]]] = {
+    401: {"WWW-Authenticate": "Bearer"},
+    415: ACCEPT_POST,
+    426: {"Connection": "Upgrade", "Upgrade": "websocket"},
+}
+
 FOR_GOOD: Final = "public, max-age=31536000, immutable"
 """The Cache-Control of what never changes."""
 
+T = TypeVar("T")
+P = ParamSpec("P")
+
 _KEY_CHARACTERS: Final = 255
+
+
+class InThread(Protocol):
+    """Calls a function in a thread."""
+
+    def __call__(self, call: Callable[P, T], /, *args: P.args, **options: P.kwargs) -> Awaitable[T]: ...
 
 
 def with_hints(handler: Handler) -> Handler:
@@ -32,12 +51,13 @@ def with_hints(handler: Handler) -> Handler:
         try:
             return await handler(request)
         except ConstructMessagesError as error:
-            if error.status not in (401, 415):
+            hints = _HINTS.get(error.status)
+            if hints is None:
                 raise
             record = request[RECORD]
             record.refused(error.status)
             response = problem(error, record.id)
-            response.headers.update({"WWW-Authenticate": "Bearer"} if error.status == 401 else ACCEPT_POST)
+            response.headers.update(hints)
             return response
 
     return handle
@@ -59,8 +79,55 @@ async def counted(record: StreamRecord, pages: AsyncGenerator[list[Element]]) ->
 
 
 def accept_of(request: web.Request) -> str | None:
-    """The Accept header; None: there is none."""
+    """Returns what a client accepts: the format that its URL names, or else the Accept header; None: anything.
+
+    Clients of SPARQL name formats of their own in the URL, which say the same as their header.
+    """
+    with suppress(UsageError):
+        return find_format(request.query.get("format", ""))[0].document_type
     return ", ".join(request.headers.getall("Accept", [])) or None
+
+
+def described(request: web.Request, document: Document) -> web.Response:
+    """The answer that a document is, in the serialization that the client wants.
+
+    Raises:
+        NotAcceptable: it wants none that there is.
+    """
+    content_type, body = serialize(document, accept_of(request))
+    record_of(request).format = content_type
+    headers = {"Content-Type": content_type, "ETag": entity_tag(content_type, body), "Cache-Control": "no-cache"}
+    if is_known(request, headers["ETag"]):
+        return web.Response(status=304, headers=headers)
+    return web.Response(body=body, headers=headers)
+
+
+def entity_tag(*parts: object) -> str:
+    """The entity tag of a representation, of what tells it from all others of its URL.
+
+    >>> entity_tag("a", 1) == entity_tag("a", 1), entity_tag("a", 1) == entity_tag("a", 2)
+    (True, False)
+    """
+    return f'"{blake2b(repr(parts).encode(), digest_size=12).hexdigest()}"'
+
+
+def check_conditions(request: web.Request, tags: Collection[str]) -> None:
+    """Checks what a request that changes something asks of the state before it (RFC 9110, section 13).
+
+    Args:
+        request: with If-Match or If-None-Match, if it has any.
+        tags: of the representations that there are; none where there is nothing yet.
+
+    Raises:
+        ProtocolError: a condition does not hold (412).
+    """
+    for header, wanted in (("If-Match", True), ("If-None-Match", False)):
+        if header not in request.headers:
+            continue
+        named = {tag.strip() for tag in request.headers[header].split(",")}
+        if (("*" in named and bool(tags)) or not named.isdisjoint(tags)) != wanted:
+            state = "it is there" if tags else "there is nothing"
+            raise ProtocolError(f"{header} does not hold: {state}", status=412, hint="ask for it, and try again")
 
 
 def is_known(request: web.Request, etag: str) -> bool:

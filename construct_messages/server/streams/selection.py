@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
+
+from multidict import MultiMapping
 
 from construct_messages.errors import ProtocolError
 from construct_messages.streams.element import Element, State
@@ -13,6 +15,19 @@ from construct_messages.streams.store import StreamStore
 
 PARAMETERS: Final = ("last", "after", "since", "until")
 _MICROSECOND: Final = timedelta(microseconds=1)
+
+
+def selecting(query: MultiMapping[str]) -> dict[str, str]:
+    """The parameters of a URL that select elements.
+
+    Raises:
+        ProtocolError: one is given more than once.
+    """
+    given = {name: query.getall(name) for name in PARAMETERS if name in query}
+    for name, values in given.items():
+        if len(values) > 1:
+            raise ProtocolError(f"{name} is given {len(values)} times", hint="give it once")
+    return {name: values[0] for name, values in given.items()}
 
 
 class Selection(NamedTuple):
@@ -38,10 +53,13 @@ def select(store: StreamStore, state: State, parameters: Mapping[str, str]) -> S
 
     Raises:
         ProtocolError: a value that is no whole number, or no time with a zone.
+        NotFound: there was no element of the sequence `after` yet.
     """
     first, last = state.first, state.last
     if "after" in parameters:
         first = sequence_parameter("after", parameters["after"]) + 1
+        if first > state.next:  # as for a stream that was deleted and made again
+            store.check_position(state.name, first - 1)
     if "since" in parameters:
         first = max(first, store.sequence_at(state.name, _time("since", parameters["since"])))
     if "until" in parameters:
@@ -80,8 +98,9 @@ def _time(name: str, value: str) -> datetime:
     try:
         # an unescaped + of the zone has become a blank
         time = datetime.fromisoformat(value.replace(" ", "+") if "T" in value else value)
-    except ValueError:
+        if time.tzinfo is None:
+            raise ProtocolError(f"{name}={value[:40]} has no time zone", hint=hint)
+        # in UTC, and with the microsecond behind it, some are no dates
+        return (time + _MICROSECOND).astimezone(UTC) - _MICROSECOND
+    except (ValueError, OverflowError):
         raise ProtocolError(f"{name}={value[:40]} is no time", hint=hint) from None
-    if time.tzinfo is None:
-        raise ProtocolError(f"{name}={value[:40]} has no time zone", hint=hint)
-    return time

@@ -1,0 +1,155 @@
+"""The output of a stream: the list of its elements, one of them, or a sequence of them as a message log.
+
+Linked Data Notifications, section 3.3.2; LDN for RDF streams (pull). What elements are as bytes is in `documents.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from aiohttp import web
+
+from construct_messages.errors import NotFound, UnsupportedByFormat
+from construct_messages.formats import FORMATS, NDJSON_LD, RDFM, Format, LogType, content_type
+from construct_messages.formats.negotiation import Plain, negotiate, prefer
+from construct_messages.server.config import StreamsSettings
+from construct_messages.server.http.coding import negotiate_coding
+from construct_messages.server.http.sending import send
+from construct_messages.server.streams.addresses import StreamIris
+from construct_messages.server.streams.documents import Documents, json_ld, log, negotiate_document, not_carried
+from construct_messages.server.streams.requests import (
+    FOR_GOOD,
+    InThread,
+    accept_of,
+    counted,
+    described,
+    entity_tag,
+    is_known,
+    record_of,
+)
+from construct_messages.server.streams.resources import list_document, page_with
+from construct_messages.server.streams.selection import select, selected, selecting, sequence_parameter
+from construct_messages.streams.store import StreamStore
+
+_DOCUMENTS: Final = {format.document_type: format for format in (NDJSON_LD, *FORMATS)}
+"""The formats of an element, best first."""
+
+_SEQUENCES: Final = {
+    format.document_type: format for format in (NDJSON_LD, *FORMATS) if format.own is None or format == NDJSON_LD
+}
+"""The formats of a sequence without messages: where comments delimit, a log is a document as well."""
+
+AFTER: Final = "RDF-Stream-After"
+"""The header that tells the sequence before the first element of an answer."""
+
+
+class OutputView:
+    """The outputs of the streams of a store.
+
+    Args:
+        settings: how long clients may be idle.
+        store: where the streams are.
+        in_thread: calls a function where it does not hold up the event loop.
+        iris_of: the IRIs of a stream, as the client of a request knows it.
+    """
+
+    def __init__(
+        self,
+        settings: StreamsSettings,
+        store: StreamStore,
+        *,
+        in_thread: InThread,
+        iris_of: Callable[[web.Request, str], StreamIris],
+    ) -> None:
+        self._settings, self._store, self._in_thread, self._iris_of = settings, store, in_thread, iris_of
+        self._documents: dict[str, Documents] = {}
+
+    def documents(self, format: Format) -> Documents:
+        """Elements as documents of a format, which all requests share."""
+        return self._documents.setdefault(format.name, Documents(format))
+
+    async def inbox(self, request: web.Request) -> web.StreamResponse:
+        """Answers with the list of elements, as that of an inbox."""
+        return await self._list(request, self._iris_of(request, request.match_info["stream"]).inbox)
+
+    async def output(self, request: web.Request) -> web.StreamResponse:
+        """Answers with the list of elements, or a sequence of them."""
+        name = request.match_info["stream"]
+        iris = self._iris_of(request, name)
+        query = request.query
+        choice = negotiate(accept_of(request), format=query.get("format"), messages=query.get("messages"))
+        wanted = selecting(query)
+        if not wanted and isinstance(choice, Plain):
+            return await self._list(request, iris.output)
+        record = record_of(request)
+        record.action, record.stream = "pull", name
+        state = self._store.state(name)
+        selection = await self._in_thread(select, self._store, state, wanted)
+        pages = counted(record, selected(self._store, name, selection))
+        as_json_ld = False
+        if isinstance(choice, Plain):
+            format = _SEQUENCES[prefer(accept_of(request), tuple(_SEQUENCES))]
+            as_json_ld = format == NDJSON_LD
+            choice = LogType(format, format.own or RDFM)
+        if as_json_ld:
+            record.format = NDJSON_LD.document_type
+            body = json_ld(pages, lambda each: iris.element(each.sequence))
+        else:
+            record.format = content_type(*choice)
+            body = log(pages, *choice)
+        coding = negotiate_coding(request.headers.get("Accept-Encoding"))
+        # a stream that was deleted and made again has other times
+        times = await self._in_thread(
+            self._store.times, name, [selection.last] if selection.last > selection.after else []
+        )
+        headers = {
+            "Content-Type": record.format,
+            "ETag": entity_tag(selection, times, record.format, coding),
+            "Cache-Control": "no-cache",
+            AFTER: str(selection.after),
+            "X-Accel-Buffering": "no",
+        }
+        if is_known(request, headers["ETag"]):
+            return web.Response(status=304, headers=headers)
+        if request.method == "HEAD":
+            return web.Response(headers=headers)
+        try:
+            return await send(
+                request, body, headers, idle_seconds=self._settings.idle_seconds, coding=coding, sent=record.sent
+            )
+        except UnsupportedByFormat as error:
+            raise not_carried(error) from error
+
+    async def _list(self, request: web.Request, iri: str) -> web.StreamResponse:
+        name = request.match_info["stream"]
+        record = record_of(request)
+        record.action, record.stream = "list", name
+        state = self._store.state(name)
+        asked = request.query.get("list")
+        sequences = page_with(state, state.last if asked is None else sequence_parameter("list", asked))
+        return described(request, list_document(self._iris_of(request, name), iri, state, sequences))
+
+    async def element(self, request: web.Request) -> web.StreamResponse:
+        """Answers with one element."""
+        name = request.match_info["stream"]
+        record = record_of(request)
+        record.action, record.stream = "element", name
+        sequence = request.match_info["sequence"]
+        number = sequence_parameter("the element", sequence)
+        if sequence != str(number):
+            raise NotFound(f"{name} has no element {sequence}", hint=f"it may be {number}")
+        element = await self._in_thread(self._store.get, name, number)
+        media_type, body = negotiate_document(element, accept_of(request), _DOCUMENTS, self.documents)
+        record.format = media_type
+        headers = {
+            "Content-Type": media_type,
+            "ETag": f'"{element.sequence}-{element.microseconds:x}-{media_type.partition("/")[2]}"',
+            "Cache-Control": FOR_GOOD,
+            "Last-Modified": element.time.strftime("%a, %d %b %Y %H:%M:%S GMT"),
+            "Link": f'<{self._iris_of(request, name).stream}>; rel="collection"',
+        }
+        if is_known(request, headers["ETag"]):
+            return web.Response(status=304, headers=headers)
+        record.delivered = 1
+        return web.Response(body=body, headers=headers)
