@@ -341,9 +341,11 @@ class Timeline(Generic[T]):
         by_sequence = {sequence: element for _, sequence, element in elements}
         before = self._streams[window.stream].count - len(released)
         for place, (time, sequence) in enumerate(released):
-            if numbers is not None:
-                key = numbers.get(str(sequence), EVERYTHING)
-            else:
+            if numbers is None:
                 key = before + place if window.extent.by_count else time
+            elif (number := numbers.get(str(sequence))) is not None:
+                key = number
+            else:
+                continue
             if key >= window.first and key >= window.extent.first(key + 1):
                 yield _Held(key, sequence, by_sequence[sequence])

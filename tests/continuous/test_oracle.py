@@ -13,7 +13,7 @@ from tests.support.histories import happen, histories, options_of
 
 
 @given(histories())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_agrees_with_the_oracle(history: tuple[Case, list[Event]]) -> None:
     check_history(*history)
 

@@ -54,7 +54,7 @@ def check_history(case: Case, events: list[Event], stops: list[int]) -> None:
 
 
 @given(histories(), st.lists(st.integers(0, 9)))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_restored(history: tuple[Case, list[Event]], stops: list[int]) -> None:
     check_history(*history, stops)
 
@@ -68,7 +68,7 @@ def test_restored_at_each_element(history: tuple[Case, list[Event]]) -> None:
 
 def test_state_is_small() -> None:
     engine = WindowedQuery(replace(QUERY, operator=Operator.DSTREAM))
-    for number in range(1, 2000):
+    for number in range(1, 500):
         engine.take("urn:in", Element("in", number, number, b'<urn:s> <urn:p> "%d" .' % number))
     assert len(engine.save()) < 500
 

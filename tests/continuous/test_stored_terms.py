@@ -35,7 +35,7 @@ TERMS = LITERALS | st.builds(lambda object: ox.Triple(ox.NamedNode("urn:s"), ox.
 
 
 @given(st.lists(TERMS, min_size=1, max_size=5))
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=60)
 @example([ox.Literal("1.50", datatype=ox.NamedNode(f"{XSD}double"))])
 def test_equals_what_a_store_gives_back(terms: list[ox.Literal | ox.Triple]) -> None:
     stored = StoredTerms()
