@@ -40,8 +40,7 @@ class Checkpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     Args:
         sequence: the sequence of the last element; or the number of elements, if the source has no sequences.
         last: the values that order the last member of an event stream, as N-Triples terms; empty: no order.
-        known: elements that may come again: IRIs of members with the same values, or, without order, digests of all
-            members.
+        known: digests of the IRIs of elements that may come again: members with these values; without order, all.
     """
 
     sequence: int

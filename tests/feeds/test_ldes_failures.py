@@ -124,6 +124,32 @@ async def test_relations_that_lie(kind: str, number: int) -> None:
             await all_of(where.url + "/")
 
 
+async def test_pages_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("construct_messages.feeds.collections.ldes._PAGES", 20)
+    async with site() as where:
+        where.page("/", f"</#stream> tree:view <> . {relation('/1')}")
+        where.before = lambda path: where.page(path, relation(f"{path}1")) if path != "/" else None
+        with pytest.raises(LimitExceeded, match="more than 20 pages"):
+            await all_of(where.url + "/")
+        assert len(where.asked) <= 21
+
+
+async def test_members_that_cannot_be_brought_into_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without bounds all of them are held; with bounds those of a page are."""
+    monkeypatch.setattr("construct_messages.feeds.collections.ldes._HELD_BYTES", 1500)
+    async with site() as where:
+        for number in range(1, 9):
+            where.page(f"/{number}", members(number))
+        path = "</#stream> ldes:timestampPath dct:created ; tree:view <> . "
+        bounds = ("GreaterThanOrEqualTo", "LessThanOrEqualTo")
+        said = "".join(relation(f"/{n}", kind, time_of(n)) for n in range(1, 9) for kind in bounds)
+        where.page("/", path + said)
+        assert numbers(await all_of(where.url + "/")) == [1, 2, 3, 4, 5, 6, 7, 8]
+        where.page("/", path + "".join(relation(f"/{number}") for number in range(1, 9)))
+        with pytest.raises(LimitExceeded, match="brought into order"):
+            await all_of(where.url + "/")
+
+
 @pytest.mark.slow
 async def test_many_relations() -> None:
     """Ten thousand relations to one page, and a loop, cost one request each."""
