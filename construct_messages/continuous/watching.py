@@ -15,7 +15,7 @@ from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
-from itertools import islice
+from itertools import islice, zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -219,37 +219,52 @@ class Watch:
         *,
         first: bool,
     ) -> int:
-        """Appends what is to be given out, with what was seen of it, page by page; the state behind the last page."""
-        count = 0
+        """Appends what is to be given out, with what was seen of it, page by page; the state with the last page."""
         if self._operator is Operator.RSTREAM:  # all or nothing of an evaluation
             messages = [message for page in spool.pages() for message in page]
             return await self._append(messages, state=state)
-        quiet = self._operator is Operator.DSTREAM or (first and self._skip_first)
-        new = iter(comparison.new)
-        for page in spool.pages():
-            counts: dict[bytes, Seen] = {}
-            for message, digest in zip(page, new, strict=False):  # the page ends first
-                number = counts[digest].count if digest in counts else seen.get(digest, 0)
-                content = message.nquads if self._operator is Operator.DSTREAM else None
-                counts[digest] = Seen(digest, number + 1, content)
-            count += await self._append([] if quiet else page, counts.values())
-            seen.update((digest, each.count) for digest, each in counts.items())
-        for missing in _paged(iter(comparison.vanished.items())):
-            left = {digest: seen[digest] - number for digest, number in missing}
-            contents: dict[bytes, bytes | None] = {}
-            if self._operator is Operator.DSTREAM:
-                contents = dict(zip(left, await self._store.aseen_contents(self._owner, left), strict=True))
-            rows = [Seen(digest, number, contents.get(digest) if number else None) for digest, number in left.items()]
-            gone = [(contents.get(digest) or b"").decode() for digest, number in missing for _ in range(number)]
-            count += await self._append(_anew(gone) if self._operator is Operator.DSTREAM else [], rows)
-            for digest, number in left.items():
-                if number:
-                    seen[digest] = number
+        quiet = first and self._skip_first
+        digests, vanished = iter(comparison.new), _paged(iter(comparison.vanished.items()))
+        pages = zip_longest(spool.pages(), vanished, fillvalue=())
+        count, page, following = 0, next(pages, None), next(pages, None)
+        while True:
+            new, missing = page or ((), ())
+            rows = self._appeared(seen, zip(new, digests, strict=False))  # the page ends first
+            gone = await self._vanished(seen, rows, missing)
+            given = gone if self._operator is Operator.DSTREAM else () if quiet else new
+            kept = state if following is None else None
+            if rows or kept:
+                count += await self._append(given, rows.values(), kept)
+            for digest, each in rows.items():
+                if each.count:
+                    seen[digest] = each.count
                 else:
                     del seen[digest]
-        if state:
-            await self._store.acommit(self._owner, state)
-        return count
+            if following is None:
+                return count
+            page, following = following, next(pages, None)
+
+    def _appeared(self, seen: Mapping[bytes, int], new: Iterable[tuple[Publication, bytes]]) -> dict[bytes, Seen]:
+        """What is known from now on of the digests of new solutions."""
+        rows: dict[bytes, Seen] = {}
+        for message, digest in new:
+            before = rows[digest].count if digest in rows else seen.get(digest, 0)
+            rows[digest] = Seen(digest, before + 1, message.nquads if self._operator is Operator.DSTREAM else None)
+        return rows
+
+    async def _vanished(
+        self, seen: Mapping[bytes, int], rows: dict[bytes, Seen], missing: Sequence[tuple[bytes, int]]
+    ) -> Sequence[Publication]:
+        """The messages of solutions that vanished, where they are to be given out; adds what is known to the rows."""
+        contents: Sequence[bytes | None] = [None] * len(missing)
+        if self._operator is Operator.DSTREAM:
+            contents = await self._store.aseen_contents(self._owner, [digest for digest, _ in missing])
+        gone = []
+        for (digest, number), content in zip(missing, contents, strict=True):
+            left = seen[digest] - number
+            rows[digest] = Seen(digest, left, content if left else None)
+            gone += [(content or b"").decode()] * number
+        return _anew(gone) if self._operator is Operator.DSTREAM else ()
 
     async def _append(
         self,
