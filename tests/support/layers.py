@@ -16,6 +16,7 @@ _JOBS: Final[Mapping[str, str]] = {
     "cli": "commands, options, terminal output",
     "server": "HTTP endpoints, Spark, clients of streams",
     "construct": "query + source → messages",
+    "continuous": "continuous queries: windows, messages, watches",
     "writing": "logs to files, live streams",
     "assembly": "groups of solutions, logs from files",
     "sources": "engines in, bytes out",
