@@ -56,6 +56,8 @@ bench:
 	$(PYTHON) -m benchmarks.spark_joins
 	$(PYTHON) -m benchmarks.spark_logs
 	$(PYTHON) -m benchmarks.streams
+	$(PYTHON) -m benchmarks.stream_server followers
+	$(PYTHON) -m benchmarks.stream_server million
 	$(PYTHON) -m benchmarks.transform
 	$(PYTHON) -m benchmarks.turtle
 	$(PYTHON) -m benchmarks.virtuoso
