@@ -8,7 +8,7 @@ import random
 import tracemalloc
 from collections import Counter
 from collections.abc import AsyncGenerator, Generator, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -77,27 +77,52 @@ STEPS = st.lists(
     st.tuples(
         st.lists(st.tuples(TERMS, st.one_of(TERMS, st.just(literal("_:z")))), max_size=6),
         st.none() | st.integers(0, 6),
-        st.booleans(),
+        st.none() | st.integers(0, 2),
     ),
     max_size=6,
 )
+
+
+class Killed(BaseException):
+    """The process ended here."""
+
+
+def killed_behind(store: StreamStore, commits: int) -> None:
+    """Ends the process behind so many commits."""
+    commit, left = store.acommit, iter(range(commits))
+
+    async def then(*args: Any, **options: Any) -> range:
+        if next(left, None) is None:
+            raise Killed
+        return await commit(*args, **options)
+
+    store.acommit = then  # type: ignore[method-assign]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("operator", ["ISTREAM", "DSTREAM", "RSTREAM"])
 @settings(max_examples=40)
 @given(steps=STEPS)
-def test_what_is_given_out_is_what_changed(operator: str, steps: list[tuple[Table, int | None, bool]]) -> None:
-    """The difference of two multisets, by collections.Counter; failures and restarts anywhere."""
+def test_what_is_given_out_is_what_changed(operator: str, steps: list[tuple[Table, int | None, int | None]]) -> None:
+    """The difference of two multisets, by collections.Counter; failures, and ends between transactions of two each."""
 
     async def check(folder: str) -> None:
         source, before, expected = Scripted(), Counter[tuple[str, str]](), Counter[tuple[str, str]]()
         store = open_store(f"{folder}/out.db")
         await store.acreate("out")
         watched = watching(store, source, operator, retries=0)
-        for solutions, fails_behind, restart in steps:
+        for solutions, fails_behind, commits in steps:
             source.table, source.fails_behind = solutions, fails_behind
             now = Counter(map(shape, solutions))
+            if commits is not None:
+                killed_behind(store, commits)
+                with suppress(Killed, IncompleteResult):
+                    await watched.evaluate()
+                store.close()
+                store = open_store(f"{folder}/out.db")
+                if operator == "RSTREAM" and fails_behind is None and commits:
+                    expected += now  # that was all of it
+                watched = watching(store, source, operator, retries=0)
             try:
                 await watched.evaluate()
             except IncompleteResult:
@@ -106,13 +131,10 @@ def test_what_is_given_out_is_what_changed(operator: str, steps: list[tuple[Tabl
                 assert fails_behind is None
                 expected += {"ISTREAM": now - before, "DSTREAM": before - now, "RSTREAM": now}[operator]
                 before = now
-            if restart:
-                store.close()
-                store = open_store(f"{folder}/out.db")
-                watched = watching(store, source, operator, retries=0)
         elements = list(store.read("out"))
         given = Counter(shape((quad.subject, quad.object)) for element in elements for quad in element.message)
         assert given == expected
+        assert sorted(store.seen("watch").values()) == ([] if operator == "RSTREAM" else sorted(before.values()))
         nodes = [
             {term for quad in element.message for term in (quad.subject, quad.object) if term.startswith("_:")}
             for element in elements
@@ -121,7 +143,9 @@ def test_what_is_given_out_is_what_changed(operator: str, steps: list[tuple[Tabl
             assert sum(map(len, nodes)) == len(set().union(*nodes))
         store.close()
 
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        for module in ("spool", "watching"):
+            patch.setattr(f"construct_messages.continuous.{module}.PAGE_MESSAGES", 2)
         asyncio.run(check(folder))
 
 
