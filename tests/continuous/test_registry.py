@@ -168,13 +168,13 @@ PAIRS = " ".join(f"?s{each} ?p{each} ?n{each} ." for each in range(9)) + " FILTE
         pytest.param("?s ?p ?n", {}, let_elements_fade, "kept no longer", id="input-faded"),
         pytest.param(
             f"?s ?p ?n . {PAIRS}",
-            {"seconds": 1.0},
+            {"seconds": 5.0},
             add_one,
-            "more than 1 seconds",
+            "more than 5 seconds",
             id="slow",
         ),
         pytest.param("?s ?p ?n", {"output_bytes": 1000}, add_one, "1000 bytes", id="too-much"),
-        pytest.param(f"?s ?p ?n {PRODUCT}", {}, add_one, "more memory", id="memory"),
+        pytest.param(f"?s ?p ?n {PRODUCT}", {"memory_bytes": 1 << 28}, add_one, "more memory", id="memory"),
     ],
 )
 async def test_a_query_that_fails_is_paused_and_says_why(

@@ -136,7 +136,7 @@ async def test_a_query_over_the_output_of_a_query(served: StreamsServer) -> None
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("start", "numbers"),
-    [("first", "12345"), ("now", "45"), ("3", "345"), ("2020-01-01T00:00:00Z", "12345")],
+    [("now", "45"), ("3", "345"), ("2020-01-01T00:00:00Z", "12345")],
 )
 async def test_where_it_begins(served: StreamsServer, start: str, numbers: str) -> None:
     await served.publish(map(numbered, (1, 2, 3)))
@@ -178,25 +178,21 @@ async def test_paused_resumed_removed(served: StreamsServer) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("body", "type", "status"),
-    [
+async def test_other_patches_are_refused(served: StreamsServer) -> None:
+    location = location_of(await served.ask("POST", "/streams/a/query", ECHO, SPARQL))
+    for body, type, status in (
         (b'{"status": "failed"}', JSON, 422),
         (b"[]", JSON, 422),
         (b"status=paused", "text/plain", 415),
-    ],
-    ids=["status", "json", "type"],
-)
-async def test_other_patches_are_refused(served: StreamsServer, body: bytes, type: str, status: int) -> None:
-    location = location_of(await served.ask("POST", "/streams/a/query", ECHO, SPARQL))
-    assert (await served.ask("PATCH", location, body, type)).status == status
+    ):
+        assert (await served.ask("PATCH", location, body, type)).status == status
     assert (await served.ask("PATCH", "/streams/a", b'{"status": "paused"}', JSON)).status == 404
 
 
 @pytest.mark.slow
 async def test_changes_at_once(served: StreamsServer) -> None:
     """Whatever the order in which they are heard, none breaks the server, and the name is free afterwards."""
-    for _ in range(3):
+    for _ in range(2):
         registered = await asyncio.gather(
             *(served.ask("POST", "/streams/a/query", ECHO, SPARQL, Slug="seen") for _ in range(3))
         )
@@ -334,7 +330,7 @@ async def test_the_log_tells_what_was_done(served: StreamsServer) -> None:
     await served.ask("PATCH", location, b'{"status": "paused"}', JSON)
     await served.ask("PATCH", location, b'{"status": "running"}', JSON)
     log = served.served.request_log
-    await eventually(lambda: "action=resume" in log.getvalue())
+    await eventually(lambda: "action=resume" in log.getvalue(), 60)
     lines = [line for line in log.getvalue().splitlines() if "stream=seen" in line]
     assert [line.partition("action=")[2].partition(" ")[0] for line in lines] == ["register", "pause", "resume"]
     assert "CONSTRUCT" not in log.getvalue()
