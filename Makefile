@@ -1,6 +1,6 @@
 PYTHON ?= python
 
-.PHONY: check lint fuzz fuzz-logs fuzz-spark w3c-spark kill-streams kill-queries bench load
+.PHONY: check lint fuzz fuzz-logs fuzz-spark w3c-spark kill-streams kill-queries bench load docs
 
 # everything; `pytest` alone leaves out the slow tests and takes two minutes
 check: lint

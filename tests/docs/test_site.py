@@ -100,3 +100,11 @@ def test_the_decisions_are_listed(site: Path) -> None:
     page = (site / "decisions" / "index.html").read_text(encoding="utf-8")
     for decision in (ROOT / "docs" / "decisions").glob("[0-9]*.md"):
         assert f'href="{decision.stem}.html"' in page
+
+
+def test_the_folder_of_the_pages_does_not_count_as_built() -> None:
+    """`make docs` builds although there is a folder of that name."""
+    done = subprocess.run(
+        ["make", "--dry-run", "docs"], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert "mkdocs build --strict" in done.stdout
