@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 
-async def eventually(holds: Callable[[], object], seconds: float = 10) -> None:
+async def eventually(holds: Callable[[], object], seconds: float = 60) -> None:
     """Waits until something holds that is under way in the event loop, a thread or another process."""
     deadline = time.monotonic() + seconds
     while not holds():
@@ -15,7 +15,7 @@ async def eventually(holds: Callable[[], object], seconds: float = 10) -> None:
         await asyncio.sleep(0.01)
 
 
-def wait_until(holds: Callable[[], object], seconds: float = 10) -> None:
+def wait_until(holds: Callable[[], object], seconds: float = 60) -> None:
     """As `eventually`, where there is no event loop."""
     deadline = time.monotonic() + seconds
     while not holds():
