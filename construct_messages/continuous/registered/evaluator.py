@@ -22,6 +22,7 @@ from typing import BinaryIO, Final, Protocol, TypeAlias
 
 import msgspec
 
+from construct_messages.continuous.event_time import ARRIVAL
 from construct_messages.continuous.registered.registration import Registration
 from construct_messages.continuous.static import read_static
 from construct_messages.continuous.transform import BATCH, Transformation
@@ -83,6 +84,7 @@ class Stepped(msgspec.Struct, tag=True, frozen=True):
         taken: how many elements were read.
         dropped: how many of all elements so far entered no window.
         more: whether there are further elements to read.
+        timed: whether the query is to be told the time, as windows of arrival time are.
     """
 
     messages: list[str] = []
@@ -91,6 +93,7 @@ class Stepped(msgspec.Struct, tag=True, frozen=True):
     taken: int = 0
     dropped: int = 0
     more: bool = False
+    timed: bool = False
 
 
 class Failed(msgspec.Struct, tag=True, frozen=True):
@@ -203,17 +206,19 @@ class _Query:
 
     def __init__(self, begin: Begin) -> None:
         registration = Registration.decode(begin.registration)
+        windows = registration.query().windows
         self._store = open_store(Path(begin.store), read_only=True)
         self._output_bytes = begin.output_bytes
+        self._timed = bool(windows) and registration.time == ARRIVAL
         self._engine: _Engine
-        if registration.query().windows:
+        if windows:
             self._engine = _Windows(registration, begin.saved, self._store, begin.static)
         else:
             self._engine = _Stateless(registration, begin.saved)
 
     def begun(self) -> Stepped:
         """Returns the initial position."""
-        return Stepped(positions=self._engine.positions, dropped=self._engine.dropped)
+        return Stepped(positions=self._engine.positions, dropped=self._engine.dropped, timed=self._timed)
 
     def step(self, step: Step) -> Stepped:
         """Takes the next elements; behind the last of them, the time."""

@@ -78,6 +78,7 @@ class RegisteredQuery:
         self._store, self._limits, self._threads, self._sources = store, limits, threads, sources
         self._task: asyncio.Task[None] | None = None
         self._process: QueryProcess | None = None
+        self._timed = False
         self.taken, self.given, self.dropped = 0, 0, 0
         self.positions: Mapping[str, int] = registration.after
         self._watched_error: str | None = None
@@ -110,7 +111,7 @@ class RegisteredQuery:
         self._process, stands = await QueryProcess.start(
             str(self._store.path), self.registration, saved, self._limits, static
         )
-        self.positions, self.dropped = stands.positions, stands.dropped
+        self.positions, self.dropped, self._timed = stands.positions, stands.dropped, stands.timed
 
     def begin(self) -> None:
         """Runs from now on."""
@@ -174,7 +175,7 @@ class RegisteredQuery:
     async def _watch(self, source: str) -> None:
         """Evaluates over a source again and again."""
         registration, watched = self.registration, self._sources.get(source)
-        query = registration.query()
+        query = await asyncio.get_running_loop().run_in_executor(self._threads, registration.query)
         if watched is None:
             raise UsageError(f"there is no endpoint {source}", hint="serve it again, or register the query anew")
         assert registration.every is not None
@@ -198,11 +199,10 @@ class RegisteredQuery:
         """Takes elements as they come, and time as it passes."""
         process = self._process
         assert process is not None
-        timed = self.registration.time == "arrival" and bool(self.registration.query().windows)
         with self._store.changes() as changed:
             while True:
                 changed.clear()
-                now = await self._store.anow() if timed else None
+                now = await self._store.anow() if self._timed else None
                 last = {name: self._store.state(name).last for name in self.positions}
                 if now is not None or any(last[name] > position for name, position in self.positions.items()):
                     stepped = await process.step(Step(last, now))
@@ -211,7 +211,7 @@ class RegisteredQuery:
                         continue
                 # one's own elements are a change, too, and after it there is nothing to take
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(_TICK_SECONDS if timed else None):
+                    async with asyncio.timeout(_TICK_SECONDS if self._timed else None):
                         await changed.wait()
 
     async def _commit(self, stepped: Stepped) -> None:

@@ -112,7 +112,9 @@ class StreamsEndpoint:
         self._publish, self._public_url = publish, public_url
         self.bounds = Bounds(settings)
         self._stopping = asyncio.Event()
-        self._queries = QueriesView(settings, store, register=register, watched=watched, iris_of=self._iris)
+        self._queries = QueriesView(
+            settings, store, register=register, watched=watched, in_thread=self._in_thread, iris_of=self._iris
+        )
         self.gauges = self._queries.gauges
         self._ldes = LdesView(settings, store, in_thread=self._in_thread, iris_of=self._iris)
         self._output = OutputView(settings, store, in_thread=self._in_thread, iris_of=self._iris)

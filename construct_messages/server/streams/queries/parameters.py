@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from construct_messages.continuous.registered.registration import Registration
 from construct_messages.continuous.registered.registry import Watched
@@ -22,11 +22,14 @@ from construct_messages.query.continuous.parse import parse_continuous
 from construct_messages.query.continuous.values import ContinuousQuery, Operator, Report
 from construct_messages.query.prologue import Prologue
 from construct_messages.query.rewrite import ConstructQuery
+from construct_messages.query.service import check_services
 from construct_messages.query.tokens import tokenize
 from construct_messages.server.streams.selection import sequence_parameter
 from construct_messages.streams.store import StreamStore
 
 E = TypeVar("E", bound=Enum)
+Read: TypeAlias = tuple[Registration, str | None]
+"""A registration, and the name that the query gives its output."""
 
 PARAMETERS: Final = ("stream", "from", "operator", "time", "lateness", "bounds", "report", "every", "source", "static")
 _OF_WINDOWS: Final = ("time", "lateness", "bounds", "report", "static")
@@ -52,7 +55,7 @@ def read_registration(
     bound: str | None,
     store: StreamStore,
     endpoints: Mapping[str, WatchedEndpoint],
-) -> tuple[Registration, str | None]:
+) -> Read:
     """The registration that is asked for, and the name that the query gives its output.
 
     Args:
@@ -65,6 +68,7 @@ def read_registration(
 
     Raises:
         QueryError: the text is no continuous query.
+        Forbidden: it has a SERVICE that is not allowed.
         ProtocolError: a parameter that is unknown, stands twice, or makes no sense.
         NotFound: there is no such stream, or element of it.
         Gone: the element that it is to begin with is kept no longer.
@@ -87,6 +91,8 @@ def read_registration(
         raise ProtocolError("the query reads streams, and no source", hint="leave source out")
     if not query.windows and any(name in given for name in _OF_WINDOWS):
         raise ProtocolError(f"{', '.join(_OF_WINDOWS)} are for windows, and the query has none")
+    # only a watch may reach something, and only what its endpoint may
+    check_services(query.query, "deny" if source is None else endpoints[source].services)
     operator = _one_of(Operator, "operator", given["operator"].upper()) if "operator" in given else None
     if inputs and not query.windows and Operator(operator or query.operator) is not Operator.ISTREAM:
         raise ProtocolError(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -19,12 +19,11 @@ from construct_messages.continuous.registered.process import QueryLimits
 from construct_messages.continuous.registered.registry import Registry
 from construct_messages.errors import LimitExceeded, ProtocolError
 from construct_messages.formats.media_types import JSON, MERGE_PATCH, SPARQL_QUERY, read_media_type
-from construct_messages.query.service import check_services
 from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.endpoint import Measure
 from construct_messages.server.http.forms import read_query_string
 from construct_messages.server.streams.addresses import StreamIris
-from construct_messages.server.streams.queries.parameters import WatchedEndpoint, read_registration
+from construct_messages.server.streams.queries.parameters import Read, WatchedEndpoint, read_registration
 from construct_messages.server.streams.requests import admit, record_of
 from construct_messages.streams.element import Description
 from construct_messages.streams.store import StreamStore, is_name
@@ -40,6 +39,7 @@ class QueriesView:
         store: of the streams.
         register: who may register; see `StreamsSettings.register`.
         watched: the SPARQL endpoints that may be watched, by path.
+        in_thread: calls what takes long for long queries.
         iris_of: the IRIs of a stream, as a request's client knows them.
 
     Attributes:
@@ -54,10 +54,11 @@ class QueriesView:
         *,
         register: str,
         watched: Mapping[str, WatchedEndpoint],
+        in_thread: Callable[[Callable[[], Read]], Awaitable[Read]],
         iris_of: Callable[[web.Request, str], StreamIris],
     ) -> None:
         self._settings, self._store, self._register = settings, store, register
-        self._watched, self._iris_of = watched, iris_of
+        self._watched, self._in_thread, self._iris_of = watched, in_thread, iris_of
         limits = QueryLimits(settings.query_seconds, settings.query_bytes, settings.query_output_bytes)
         self.registry = registry = Registry(store, limits, watched)
         self.gauges = {
@@ -102,20 +103,22 @@ class QueriesView:
                 f"the query has {len(text)} characters, where {settings.query_characters} are allowed",
                 hint="send a shorter one",
             )
+        registration, output = await self._in_thread(
+            partial(
+                read_registration,
+                text,
+                list(read_query_string(request.rel_url.raw_query_string)),
+                streams=self._iris_of(request, "").stream,
+                bound=bound,
+                store=self._store,
+                endpoints=self._watched,
+            )
+        )
+        # nothing is awaited from here until the registry has counted it
         if len(self.registry) >= settings.queries:
             raise LimitExceeded(f"there are {len(self.registry)} queries, and no more are allowed", status=507)
         if len(self._store.streams()) >= settings.streams:
             raise LimitExceeded(f"there are {settings.streams} streams, and no more are allowed", status=507)
-        registration, output = read_registration(
-            text,
-            read_query_string(request.rel_url.raw_query_string),
-            streams=self._iris_of(request, "").stream,
-            bound=bound,
-            store=self._store,
-            endpoints=self._watched,
-        )
-        policy = "deny" if registration.source is None else self._watched[registration.source].services
-        check_services(registration.query().query, policy)
         given = description or Description()
         names = (output, request.headers.get("Slug"), given.label)
         name = next((name for name in names if name and is_name(name)), os.urandom(8).hex())
