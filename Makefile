@@ -41,6 +41,7 @@ kill-queries:
 	$(PYTHON) -m pytest -q -s -n 0 --kills 50 tests/server/streams/test_query_kills.py
 
 bench:
+	$(PYTHON) -m benchmarks.continuous
 	$(PYTHON) -m benchmarks.embedded
 	$(PYTHON) -m benchmarks.endpoint
 	$(PYTHON) -m benchmarks.hostile

@@ -30,7 +30,6 @@ from construct_messages.streams.element import GENERATED_AT, Element, time_at
 from construct_messages.terms import XSD, OxTerm, Term
 
 Name: TypeAlias = ox.NamedNode | ox.BlankNode
-Triple: TypeAlias = tuple[Name | ox.Triple, ox.NamedNode, OxTerm]
 
 _DEFAULT: Final = ox.DefaultGraph()
 _WINDOWS: Final = ox.NamedNode(WINDOWS_GRAPH)
@@ -52,16 +51,16 @@ class Held:
     Args:
         sequence: of the element.
         name: its IRI.
-        triples: of its message, in whichever of its graphs, as a store gives them back.
-        named: the quads of its message that stand in a named graph.
-        context: the triples that are said about it.
+        quads: of its message, as a store gives them back.
+        named: those that stand in a named graph.
+        context: what is said about it, in the default graph.
     """
 
     sequence: int
     name: ox.NamedNode
-    triples: list[Triple]
+    quads: list[ox.Quad]
     named: list[ox.Quad]
-    context: list[Triple]
+    context: list[ox.Quad]
     _in_window: dict[int, list[ox.Quad]] = field(default_factory=dict)
 
 
@@ -109,12 +108,12 @@ class Contents:
         quads = list(map(self._stored.quad, ox.parse(nquads, format=ox.RdfFormat.N_QUADS, lenient=True)))
         node = ox.NamedNode(name)
         named = [quad for quad in quads if quad.graph_name != _DEFAULT]
-        context: list[Triple] = []
+        context: list[ox.Quad] = []
         if self._has_context:
-            context += ((node, predicate, object) for predicate, object in _context(stream_iri, time, element.sequence))
-            context += ((node, _GRAPH, graph) for graph in _graphs(named))
-        triples: list[Triple] = [(quad.subject, quad.predicate, quad.object) for quad in quads]
-        return Held(element.sequence, node, triples, named, context)
+            said = _context(stream_iri, time, element.sequence)
+            context += (ox.Quad(node, predicate, object) for predicate, object in said)
+            context += (ox.Quad(node, _GRAPH, graph) for graph in _graphs(named))
+        return Held(element.sequence, node, quads, named, context)
 
     def enter(self, window: int, held: Held) -> None:
         """Counts what an element adds to a window."""
@@ -154,16 +153,16 @@ class Contents:
     def _quads(self, window: int, held: Held) -> list[ox.Quad]:
         """What an element adds to a window; some of it maybe twice."""
         needs, quads = self._needs[window], list[ox.Quad]()
-        triples = held.triples + held.context if Needs.CONTEXT in needs else held.triples
+        own = held.quads + held.context if Needs.CONTEXT in needs else held.quads
         if Needs.UNION in needs:
             graph = self._windows[window]
-            quads += [ox.Quad(subject, predicate, object, graph) for subject, predicate, object in triples]
+            quads += [ox.Quad(quad.subject, quad.predicate, quad.object, graph) for quad in own]
         if Needs.MEMBERS in needs:
             graph = held.name
-            quads += [ox.Quad(subject, predicate, object, graph) for subject, predicate, object in triples]
+            quads += [ox.Quad(quad.subject, quad.predicate, quad.object, graph) for quad in own]
             quads.append(_member(self._windows[window], graph))
         if self._merged[window]:
-            quads += (self._kept(ox.Quad(subject, predicate, object)) for subject, predicate, object in triples)
+            quads += (self._kept(ox.Quad(quad.subject, quad.predicate, quad.object)) for quad in own)
         if held.named and Needs.GRAPHS in needs:
             quads += map(self._kept, held.named)
             quads += (self._kept(_member(_STATIC, graph)) for graph in _graphs(held.named))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import data, embedded, jsonld, layouts, watch
+from benchmarks import continuous, data, embedded, jsonld, layouts, watch
 from benchmarks.measure import alternate, check_log
 from construct_messages import construct_messages
 
@@ -41,6 +41,15 @@ def test_the_benchmark_of_layouts_runs() -> None:
 async def test_the_benchmark_of_watches_runs(tmp_path: Path) -> None:
     figures = await watch.measure(500, 1, tmp_path)
     assert "watch, 1 % changed" in [figure.what for figure in figures]
+
+
+@pytest.mark.parametrize("what", continuous.QUERIES)
+def test_the_benchmark_of_windows_runs(what: str) -> None:
+    construct, _, pattern = continuous.QUERIES[what]
+    found = continuous.run(continuous.continuous_query(construct, pattern, "RSTREAM"), continuous.elements(1200))
+    assert found.messages == 1200
+    assert 0 < len(found.firings) <= 11
+    assert found.given >= len(found.firings)
 
 
 def test_the_hostile_query_is_hostile() -> None:
