@@ -223,3 +223,9 @@ class FileTarget:
                 file.write(encoder.encode(element.message))
             file.flush()
             os.fsync(file.fileno())
+        # the new name is to be on disk, too, before the store is told
+        folder = os.open(self._path.resolve().parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

@@ -119,7 +119,7 @@ async def test_killed(served: StreamsServer, tmp_path: Path, to: str) -> None:
     assert Counter(await there()) == data.names
 
 
-@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("by", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM])
 async def test_an_endpoint_that_fails_meanwhile(endpoint: FaultServer, by: signal.Signals) -> None:
     """Standard output has each message as soon as it is there; warnings say what is made again."""
     cut, busy = answer("b")[:150], response(b"busy", "text/plain", status="503 Busy")
@@ -143,6 +143,7 @@ async def test_an_endpoint_that_fails_meanwhile(endpoint: FaultServer, by: signa
     assert "status 503" in warnings[1]
 
 
+@pytest.mark.slow
 async def test_a_stream_that_cannot_be_reached_for_a_while(tmp_path: Path, endpoint: FaultServer) -> None:
     """The messages wait, and are sent when it is there."""
     endpoint.play(answer("a"))

@@ -204,6 +204,7 @@ async def test_many_new_solutions_wait_on_disk(out: StreamStore, monkeypatch: py
     assert {element.message for element in elements} == set(messages)
 
 
+@pytest.mark.slow
 async def test_solutions_are_not_held(out: StreamStore) -> None:
     """Of 40 MB of solutions, all of which are new, memory holds a small part."""
     count, size = 5000, 8000

@@ -156,6 +156,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 def test_state_and_elements_agree_after_a_kill(path: Path) -> None:
     acknowledged = 0
     for lines in (17, 60):
