@@ -61,20 +61,20 @@ def transform(
     prefixes: Mapping[str, str] | None = None,
     base: str | None = None,
 ) -> Iterator[Message]:
-    """Evaluates a query over each message alone; one message for each solution, in the order of the messages.
+    """Evaluates a query over each message alone and yields one message per solution, in the order of the messages.
 
-    A message is a dataset: its default graph is the query's, its named graphs are the query's. Blank nodes of the
-    messages keep their labels. The messages are taken in batches of 1,000: for a few at a time, call it for them.
+    A message is a dataset: its default graph and its named graphs are those of the query. Blank nodes of the messages
+    keep their labels. Messages are taken in batches of 1,000; for smaller batches, call it for each of them.
 
     Args:
-        query: the text of a CONSTRUCT query, or of a SELECT, whose rows become messages as `rows.row_message` says.
-        messages: any number, such as those of a log.
-        prefixes: used where the query uses but does not declare them.
-        base: the IRI that relative IRIs of the query resolve against.
+        query: the text of a CONSTRUCT query, or of a SELECT, whose rows become messages as in `rows.row_message`.
+        messages: any number of messages, such as those of a log.
+        prefixes: prefixes that the query uses but does not declare.
+        base: resolve relative IRIs of the query against this IRI.
 
     Raises:
-        QueryError: the query is not a legal one.
-        TermError: a message that is no RDF.
+        QueryError: the query is not valid.
+        TermError: a message is not valid RDF.
 
     >>> from construct_messages import Quad, iri, literal
     >>> readings = [Message([Quad(iri("urn:sensor"), iri("urn:celsius"), literal(c))]) for c in ("18", "31")]

@@ -49,7 +49,7 @@ _BLANK_LABEL: Final = re.compile(BLANK_LABEL)
 
 
 def escape(text: str) -> str:
-    r"""The characters of a literal as canonical N-Triples writes them between its quotes.
+    r"""Returns the characters of a literal as canonical N-Triples writes them between its quotes.
 
     >>> print(escape('a "b"\n'))
     a \"b\"\n
@@ -62,7 +62,7 @@ def escape(text: str) -> str:
 
 
 def unescape(text: str) -> str:
-    r"""The inverse of `escape`, for every escape that SPARQL, Turtle and N-Triples know.
+    r"""Decodes the escapes of SPARQL, Turtle and N-Triples; the inverse of `escape`.
 
     Raises:
         TermError: an unknown escape, or a surrogate.
@@ -91,16 +91,16 @@ def unescape(text: str) -> str:
 
 
 def iri(value: str, *, encode: bool = False, lenience: Lenience | None = None) -> Term:
-    """An absolute IRI as a term.
+    """Creates an IRI term from an absolute IRI.
 
     Args:
         value: the IRI without angle brackets.
-        encode: whether a legacy extended IRI, with spaces and the like, becomes an IRI by percent-encoding, as some
-            endpoints send them, instead of being refused; see `percent_encoded`.
-        lenience: what passes and counts an IRI that is malformed; None: it is refused.
+        encode: percent-encode the characters of a legacy extended IRI, such as spaces, which some endpoints send,
+            instead of refusing it; see `percent_encoded`.
+        lenience: passes and counts a malformed IRI; None: it is refused.
 
     Raises:
-        TermError: no absolute IRI by RFC 3987.
+        TermError: not an absolute IRI by RFC 3987.
 
     >>> iri("http://example.org/é")
     '<http://example.org/é>'
@@ -137,16 +137,16 @@ def literal(
     direction: str | None = None,
     lenience: Lenience | None = None,
 ) -> Term:
-    """A literal as a term; `datatype` is an IRI without brackets.
+    """Creates a literal; `datatype` is an IRI without brackets.
 
     Args:
         value: its characters.
-        datatype, language, direction: what it has of these.
-        lenience: what passes and counts a malformed language tag or datatype IRI; None: they are refused.
+        datatype, language, direction: its datatype, language tag and base direction.
+        lenience: passes and counts a malformed language tag or datatype IRI; None: they are refused.
 
     Raises:
-        TermError: a surrogate, a malformed language tag or direction, an illegal datatype IRI, or a datatype that
-            needs a language tag.
+        TermError: a surrogate, a malformed language tag or direction, an invalid datatype IRI, or a datatype that needs
+            a language tag.
 
     >>> literal("chat", language="FR")
     '"chat"@fr'
@@ -187,10 +187,10 @@ def _datatype(value: str) -> Term:
 
 
 def blank(label: str, scope: str = "") -> Term:
-    """A blank node; `scope` (lower-case letters, then digits and `_`) keeps labels of different origins apart.
+    """Creates a blank node; `scope` (lower-case letters, then digits and `_`) separates labels of different origins.
 
-    A label that N-Triples cannot write is kept apart from all others by its hexadecimal form behind the scope in
-    upper case, so the mapping is one to one and needs no table.
+    A label that N-Triples cannot write is replaced by its hexadecimal form after the scope in upper case, so that the
+    mapping is one to one and needs no table.
 
     Raises:
         TermError: such a label without a scope.
@@ -215,14 +215,14 @@ FORBIDDEN: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def triple(subject: Term, predicate: Term, object: Term, *, generalized: bool = False) -> Term:
-    """A triple term of three terms (RDF 1.2 Concepts, section 3.1).
+    """Creates a triple term of three terms (RDF 1.2 Concepts, section 3.1).
 
     Args:
         subject, predicate, object: the terms.
-        generalized: whether a term may stand where RDF has no place for it.
+        generalized: allow terms in positions that RDF does not allow.
 
     Raises:
-        TermError: a term where RDF has no place for it.
+        TermError: a term in a position that RDF does not allow.
 
     >>> triple(iri("urn:s"), iri("urn:p"), literal("o"))
     '<<( <urn:s> <urn:p> "o" )>>'
@@ -280,7 +280,7 @@ _TOKEN: Final = re.compile(
 
 
 def number(lexical: str) -> Term:
-    """An abbreviated number as SPARQL and Turtle read it: integer, decimal or double by its shape.
+    """Creates the literal of an abbreviated number of SPARQL and Turtle: integer, decimal or double by its form.
 
     >>> number("1.5")
     '"1.5"^^<http://www.w3.org/2001/XMLSchema#decimal>'
@@ -290,7 +290,7 @@ def number(lexical: str) -> Term:
 
 
 def boolean(lexical: str) -> Term:
-    """An abbreviated boolean, in any case as SPARQL allows.
+    """Creates the literal of an abbreviated boolean, in any case as SPARQL allows.
 
     >>> boolean("TRUE")
     '"true"^^<http://www.w3.org/2001/XMLSchema#boolean>'
@@ -299,14 +299,14 @@ def boolean(lexical: str) -> Term:
 
 
 def parse_term(text: str, scope: str = "", lenience: Lenience | None = None, *, generalized: bool = False) -> Term:
-    """Reads one term as N-Triples, SPARQL TSV results or a command line write it, and normalises it.
+    """Parses and normalises a term of N-Triples, of SPARQL TSV results, or of a command line.
 
-    Abbreviated numbers and booleans are expanded, needless escapes decoded, language tags lower-cased, `xsd:string`
-    omitted; blank node labels get `scope` in front (see `blank`), `lenience` passes what is malformed (see `iri`), and
-    `generalized` means what it does for `triple`.
+    Abbreviated numbers and booleans are expanded, needless escapes decoded, language tags lower-cased, and `xsd:string`
+    omitted. Blank node labels get `scope` in front (see `blank`), `lenience` passes malformed terms (see `iri`), and
+    `generalized` is that of `triple`.
 
     Raises:
-        TermError: anything that is not exactly one term.
+        TermError: the text is not exactly one term.
 
     >>> parse_term('42')
     '"42"^^<http://www.w3.org/2001/XMLSchema#integer>'
@@ -365,7 +365,7 @@ _PART: Final = re.compile(r'<<\(|\)>>|<[^>]*>|_:[^ ]+|"(?:[^"\\]|\\.)*+"(?:@[^ ]
 
 
 def triple_parts(term: Term) -> tuple[Term, Term, Term]:
-    """Subject, predicate and object of a triple term.
+    """Returns subject, predicate and object of a triple term.
 
     >>> triple_parts(parse_term('<<( <urn:s> <urn:p> <<( <urn:s> <urn:p> "x y" )>> )>>'))
     ('<urn:s>', '<urn:p>', '<<( <urn:s> <urn:p> "x y" )>>')
@@ -405,7 +405,7 @@ def nesting(text: str) -> int:
 
 
 def map_blanks(term: Term, change: Callable[[Term], Term]) -> Term:
-    """The term with every blank node in it, at any depth, replaced by `change(blank node)`.
+    """Returns the term with every blank node in it, at any depth, replaced by `change(blank node)`.
 
     >>> map_blanks(parse_term('<<( _:a <urn:p> "_:a" )>>'), lambda b: iri("urn:" + b[2:]))
     '<<( <urn:a> <urn:p> "_:a" )>>'
@@ -422,7 +422,7 @@ _LITERAL: Final = re.compile(r'"((?:[^"\\]|\\.)*+)"(?:@([a-z0-9\-]+?)(?:--(ltr|r
 
 
 def literal_parts(term: Term) -> tuple[str, str | None, str | None, str | None]:
-    """Value, datatype IRI, language tag and base direction of a literal; what it has not is None.
+    """Returns value, datatype IRI, language tag and base direction of a literal; absent parts are None.
 
     >>> literal_parts(literal("chat", language="fr")), literal_parts(number("7"))[1]
     (('chat', None, 'fr', None), 'http://www.w3.org/2001/XMLSchema#integer')
