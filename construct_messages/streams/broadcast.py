@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
 from threading import Condition
@@ -51,13 +51,15 @@ class Broadcast:
         self._waiting: dict[asyncio.AbstractEventLoop, set[asyncio.Event]] = {}
         self.closed = False
 
-    def publish(self, elements: Iterable[Element], gone: Iterable[str] = ()) -> None:
-        """Takes what was committed, in order, and wakes everybody.
+    def publish(self, elements: Sequence[Element], gone: Sequence[str] = ()) -> None:
+        """Takes what was committed, in order, and wakes everybody, unless it is nothing.
 
         Args:
             elements: of any streams.
             gone: the streams that were deleted.
         """
+        if not elements and not gone:
+            return  # who waits for elements would ask for them in vain, and may commit something for it
         with self._changed:
             for name in gone:
                 self._recent.pop(name, None)

@@ -57,7 +57,7 @@ class StoreReader:
         return self._path
 
     def changes(self) -> AbstractContextManager[asyncio.Event]:
-        """An event of the running loop that is set after each commit of this process, until the block ends."""
+        """An event of the running loop that is set when this process has appended elements or deleted streams."""
         return self._broadcast.subscribed()
 
     # --- streams ---

@@ -117,3 +117,26 @@ def test_a_follower_that_leaves_is_forgotten(store: StreamStore) -> None:
 
     store.create("a")
     asyncio.run(main())
+
+
+def test_nothing_wakes_followers_but_elements_and_the_end_of_streams(store: StreamStore) -> None:
+    """A follower that commits something whenever it is woken would never rest."""
+
+    async def main() -> list[bool]:
+        store.create("a")
+        woken = []
+        with store.changes() as changed:
+            for change in (
+                lambda: store.anow(),
+                lambda: store.acommit("query", {"state": b"1"}),
+                lambda: store.acreate("b"),
+                lambda: store.aappend("b", numbered(1)),
+                lambda: store.adelete("b"),
+            ):
+                changed.clear()
+                await change()
+                await asyncio.sleep(0)  # what the writer left for the loop
+                woken.append(changed.is_set())
+        return woken
+
+    assert asyncio.run(main()) == [False, False, False, True, True]
