@@ -20,7 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from construct_messages.construct import QueryMessages, construct_messages
+from construct_messages.construct import construct_messages
 from construct_messages.continuous.comparison import Comparison, Known
 from construct_messages.continuous.freshness import ChangeQuery, Files, Freshness, name_of
 from construct_messages.continuous.spool import PAGE_MESSAGES, Spool
@@ -48,6 +48,8 @@ OPTIONS: Final = frozenset(
     )
 )
 """The options of `construct_messages` that a watch takes: those under which a solution is a message."""
+
+_MEANT: Final = ("bindings", "default_graph", "named_graphs", "prefixes", "base", "skolemize")  # with the query
 
 _LOGGER: Final = logging.getLogger(__name__)
 _LONGEST_PAUSE: Final = 3600.0  # seconds that a source may ask for
@@ -108,6 +110,7 @@ class Watch:
         self._query, self._source, self._retries = query, source, options.get("retries", RETRIES)
         self._store, self._stream, self._owner = store, stream, owner
         self._operator, self._skip_first, self._skip_empty = operator, skip_first, skip_empty
+        self._fingerprint = _fingerprint(query, operator, options)
         self._known: Known | None = None  # as the store has it; None: it is to be read
         self._succeeded = False
 
@@ -156,6 +159,7 @@ class Watch:
 
     async def _evaluate(self) -> int:
         state = await self._store.asaved_state(self._owner)
+        self._check_query(state)
         before, known = Freshness.decode(state.get("source")), await self._read_known()
         files = await asyncio.to_thread(Files, self._source)
         change = None if self._change is None else await self._change.digest()
@@ -171,7 +175,6 @@ class Watch:
         condition, comparison = Condition(said), Comparison(known)
         with Spool() as spool:
             messages = await asyncio.to_thread(self._ask)
-            self._check_query(state, messages)
             async with messages, aclosing(messages.abatches(condition)) as batches:
                 async for batch in batches:
                     new = batch if self._operator is Operator.RSTREAM else comparison.feed(batch)
@@ -182,7 +185,7 @@ class Watch:
             if condition.unchanged:
                 return 0
             now = Freshness(now.source, now.files, *condition.said, change)
-            kept = {"query": self._fingerprint(messages), "source": now.encode()}
+            kept = {"query": self._fingerprint, "source": now.encode()}
             changed = {key: value for key, value in kept.items() if state.get(key) != value}
             self._known = None  # until all of it is written
             count = await self._commit(comparison, known.counts, spool, changed, first=before is None)
@@ -197,16 +200,12 @@ class Watch:
             self._known = Known(await self._store.aseen(self._owner))
         return self._known
 
-    def _check_query(self, state: Mapping[str, bytes], messages: QueryMessages) -> None:
-        if "query" in state and state["query"] != self._fingerprint(messages):
+    def _check_query(self, state: Mapping[str, bytes]) -> None:
+        if "query" in state and state["query"] != self._fingerprint:
             raise UsageError(
-                "what was seen is of another query or operator",
+                "what was seen is of another query, operator or dataset",
                 hint="name another state, or remove this one to begin again",
             )
-
-    def _fingerprint(self, messages: QueryMessages) -> bytes:
-        said = "\n".join((self._operator.value, messages.select, self._query))
-        return blake2b(said.encode(), digest_size=16).digest()
 
     # --- what is given out ---
 
@@ -276,6 +275,15 @@ class Watch:
             messages = [message for message in messages if message.nquads]
         appended = await self._store.acommit(self._owner, state, seen=seen, stream=self._stream, messages=messages)
         return len(appended)
+
+
+def _fingerprint(query: str, operator: Operator, options: Mapping[str, Any]) -> bytes:
+    """A digest of what decides which messages a source has: known before the source is asked, as it may not be."""
+    said = [operator.value, query]
+    for name in _MEANT:
+        value = options.get(name) or None
+        said.append(repr(sorted(value.items(), key=str) if isinstance(value, Mapping) else value))
+    return blake2b(repr(said).encode(), digest_size=16).digest()
 
 
 def as_operator(name: Operator | str) -> Operator:

@@ -188,7 +188,7 @@ def test_once(here: Callable[..., Done], endpoint: FaultServer, tmp_path: Path) 
     assert names(list(read_log(log))) == ["a", "b", "c"]
     done = watch("--to", str(log), "--state", str(state), "--operator", "dstream")
     assert done.status == 2
-    assert "another query or operator" in done.errors
+    assert "another query, operator or dataset" in done.errors
     gone = ("--operator", "dstream", "--state", str(tmp_path / "gone"), "--format", "ttl")
     assert watch(*gone).log == ""
     endpoint.play(answer("c"))

@@ -171,12 +171,28 @@ async def test_empty_messages_may_be_left_out(out: StreamStore) -> None:
     assert await watched.evaluate() == 0
 
 
-async def test_the_state_of_another_query_is_refused(out: StreamStore) -> None:
-    await watching(out, ox.Store()).evaluate()
-    for query, operator in (("CONSTRUCT { ?s <urn:q> 1 } WHERE { ?s <urn:p> ?o }", "ISTREAM"), (QUERY, "DSTREAM")):
-        other = Watch(query, ox.Store(), store=out, stream="out", owner="watch", operator=Operator(operator))
-        with pytest.raises(UsageError, match="another query or operator"):
+async def test_the_state_of_another_query_is_refused(
+    out: StreamStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("construct_messages.continuous.freshness._SETTLED_SECONDS", 0)
+    data = tmp_path / "data.nt"  # unchanged, so that it need not be read
+    data.write_text("<urn:s> <urn:p> <urn:x> .")
+
+    def asking(query: str = QUERY, operator: str = "ISTREAM", **options: Any) -> Watch:
+        return Watch(query, data, store=out, stream="out", owner="watch", operator=Operator(operator), **options)
+
+    await asking(bindings={"o": "<urn:x>"}).evaluate()
+    others = [
+        asking("CONSTRUCT { ?s <urn:q> 1 } WHERE { ?s <urn:p> ?o }", bindings={"o": "<urn:x>"}),
+        asking(operator="DSTREAM", bindings={"o": "<urn:x>"}),
+        asking(bindings={"o": "<urn:y>"}),
+        asking(bindings={"o": "<urn:x>"}, default_graph="union"),
+        asking(),
+    ]
+    for other in others:
+        with pytest.raises(UsageError, match="another query, operator or dataset"):
             await other.evaluate()
+    assert await asking(bindings={"o": "<urn:x>"}, default_graph=()).evaluate() == 0
 
 
 async def test_sources_of_libraries(out: StreamStore) -> None:
