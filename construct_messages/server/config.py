@@ -175,7 +175,7 @@ class StreamsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     streams: Count = 10_000
     message_bytes: Count = 8 << 20
     body_bytes: Count = 64 << 20
-    bodies_bytes: Count = 256 << 20
+    bodies_bytes: Count = 128 << 20
     batch_messages: Count = 100_000
     concurrency: Count = 100
     queue_seconds: Duration = 10.0

@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -14,6 +17,7 @@ from construct_messages.message import Message
 from construct_messages.server.streams.bounds import Bounds
 from construct_messages.server.streams.endpoint import StreamsEndpoint
 from construct_messages.streams import StreamStore, open_store
+from tests.support.http.command import Running
 from tests.support.http.streams import Answer, StreamsServer, serving_streams
 from tests.support.streams import numbered
 from tests.support.waiting import eventually
@@ -114,3 +118,44 @@ async def test_a_long_log_is_made_ready_aside(tmp_path: Path, monkeypatch: pytes
         await server.ask("PUT", "/streams/a")
         assert (await server.publish([numbered(number) for number in range(2000)])).status == 201
     assert threading.main_thread() not in checked
+
+
+@pytest.mark.slow
+@pytest.mark.process
+def test_the_memory_of_bodies(tmp_path: Path) -> None:
+    """Eight publishers of 12 MiB each, with room for one at a time: they take turns, and memory is that of one."""
+    log = b"".join(b'# @message\n<urn:s> <urn:p> "%s%d" .\n' % (b"x" * 1000, number) for number in range(12_000))
+    server = Running(
+        tmp_path,
+        "--streams",
+        str(tmp_path / "streams.db"),
+        CONSTRUCT_MESSAGES_SERVER_STREAMS__BODIES_BYTES=str(16 << 20),
+        CONSTRUCT_MESSAGES_SERVER_STREAMS__IDLE_SECONDS="300",
+    )
+    try:
+        stream = f"{server.url}/streams/a"
+        urlopen(Request(stream, method="PUT")).close()
+
+        def publish(_: int) -> int:
+            """Sends the log until it is taken; gives how often it was refused."""
+            for refused in range(10_000):
+                request = Request(f"{stream}/input", log, {"Content-Type": "application/n-quads; messages=rdfm"})
+                try:
+                    urlopen(request, timeout=120).close()
+                except HTTPError as error:
+                    with error:
+                        if error.code != 503 or not error.headers["Retry-After"]:
+                            raise
+                except OSError:  # the answer is lost where the server stops to read before all is sent
+                    pass
+                else:
+                    return refused
+            raise AssertionError("it was never taken")
+
+        with ThreadPoolExecutor(8) as threads:
+            assert sum(threads.map(publish, range(8))) > 0, "some had to wait"
+        status = Path(f"/proc/{server.process.pid}/status").read_text()
+        (peak,) = (int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:"))
+        assert peak < 400 << 10, "KiB"
+    finally:
+        server.kill()
