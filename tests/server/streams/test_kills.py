@@ -18,14 +18,14 @@ import aiohttp
 import pytest
 
 from construct_messages.streams import open_store
-from tests.support.http.command import Running
+from tests.support.http.command import Running, eventually
 from tests.support.http.streams import events
 
 PUBLISHERS = 20
 FOLLOWERS = 20  # a third by each transport
 LOG = "application/n-quads; messages=rdfm"
 BROKEN = (aiohttp.ClientError, ConnectionError, TimeoutError)
-MOST_SECONDS = 120  # for what takes one: a server that hangs fails the test instead of the lane
+MOST_SECONDS = 300  # for what takes one: a server that hangs fails the test instead of the lane
 
 
 class Place:
@@ -138,6 +138,11 @@ async def follow(place: Place, ledger: Ledger, how: Follower, got: list[str]) ->
                 await grew.wait()
 
 
+def started(server: Running) -> None:
+    """Waits until it listens: a hundred starts meet the machine at its busiest, too."""
+    eventually(lambda: server.events("listening on ") or server.process.poll() is not None, server, MOST_SECONDS)
+
+
 @asynccontextmanager
 async def running(temporary: Path, store: Path, place: Place) -> AsyncIterator[Running]:
     server = Running(
@@ -146,7 +151,8 @@ async def running(temporary: Path, store: Path, place: Place) -> AsyncIterator[R
         str(store),
     )
     try:
-        place.found(await asyncio.to_thread(lambda: server.url))
+        await asyncio.to_thread(started, server)
+        place.found(server.url)
         yield server
     finally:
         place.lost()
