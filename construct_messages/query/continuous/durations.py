@@ -63,8 +63,12 @@ def read_duration(cursor: Cursor, *, zero: bool = False) -> int:
     raise cursor.expected("a duration", _HINT)
 
 
-def duration(text: str) -> int:
+def duration(text: str, *, zero: bool = False) -> int:
     """A duration by itself, in microseconds; it has a unit.
+
+    Args:
+        text: the duration.
+        zero: whether it may be 0.
 
     Raises:
         QueryError: it is none.
@@ -73,7 +77,7 @@ def duration(text: str) -> int:
     (60000000, 60000000, 5400000000)
     """
     cursor = Cursor(text, tokenize(text), 0, Prologue(None, {}, {}, frozenset()))
-    microseconds = read_duration(cursor)
+    microseconds = read_duration(cursor, zero=zero)
     if cursor.token.text or text.strip()[-1].isdigit():
         raise cursor.expected("a duration with its unit", _HINT)
     return microseconds

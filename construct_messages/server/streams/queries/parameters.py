@@ -15,15 +15,12 @@ from typing import Final, TypeAlias, TypeVar
 from construct_messages.continuous.registered.registration import Registration
 from construct_messages.continuous.registered.registry import Watched
 from construct_messages.continuous.windows import Bounds
-from construct_messages.errors import ProtocolError, UsageError
-from construct_messages.query.continuous.cursor import Cursor
-from construct_messages.query.continuous.durations import read_duration
+from construct_messages.errors import ProtocolError, QueryError, UsageError
+from construct_messages.query.continuous.durations import duration
 from construct_messages.query.continuous.parse import parse_continuous
 from construct_messages.query.continuous.values import ContinuousQuery, Operator, Report
-from construct_messages.query.prologue import Prologue
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.query.service import check_services
-from construct_messages.query.tokens import tokenize
 from construct_messages.server.streams.selection import sequence_parameter
 from construct_messages.streams.store import StreamStore
 
@@ -181,12 +178,10 @@ def _after(store: StreamStore, name: str, start: str) -> int:
 
 
 def _duration(name: str, value: str, *, zero: bool = False) -> int:
-    tokens = tokenize(value)
-    cursor = Cursor(value, tokens, 0, Prologue.read(value, (), base=None, prefixes={}))
-    duration = read_duration(cursor, zero=zero)
-    if cursor.index < len(tokens):
-        raise ProtocolError(f"{name}={value[:40]} is no duration", hint=f"write it as in {name}=PT15S")
-    return duration
+    try:
+        return duration(value, zero=zero)
+    except QueryError as error:
+        raise ProtocolError(f"{name}={value[:40]} is no duration", hint=f"write it as in {name}=PT15S") from error
 
 
 def _one_of(kind: type[E], name: str, value: str) -> str:
