@@ -176,6 +176,9 @@ def _target(options: argparse.Namespace) -> Target:
     type = find_log(format_of_target(target(options.to), options.format), options.messages)
     if options.to == STANDARD:
         return OutputTarget(sys.stdout.buffer, type, format_options(options))
+    for name, paths in (("--source", options.source or ()), ("--state", [options.state] if options.state else ())):
+        if Path(options.to).resolve() in (Path(path).resolve() for path in paths):
+            raise UsageError(f"--to {options.to} is the file of {name}", hint="name another file: a log is appended to")
     return FileTarget(options.to, type, format_options(options))
 
 

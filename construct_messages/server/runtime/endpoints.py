@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
@@ -15,6 +14,7 @@ from construct_messages.server.sparql.backend import open_backend
 from construct_messages.server.sparql.endpoint import SparqlEndpoint, path_of
 from construct_messages.server.streams.endpoint import StreamsEndpoint
 from construct_messages.server.streams.queries.parameters import WatchedEndpoint
+from construct_messages.server.streams.requests import LOOPBACK, is_loopback
 from construct_messages.streams.store import open_store
 
 
@@ -55,7 +55,7 @@ def open_endpoints(
             settings.service_policy,
         )
     if (streams := config.streams) is not None:
-        on_loopback = "allow" if is_loopback(config.address[0]) else "deny"
+        on_loopback = LOOPBACK if is_loopback(config.address[0]) else "deny"
         endpoints.append(
             StreamsEndpoint(
                 streams,
@@ -68,15 +68,3 @@ def open_endpoints(
             )
         )
     return endpoints
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only programs on this machine can reach a host to listen at.
-
-    >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("localhost"), is_loopback("0.0.0.0")
-    (True, True, True, False)
-    """
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

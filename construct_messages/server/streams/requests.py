@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hmac
+import ipaddress
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
 from contextlib import aclosing, suppress
 from hashlib import blake2b
 from typing import Final, ParamSpec, Protocol, TypeVar
+from urllib.parse import urlsplit
 
 from aiohttp import web
 
@@ -28,6 +30,9 @@ _HINTS: Final[Mapping[int, Mapping[str, str]]] = {
     415: ACCEPT_POST,
     426: {"Connection": "Upgrade", "Upgrade": "websocket"},
 }
+
+LOOPBACK: Final = "loopback"
+"""The policy of a server that listens on loopback, without another one: programs and pages of this machine may."""
 
 FOR_GOOD: Final = "public, max-age=31536000, immutable"
 """The Cache-Control of what never changes."""
@@ -152,7 +157,7 @@ def admit(request: web.Request, policy: str, what: str, setting: str) -> None:
 
     Args:
         request: of somebody.
-        policy: `"allow"`, `"deny"`, or the name of an environment variable that holds a token.
+        policy: `"allow"`, `"deny"`, `LOOPBACK`, or the name of an environment variable that holds a token.
         what: it is, for the error.
         setting: that allows it.
 
@@ -161,9 +166,33 @@ def admit(request: web.Request, policy: str, what: str, setting: str) -> None:
     """
     if policy == "allow":
         return
+    if policy == LOOPBACK:
+        # a browser on this machine sends what pages of any site tell it to, also where their names lead to this server
+        if all(is_loopback(_host(origin)) for origin in request.headers.getall("Origin", [])):
+            return
+        raise Forbidden(f"{what} is switched off for pages of other sites", hint=f"allow it in the settings: {setting}")
     if policy == "deny":
         raise Forbidden(f"{what} is switched off here", hint=f"allow it in the settings: {setting}")
     token = os.environ.get(policy, "")
     scheme, _, sent = request.headers.get("Authorization", "").partition(" ")
     if not token or scheme.lower() != "bearer" or not hmac.compare_digest(sent.strip().encode(), token.encode()):
         raise Forbidden(f"{what} needs a token", status=401, hint="send it as Authorization: Bearer TOKEN")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only programs on this machine can reach a host to listen at.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("localhost"), is_loopback("0.0.0.0")
+    (True, True, True, False)
+    """
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _host(origin: str) -> str:
+    try:
+        return urlsplit(origin).hostname or ""
+    except ValueError:
+        return ""

@@ -260,6 +260,38 @@ async def test_another_type_is_refused(served: StreamsServer) -> None:
 # --- who may, and how many ---
 
 
+@pytest.mark.parametrize(
+    ("origin", "allowed"),
+    [
+        ("http://127.0.0.1:3000", True),
+        ("http://localhost", True),
+        ("http://[::1]:3000", True),
+        ("https://example.org", False),
+        ("http://127.0.0.1.example.org", False),
+        ("null", False),
+        ("http://[", False),
+    ],
+)
+async def test_pages_of_other_sites_change_nothing_on_loopback(
+    served: StreamsServer, origin: str, allowed: bool
+) -> None:
+    """A browser on this machine sends what they tell it to; that the server listens on loopback keeps nobody out."""
+    query = {"Content-Type": "application/sparql-query"}
+    for method, path, body, headers in (
+        ("PUT", "/streams/b", None, {}),
+        ("POST", "/streams/a/input", "<urn:a> <urn:p> 1 .", {"Content-Type": "text/turtle"}),
+        ("POST", "/streams/a/query", ECHO, query | {"Slug": "echo"}),
+        ("PATCH", "/streams/echo", '{"status": "paused"}', {"Content-Type": "application/json"}),
+        ("DELETE", "/streams/a", None, {}),
+    ):
+        url = f"{served.url}{path}"
+        async with served.client.request(method, url, data=body, headers={**headers, "Origin": origin}) as response:
+            assert (response.status != 403) is allowed, path
+            assert response.status < 300 or not allowed
+    async with served.client.get(f"{served.url}/streams", headers={"Origin": origin}) as response:
+        assert response.status == 200
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", ["deny", "REGISTER_TOKEN"])
 async def test_registering_needs_its_own_permission(
