@@ -11,11 +11,12 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from typing import Final
+from urllib.parse import urlsplit
 
 from aiohttp import web
 from aiohttp.http import HttpProcessingError
 
-from construct_messages.errors import ConstructMessagesError
+from construct_messages.errors import ConstructMessagesError, Forbidden
 from construct_messages.server.config import Config
 from construct_messages.server.http.endpoint import Endpoint, Handler, Route
 from construct_messages.server.http.health import Health
@@ -150,6 +151,7 @@ class _Server:
 
     async def _answer(self, request: web.Request, handler: Handler, record: Record) -> web.StreamResponse:
         try:
+            self._check_origin(request)
             response = await handler(request)
         except ConstructMessagesError as error:
             response = problem(error, record.id)
@@ -184,6 +186,14 @@ class _Server:
             record.refused(response.status)
         return response
 
+    def _check_origin(self, request: web.Request) -> None:
+        """Refuses a WebSocket to pages of other origins: browsers ask nobody before they connect (RFC 6455, 10.2)."""
+        origin, allowed = request.headers.get("Origin"), self._config.cors
+        if origin is None or not _is_websocket(request) or "*" in allowed or origin in allowed:
+            return
+        if urlsplit(origin).netloc != request.host:
+            raise Forbidden(f"pages of {origin} may not connect", hint="allow their origin in the settings: cors")
+
     async def _add_headers(self, request: web.Request, response: web.StreamResponse) -> None:
         headers = response.headers
         headers["Server"] = "construct-messages"
@@ -211,11 +221,17 @@ class _Server:
         return web.Response(body=body, headers={"Content-Type": content_type})
 
 
+def _is_websocket(request: web.Request) -> bool:
+    return request.headers.get("Upgrade", "").lower() == "websocket"
+
+
 def _with_options(route: Route) -> Handler:
     """The handler of a route, which also answers OPTIONS and refuses methods that the route has not."""
     allow = ", ".join((*route.methods, "OPTIONS"))
 
     async def handle(request: web.Request) -> web.StreamResponse:
+        if route.socket is not None and request.method == "GET" and _is_websocket(request):
+            return await route.socket(request)
         if request.method in route.methods:
             return await route.handler(request)
         if request.method != "OPTIONS":

@@ -24,12 +24,14 @@ class Route(NamedTuple):
         methods: those that it takes, beside OPTIONS, which the application answers.
         handler: answers a request; raises `ConstructMessagesError` where nothing was sent yet.
         options: further headers of the answer to OPTIONS.
+        socket: answers a GET that asks for a WebSocket, whatever the methods are.
     """
 
     path: str
     methods: Sequence[str]
     handler: Handler
     options: Mapping[str, str] = MappingProxyType({})
+    socket: Handler | None = None
 
 
 class Measure(NamedTuple):

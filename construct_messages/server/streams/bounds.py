@@ -5,7 +5,7 @@ Past a bound a request waits for its turn, or is refused with 503 and Retry-Afte
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Final
 
@@ -29,7 +29,7 @@ class Bounds:
         settings: how much of each there may be.
 
     Attributes:
-        followers: how many get elements pushed now.
+        followers: how many get elements pushed, or publish over a WebSocket, now.
         body_bytes: how many bytes the bodies have together that are held now.
     """
 
@@ -63,6 +63,18 @@ class Bounds:
             SourceError: there is no place, or the bodies of all requests together are too large (503).
             ConstructMessagesError: see `read_body`.
         """
+        with self.holding() as hold:
+            body = await read_body(request, self._settings.body_bytes, self._settings.idle_seconds, hold)
+            async with self._publishing.enter():
+                yield body
+
+    @contextmanager
+    def holding(self) -> Iterator[Callable[[int], None]]:
+        """Counts bytes that are held, until the block ends; the value is told the size of each piece.
+
+        Raises:
+            SourceError: together with those of all others they are too many (503).
+        """
         held = 0
 
         def hold(size: int) -> None:
@@ -73,9 +85,7 @@ class Bounds:
             held += size
 
         try:
-            body = await read_body(request, self._settings.body_bytes, self._settings.idle_seconds, hold)
-            async with self._publishing.enter():
-                yield body
+            yield hold
         finally:
             self.body_bytes -= held
 

@@ -1,16 +1,19 @@
 """The endpoint of live streams: streams are made and described, take messages, list them, and push them.
 
 Linked Data Notifications (sections 3.2 and 3.3) and LDN for RDF streams; RDF Messages, section 3. What elements are as
-bytes is in `documents.py` and `push.py`, what is said of streams in `resources.py`; outputs are in `output_view.py`,
+bytes is in `documents.py` and `push.py`, what comes over sockets in `intake.py`, what is said of streams in
+`resources.py`; outputs are in `output_view.py`,
 Linked Data Event Streams in `ldes_view.py`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import Executor
+from contextlib import ExitStack
 from functools import partial
 from types import MappingProxyType
 from typing import Final, ParamSpec, TypeVar
@@ -27,6 +30,7 @@ from construct_messages.formats import (
     find_format,
 )
 from construct_messages.formats.media_types import EVENT_STREAM, SPARQL_QUERY
+from construct_messages.message import Message
 from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.endpoint import Route
 from construct_messages.server.http.forms import decoded
@@ -35,6 +39,7 @@ from construct_messages.server.streams.addresses import ROOT, StreamIris
 from construct_messages.server.streams.bounds import Bounds
 from construct_messages.server.streams.description import read_description
 from construct_messages.server.streams.input import read_messages
+from construct_messages.server.streams.intake import take_frames
 from construct_messages.server.streams.ldes_view import LdesView
 from construct_messages.server.streams.output_view import AFTER, OutputView
 from construct_messages.server.streams.push import (
@@ -62,6 +67,7 @@ from construct_messages.server.streams.requests import (
 from construct_messages.server.streams.resources import (
     Document,
     links,
+    published_document,
     stream_document,
     streams_document,
 )
@@ -127,7 +133,7 @@ class StreamsEndpoint:
         return (
             Route(ROOT, (*reading, "POST"), answering(with_hints(self._streams)), ACCEPT_POST),
             Route(one, (*reading, "PUT", "PATCH", "DELETE"), answering(with_hints(self._stream))),
-            Route(f"{one}/input", publishing, with_hints(self._input), ACCEPT_POST),
+            Route(f"{one}/input", publishing, with_hints(self._input), ACCEPT_POST, with_hints(self._intake)),
             Route(f"{one}/inbox", (*reading, *publishing), answering(with_hints(self._inbox)), ACCEPT_POST),
             Route(f"{one}/output", reading, answering(self._output.output)),
             Route(f"{one}/output/{{sequence}}", reading, answering(self._output.element)),
@@ -250,23 +256,10 @@ class StreamsEndpoint:
 
     async def _input(self, request: web.Request) -> web.StreamResponse:
         """Appends what is sent, durably: each message of a log is an element, all or none."""
-        name = request.match_info["stream"]
-        record = record_of(request)
-        record.action, record.stream = "publish", name
-        state, iris = self._store.state(name), self._iris(request, name)
-        # its description may say otherwise, but what a query gives out is the query's alone
-        self._admit(request, "deny" if self._queries.registry.get(name) else state.description.publish)
+        name, iris, record = self._published(request)
         settings, key = self._settings, idempotency_key(request)
         async with self.bounds.publishing(request) as body:
-            read = partial(
-                read_messages,
-                request.headers.get("Content-Type"),
-                body,
-                base=iris.input,
-                message_bytes=settings.message_bytes,
-                most=settings.batch_messages,
-            )
-            messages = await self._in_thread(read) if len(body) > _LARGE else read()
+            messages = await self._read(request.headers.get("Content-Type"), body, iris.input, settings.batch_messages)
             if not messages:
                 raise ProtocolError("the log has no message", status=422, hint="send at least one")
             sequences = await self._store.aappend_all(name, messages, key=key)
@@ -274,11 +267,59 @@ class StreamsEndpoint:
         headers = {"Location": iris.element(sequences[0])}
         if len(sequences) > 1:
             headers["Location"] = f"{iris.output}?after={sequences[0] - 1}&last={len(sequences)}"
-        return web.json_response(
-            {"first": iris.element(sequences[0]), "last": iris.element(sequences[-1]), "elements": len(sequences)},
-            status=201,
-            headers=headers,
+        return web.json_response(published_document(iris, sequences), status=201, headers=headers)
+
+    async def _intake(self, request: web.Request) -> web.StreamResponse:
+        """Appends what comes over a WebSocket: each frame is a message."""
+        name, iris, record = self._published(request)
+        settings = self._settings
+        socket = web.WebSocketResponse(
+            protocols=tuple(SUBPROTOCOLS), heartbeat=settings.heartbeat_seconds, max_msg_size=settings.message_bytes
         )
+
+        async def publish(frame: bytes) -> Awaitable[str]:
+            messages = await self._read(SUBPROTOCOLS[protocol].document_type, frame, iris.input, 2)
+            if len(messages) != 1:
+                raise ProtocolError("a frame has one message", status=422, hint="send logs by POST")
+            holding = ExitStack()
+            holding.enter_context(self.bounds.holding())(len(frame))
+            return asyncio.ensure_future(append(messages, holding))
+
+        async def append(messages: list[Message], holding: ExitStack) -> str:
+            with holding:
+                sequences = await self._store.aappend_all(name, messages)
+            record.published += 1
+            return json.dumps(published_document(iris, sequences))
+
+        with self.bounds.following():
+            try:
+                await socket.prepare(request)
+                record.format = protocol = socket.ws_protocol or N_QUADS.subprotocol
+                await take_frames(socket, publish, self._stopping)
+            except ConnectionError as error:
+                raise ClientLeft("left") from error
+        return socket
+
+    def _published(self, request: web.Request) -> tuple[str, StreamIris, StreamRecord]:
+        """The stream that is published to.
+
+        Raises:
+            NotFound: there is none.
+            Forbidden: the client may not.
+        """
+        name = request.match_info["stream"]
+        record = record_of(request)
+        record.action, record.stream = "publish", name
+        state = self._store.state(name)
+        # its description may say otherwise, but what a query gives out is the query's alone
+        self._admit(request, "deny" if self._queries.registry.get(name) else state.description.publish)
+        return name, self._iris(request, name), record
+
+    async def _read(self, content_type: str | None, body: bytes, base: str, most: int) -> list[Message]:
+        read = partial(
+            read_messages, content_type, body, base=base, message_bytes=self._settings.message_bytes, most=most
+        )
+        return await self._in_thread(read) if len(body) > _LARGE else read()
 
     def _admit(self, request: web.Request, policy: str | None = None) -> None:
         """Refuses who may not publish."""

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final
 
 from construct_messages.errors import LimitExceeded, LogError, ProtocolError, UsageError
-from construct_messages.formats import FORMATS, NDJSON_LD, RDF_XML, find_format
+from construct_messages.formats import FORMATS, NDJSON_LD, RDF_XML, YAML_LD, find_format
 from construct_messages.formats.media_types import JSON, read_media_type
 from construct_messages.logs import Decoder, DecoderOptions, decoder_for
 from construct_messages.logs.rdfxml.decoder import read_document
@@ -81,6 +81,8 @@ def _reading(
         if text.startswith(b"["):
             text = b'{"@included":' + text + b"}"
         return _decode(decoder(NDJSON_LD), text), True
+    if media_type == YAML_LD.document_type:
+        return _decode(decoder(YAML_LD), body), True
     try:
         shown = "; ".join((media_type, *(f'{name}="{value}"' for name, value in parameters.items())))
         format, syntax = find_format(shown)

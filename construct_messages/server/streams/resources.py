@@ -78,6 +78,16 @@ def list_document(iris: StreamIris, iri: str, state: State, sequences: Sequence[
     return document
 
 
+def published_document(iris: StreamIris, sequences: Sequence[int]) -> dict[str, object]:
+    """What a publisher is told of the elements that its messages have become.
+
+    Args:
+        iris: of the stream.
+        sequences: of the elements.
+    """
+    return {"first": iris.element(sequences[0]), "last": iris.element(sequences[-1]), "elements": len(sequences)}
+
+
 def page_with(state: State, sequence: int) -> range:
     """The page of the list that has an element; pages begin at fixed sequences.
 
