@@ -3,7 +3,7 @@
 Linked Data Notifications (sections 3.2 and 3.3) and LDN for RDF streams; RDF Messages, section 3. What elements are as
 bytes is in `documents.py` and `push.py`, what comes over sockets in `intake.py`, what is said of streams in
 `resources.py`; outputs are in `output_view.py`,
-Linked Data Event Streams in `ldes_view.py`.
+Linked Data Event Streams in `ldes/view.py`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from construct_messages.server.streams.bounds import Bounds
 from construct_messages.server.streams.description import read_description
 from construct_messages.server.streams.input import read_messages
 from construct_messages.server.streams.intake import take_frames
-from construct_messages.server.streams.ldes_view import LdesView
+from construct_messages.server.streams.ldes.view import LdesView
 from construct_messages.server.streams.output_view import AFTER, OutputView
 from construct_messages.server.streams.push import (
     SUBPROTOCOLS,

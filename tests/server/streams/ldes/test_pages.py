@@ -13,7 +13,7 @@ from hypothesis import given
 from construct_messages import Message, Quad, iri, literal, read_log
 from construct_messages.logs.lines.texts import to_text
 from construct_messages.server.streams.addresses import StreamIris
-from construct_messages.server.streams.ldes import members
+from construct_messages.server.streams.ldes.pages import members
 from construct_messages.streams.element import Element, generated_at
 from construct_messages.streams.store import StreamStore
 from construct_messages.streams.vocabulary import CM, DCTERMS, LDES, PROFILE, PROV, TREE

@@ -1,6 +1,6 @@
 """A stream as a Linked Data Event Stream, over HTTP: its root and its pages, each in the format that a client wants.
 
-What they say is in `ldes.py`. A page that is full stays as it is; the root and the last page are to be asked for again.
+What they say is in `pages.py`. A page that is full stays as it is; clients ask for the root and the last page again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from construct_messages.server.http.coding import negotiate_coding
 from construct_messages.server.http.sending import send
 from construct_messages.server.streams.addresses import StreamIris
 from construct_messages.server.streams.documents import JsonLdDocument, not_carried
-from construct_messages.server.streams.ldes import (
+from construct_messages.server.streams.ldes.pages import (
     LDES_PREFIXES,
     Bounds,
     Page,
