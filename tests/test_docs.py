@@ -235,6 +235,13 @@ def navigated(entries: list[object]) -> Iterator[str]:
                 yield target
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_prose_wraps_at_120(page: Path) -> None:
+    text = re.sub(r"^ *```.*?^ *```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    lines = [line for line in text.splitlines() if not line.lstrip().startswith(("|", "#", "<"))]
+    assert [line for line in lines if len(line) > 120 and " " in line.strip()[3:]] == []
+
+
 def test_every_page_is_in_the_navigation() -> None:
     """Add a new page to `nav` in mkdocs.yml; decisions are listed on their index."""
     nav = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"]
