@@ -166,6 +166,8 @@ class _Input:
 
     def __init__(self, iri: str, stream: AsyncIterable[Timed] | Iterable[Timed]) -> None:
         self._iri, self._sequence, self._checker = iri, 0, Checker()
+        if not isinstance(stream, AsyncIterable | Iterable):
+            raise UsageError(f"{iri} is {stream!r:.80}", hint="give what can be iterated over")
         self._items = aiter(stream) if isinstance(stream, AsyncIterable) else _asynchronous(stream)
         self.time, self.ended = EVERYTHING, False
 
@@ -179,7 +181,7 @@ class _Input:
         if isinstance(item, Element):
             self._sequence, element = item.sequence, item
         else:
-            time, message = item
+            time, message = _timed(self._iri, item)
             if message is None:
                 firings = engine.advance(microseconds_of(time), self._iri)
                 self.time = engine.watermark(self._iri)
@@ -196,6 +198,16 @@ class _Input:
         close = getattr(self._items, "aclose", None)
         if close is not None:
             await close()
+
+
+def _timed(stream: str, item: object) -> tuple[datetime, Message | None]:
+    match item:
+        case (datetime() as time, Message() | None as message):
+            return time, message
+    raise UsageError(
+        f"{stream} gives {item!r:.80}",
+        hint="give elements, or pairs of a datetime with a time zone and a message",
+    )
 
 
 async def _asynchronous(items: Iterable[Timed]) -> AsyncIterator[Timed]:

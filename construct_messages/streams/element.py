@@ -157,6 +157,7 @@ class State(NamedTuple):
         first: the sequence of its oldest element that is kept; `next` where there is none.
         next: the sequence that its next element will have.
         bytes: how many bytes of N-Quads the elements have together.
+        id: its number in the store. No other stream ever has it, also not one that is created under its name later.
     """
 
     name: str
@@ -164,6 +165,7 @@ class State(NamedTuple):
     first: int
     next: int
     bytes: int
+    id: int = 0
 
     @property
     def last(self) -> int:

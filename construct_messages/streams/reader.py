@@ -196,8 +196,8 @@ class StoreReader:
         """
         wanted = microseconds_of(time)
         with self._readers.connection() as connection:
-            id, _, state = reading.stored(connection, stream)
-            return reading.first_at(connection, id, state.first, state.next, wanted)
+            state = reading.stored(connection, stream).state
+            return reading.first_at(connection, state.id, state.first, state.next, wanted)
 
     # --- state of programs ---
 

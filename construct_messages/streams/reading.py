@@ -19,14 +19,17 @@ class StoredStream(NamedTuple):
     """A stream as its row has it.
 
     Args:
-        id: its number in the store, which no other stream ever has.
         time: of its last element, in microseconds since 1970.
         state: where it stands.
     """
 
-    id: int
     time: int
     state: State
+
+    @property
+    def id(self) -> int:
+        """Its number in the store, see `State`."""
+        return self.state.id
 
 
 def load(connection: sqlite3.Connection, name: str | None = None) -> dict[str, StoredStream]:
@@ -35,8 +38,8 @@ def load(connection: sqlite3.Connection, name: str | None = None) -> dict[str, S
         "SELECT id, time, name, description, first, next, bytes FROM stream WHERE ?1 IS NULL OR name = ?1", (name,)
     ).fetchall()
     return {
-        name: StoredStream(id, time, State(name, Description.from_json(json.loads(description)), *figures))
-        for id, time, name, description, *figures in rows
+        name: StoredStream(time, State(name, Description.from_json(json.loads(description)), first, next, bytes, id))
+        for id, time, name, description, first, next, bytes in rows
     }
 
 

@@ -56,13 +56,13 @@ class Transaction:
             if exist_ok:
                 return self.streams[name].state
             raise Conflict(f"there is a stream {name}", hint="choose another name, or delete it first")
-        state = State(name, description, first=1, next=1, bytes=0)
         cursor = self._connection.execute(
             "INSERT INTO stream (name, description, first, next, time, bytes) VALUES (?, ?, 1, 1, 0, 0)",
             (name, json.dumps(description.to_json())),
         )
         assert cursor.lastrowid is not None  # it is what was inserted
-        self.streams[name] = StoredStream(cursor.lastrowid, 0, state)
+        state = State(name, description, first=1, next=1, bytes=0, id=cursor.lastrowid)
+        self.streams[name] = StoredStream(0, state)
         return state
 
     def describe(self, name: str, description: Description) -> State:
@@ -140,7 +140,7 @@ class Transaction:
                 (stream.id, *idempotency, state.next, len(elements), time),
             )
         after = state._replace(next=state.next + len(elements), bytes=state.bytes + publications.size)
-        self.streams[name] = StoredStream(stream.id, time, after)
+        self.streams[name] = StoredStream(time, after)
         self._changed.add(name)
         self.elements += elements
         return range(state.next, after.next)

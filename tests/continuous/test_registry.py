@@ -137,6 +137,39 @@ async def test_pause_and_resume(store: StreamStore) -> None:
         await until(store, 2)
 
 
+async def test_an_input_that_is_made_anew_is_another(store: StreamStore) -> None:
+    """Its first elements would be skipped, as they have the sequences of those that were read."""
+    async with running(store) as registry:
+        await registry.register("seen", over_a(STATELESS), Description())
+        store.append_all("a", map(numbered, range(3)))
+        await until(store, 3)
+    store.delete("a")
+    store.create("a")
+    store.append_all("a", map(numbered, range(5)))
+    async with running(store) as registry:
+        query = registry.get("seen")
+        assert query is not None
+        for _ in range(2):
+            await eventually(lambda: query.registration.status == "failed", SECONDS)
+            assert "another stream of that name" in (query.error or "")
+            await registry.resume("seen")
+        await registry.remove("seen")
+        await registry.register("seen", over_a(STATELESS), Description())
+        await until(store, 5)
+
+
+async def test_an_input_that_is_made_anew_while_it_runs(store: StreamStore) -> None:
+    async with running(store) as registry:
+        await registry.register("seen", over_a(STATELESS), Description())
+        query = registry.get("seen")
+        assert query is not None
+        store.append_all("a", map(numbered, range(3)))
+        await until(store, 3)
+        store.delete("a")
+        store.create("a")
+        await eventually(lambda: query.registration.status == "failed", SECONDS)
+
+
 async def test_removed_with_its_stream(store: StreamStore) -> None:
     async with running(store) as registry:
         await registry.register("seen", over_a(STATELESS), Description())

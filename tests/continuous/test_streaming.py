@@ -159,6 +159,23 @@ def test_refused_at_once(query: str, streams: Streams, options: dict[str, Any], 
         continuous(query, streams, **options)
 
 
+@pytest.mark.parametrize(
+    ("stream", "message"),
+    [
+        (1, "urn:here is 1"),
+        ([Message()], "urn:here gives <Message, empty>"),
+        ([("2026-01-01T12:00:00Z", Message())], "urn:here gives \\('2026-01-01"),
+        ([(at(1), "<urn:a> <urn:p> <urn:o> .")], "urn:here gives"),
+    ],
+    ids=["a number", "no time", "a time as text", "a message as text"],
+)
+async def test_what_is_no_stream(stream: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message) as raised:
+        async for _ in continuous(AT, {"urn:here": stream}):
+            pass
+    assert "give" in (raised.value.hint or "") or "let it give" in (raised.value.hint or "")
+
+
 async def test_a_message_that_is_no_rdf() -> None:
     here = Live([(at(1), Message([Quad(Term("urn:a"), iri("urn:at"), iri("urn:gate"))]))])
     with pytest.raises(TermError, match="not an RDF term"):

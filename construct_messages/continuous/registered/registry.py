@@ -17,6 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+import msgspec
 from msgspec.structs import replace
 
 from construct_messages.continuous.registered.evaluator import Step, Stepped, positions_of
@@ -31,6 +32,7 @@ from construct_messages.streams.store import StreamStore
 
 _OWNER: Final = "query:"
 _KEY: Final = "registration"
+_INPUTS: Final = "inputs"  # the numbers of the input streams, by their names
 _TICK_SECONDS: Final = 0.5  # how often windows are told that time has passed where no elements come
 _THREADS: Final = 4  # that commit
 _LOGGER: Final = logging.getLogger(__name__)
@@ -79,6 +81,7 @@ class RegisteredQuery:
         self._task: asyncio.Task[None] | None = None
         self._process: QueryProcess | None = None
         self._timed = False
+        self._inputs: Mapping[str, int] = {}
         self.taken, self.given, self.dropped = 0, 0, 0
         self.positions: Mapping[str, int] = registration.after
         self._watched_error: str | None = None
@@ -107,11 +110,29 @@ class RegisteredQuery:
             return
         saved = await self._store.asaved_state(self._owner)
         saved.pop(_KEY, None)
+        await self._check_inputs(saved.pop(_INPUTS, None))
         static = None if self.registration.static is None else str(self._directory(self.registration.static))
         self._process, stands = await QueryProcess.start(
             str(self._store.path), self.registration, saved, self._limits, static
         )
         self.positions, self.dropped, self._timed = stands.positions, stands.dropped, stands.timed
+
+    async def _check_inputs(self, known: bytes | None) -> None:
+        """Checks that the inputs are those that it was registered over; the first time, keeps which they are.
+
+        Raises:
+            Conflict: one of them is another stream of the same name, to which positions say nothing.
+            NotFound: one of them is gone.
+        """
+        streams = {name: self._store.state(name).id for name in sorted(self.positions)}
+        if known is None:
+            await self._store.acommit(self._owner, {_INPUTS: msgspec.json.encode(streams)})
+        else:
+            before = msgspec.json.decode(known, type=dict[str, int])
+            for name in streams:
+                if streams[name] != before[name]:
+                    raise _another(name)
+        self._inputs = streams
 
     def begin(self) -> None:
         """Runs from now on."""
@@ -203,7 +224,11 @@ class RegisteredQuery:
             while True:
                 changed.clear()
                 now = await self._store.anow() if self._timed else None
-                last = {name: self._store.state(name).last for name in self.positions}
+                states = [self._store.state(name) for name in self.positions]
+                for state in states:
+                    if state.id != self._inputs[state.name]:
+                        raise _another(state.name)
+                last = {state.name: state.last for state in states}
                 if now is not None or any(last[name] > position for name, position in self.positions.items()):
                     stepped = await process.step(Step(last, now))
                     await _whole(self._commit(stepped))
@@ -224,6 +249,12 @@ class RegisteredQuery:
     def _commit_in_thread(self, stepped: Stepped) -> None:
         messages = to_messages(stepped.messages)
         self._store.commit(self._owner, stepped.state, stream=self.name, messages=messages)
+
+
+def _another(stream: str) -> Conflict:
+    return Conflict(
+        f"{stream} was deleted, and there is another stream of that name", hint="remove the query, and register it anew"
+    )
 
 
 async def _whole(work: Awaitable[None]) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Final, NamedTuple
+from collections.abc import Callable
+from typing import Final, NamedTuple, TypeVar
 
 from construct_messages.errors import ProtocolError, UsageError
 from construct_messages.formats import NDJSON_LD
@@ -13,6 +14,8 @@ from construct_messages.server.streams.input import read_messages
 from construct_messages.streams.element import Description, Retention
 from construct_messages.streams.vocabulary import CM, CONTEXT, RDFS, RSP
 from construct_messages.terms import is_literal, literal_parts
+
+N = TypeVar("N", int, float)
 
 _MOST_BYTES: Final = 1 << 20
 
@@ -53,16 +56,15 @@ def read_description(content_type: str | None, body: bytes, iri: str) -> Said:
         description = Description(
             label=_value(said, f"{RDFS}label") or "",
             retention=Retention(
-                count=_number(said, "retainedElements"),
-                seconds=None if (seconds := _value(said, f"{CM}retainedSeconds")) is None else float(seconds),
-                bytes=_number(said, "retainedBytes"),
+                count=_number(said, "retainedElements", int),
+                seconds=_number(said, "retainedSeconds", float),
+                bytes=_number(said, "retainedBytes", int),
             ),
             publish=_value(said, f"{CM}publish"),
         )
         return Said(description, _value(said, f"{RSP}query"))
-    except ValueError as error:
-        message = error.message if isinstance(error, UsageError) else str(error)
-        raise ProtocolError(f"the description makes no sense: {message}", status=422) from error
+    except UsageError as error:
+        raise ProtocolError(f"the description makes no sense: {error.message}", status=422, hint=error.hint) from error
 
 
 _JSON: Final = (JSON, NDJSON_LD.document_type)
@@ -79,9 +81,12 @@ def _with_context(body: bytes) -> bytes:
     return body
 
 
-def _number(said: Message, name: str) -> int | None:
+def _number(said: Message, name: str, kind: Callable[[str], N]) -> N | None:
     value = _value(said, f"{CM}{name}")
-    return None if value is None else int(value)
+    try:
+        return None if value is None else kind(value)
+    except ValueError:
+        raise UsageError(f"{name} is {value!r:.80}", hint="give a number above 0, or leave it out") from None
 
 
 def _value(said: Message, predicate: str) -> str | None:
