@@ -180,7 +180,7 @@ async def test_pages_of_other_origins(
     tmp_path: Path, path: str, cors: Iterable[str], origin: str | None, welcome: bool
 ) -> None:
     """Browsers ask nobody before they open a WebSocket, so the server has to look."""
-    streams = StreamsSettings(file=str(tmp_path / "streams.db"))
+    streams = StreamsSettings(file=str(tmp_path / "streams.db"), publish="allow")
     async with (
         serving(endpoints={}, settings={"streams": streams, "cors": tuple(cors)}) as served,
         aiohttp.ClientSession() as client,
