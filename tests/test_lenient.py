@@ -289,6 +289,7 @@ def test_convert(options: list[str], tmp_path: Path) -> None:
     assert {str(quad) for quad in message} == set(DIRTY.splitlines())
 
 
+@pytest.mark.slow
 def test_other_commands(dirty: Path) -> None:
     for name in ("head", "validate", "inspect"):
         assert command(name, str(dirty))[0] != 0

@@ -18,7 +18,7 @@ from tests.support.processes import run, start
 from tests.support.streams import numbered, written
 from tests.support.waiting import eventually
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.slow]
 
 COUNT = 200
 SENT = [numbered(number) for number in range(1, COUNT + 1)]

@@ -16,7 +16,7 @@ from tests.support.processes import run, start
 from tests.support.streams import numbered, written
 from tests.support.waiting import eventually
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.slow]
 
 SENT = [numbered(number) for number in range(1, 301)]
 

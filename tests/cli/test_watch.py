@@ -120,6 +120,7 @@ async def test_killed(served: StreamsServer, tmp_path: Path, to: str) -> None:
 
 
 @pytest.mark.parametrize("by", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM])
+@pytest.mark.slow
 async def test_an_endpoint_that_fails_meanwhile(endpoint: FaultServer, by: signal.Signals) -> None:
     """Standard output has each message as soon as it is there; warnings say what is made again."""
     cut, busy = answer("b")[:150], response(b"busy", "text/plain", status="503 Busy")

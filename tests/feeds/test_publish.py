@@ -104,6 +104,7 @@ async def test_connections_that_are_cut(served: StreamsServer, seed: int) -> Non
     assert await there(f"{served.url}/streams/a") == sent
 
 
+@pytest.mark.slow
 async def test_a_server_that_stops_and_starts(tmp_path: Path) -> None:
     sent = [numbered(number) for number in range(1, 301)]
     came = 0

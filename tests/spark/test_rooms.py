@@ -39,6 +39,7 @@ def test_messages_are_those_of_the_embedded_path(quick: SparkSession, table: str
     assert all(one.isomorphic(other) for one, other in zip(found, expected, strict=True))
 
 
+@pytest.mark.slow
 def test_a_log_is_a_table(quick: SparkSession, tmp_path: Path) -> None:
     log = tmp_path / "log.nt"
     log.write_text('# @message\n<urn:a> <urn:p> <urn:b> .\n# @message\n# @message\n<urn:c> <urn:p> "x" .\n')

@@ -93,6 +93,7 @@ def test_nothing_is_announced_that_is_not_used(way: Callable[[], bytes]) -> None
 
 
 @given(log=messages(triple_terms=False, directions=False))
+@pytest.mark.slow
 def test_rdfjs_jelly_reads_all_that_has_no_triple_terms(log: list[Message]) -> None:
     """Issue 13, 10: by the rules of that package, which know nothing of this one."""
     assert rdfjs_jelly.read(written(log or [Message()])) == (log or [Message()])

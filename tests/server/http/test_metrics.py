@@ -159,6 +159,7 @@ print(metrics.exposition(None)[0].decode())
 """
 
 
+@pytest.mark.slow
 def test_processes_show_the_sum_of_all(tmp_path: Path) -> None:
     environment = os.environ | {DIRECTORY: str(tmp_path), "PYTHONPATH": str(ROOT)}
 

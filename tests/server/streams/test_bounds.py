@@ -42,6 +42,7 @@ async def post(server: StreamsServer, body: bytes | AsyncIterator[bytes] = BODY)
         return response.status
 
 
+@pytest.mark.slow
 async def test_slow_readers_keep_others_from_reading_only(tmp_path: Path) -> None:
     with open_store(tmp_path / "streams.db") as store:
         store.create("a")

@@ -205,6 +205,7 @@ async def test_the_number_of_followers_is_bounded(tmp_path: Path) -> None:
         third.close()
 
 
+@pytest.mark.slow
 async def test_many_followers(served: StreamsServer) -> None:
     """Fifty of each kind, from different places, while elements come: each gets all, in order."""
     total = 200

@@ -24,7 +24,7 @@ from tests.support.http.streams import StreamsServer, serving_streams
 from tests.support.places import absent
 from tests.support.streams import numbered
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
 # The package's own command prints numbers in a way that no parser of N-Quads takes.
 REPLICATE = """
