@@ -148,9 +148,12 @@ class RegisteredQuery:
         await self._drop_process()
 
     async def save(self, registration: Registration) -> None:
-        """Keeps another status."""
-        self.registration = registration
+        """Keeps another status: on disk, and then here, also where the caller is cancelled in between."""
+        await _whole(self._save(registration))
+
+    async def _save(self, registration: Registration) -> None:
         await self._store.acommit(self._owner, {_KEY: registration.encode()})
+        self.registration = registration
 
     @property
     def _owner(self) -> str:
@@ -175,10 +178,12 @@ class RegisteredQuery:
         await self._drop_process()
         # the error may quote the query, which only its description may tell
         _LOGGER.warning("the query of %s is paused: %s", self.name, kind)
+        failed = replace(self.registration, status="failed", error=error)
         try:
-            await self.save(replace(self.registration, status="failed", error=error))
+            await self.save(failed)
         except ConstructMessagesError as unsaved:
             # it is paused as long as this process lives, and tried again by the next one
+            self.registration = failed
             _LOGGER.warning("that the query of %s is paused could not be kept: %s", self.name, unsaved.message)
 
     async def _drop_process(self) -> None:
