@@ -20,7 +20,7 @@ from construct_messages.formats import FORMATS, SYNTAXES, Format
 from construct_messages.query.continuous.parse import parse_continuous
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.sources.http.profiles import PROFILES
-from tests.support.docs import BLOCKS, PAGES, SPARK, TUTORIAL, Block
+from tests.support.docs import BLOCKS, PAGES, SPARK, TUTORIAL, Block, printed
 from tests.support.places import ROOT
 from tests.support.waiting import wait_until
 
@@ -48,17 +48,7 @@ def shell(command: str, place: Path) -> str:
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(ROOT),
     }
-    done = subprocess.run(
-        ["bash", "-c", command],
-        cwd=place,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    return done.stdout + (f"[exit status {done.returncode}]\n" if done.returncode else "")
+    return printed(command, place, environment)
 
 
 def test_every_language_is_tested() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.docs import BLOCKS, TUTORIAL
+from tests.support.docs import BLOCKS, TUTORIAL, printed
 from tests.support.engines.servers import Missing, free_port, program
 from tests.support.places import ROOT, absent
 
@@ -40,18 +40,7 @@ def test_the_tutorial(tmp_path: Path) -> None:
             elif block.language == "console":
                 for session in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
                     command, _, output = session.replace(":8080", f":{port}").partition("\n")
-                    done = subprocess.run(
-                        ["bash", "-c", command],
-                        cwd=tmp_path,
-                        env=environment,
-                        stdout=subprocess.PIPE,
-                        stderr=subprocess.STDOUT,
-                        text=True,
-                        check=False,
-                        timeout=60,
-                    )
-                    status = f"[exit status {done.returncode}]\n" if done.returncode else ""
-                    assert done.stdout + status == output, f"{TUTORIAL}:{block.line}: {command}"
+                    assert printed(command, tmp_path, environment) == output, f"{TUTORIAL}:{block.line}: {command}"
                     commands += 1
             elif block.text.startswith(SERVE):
                 arguments = [*block.text.split(), "--bind", f"127.0.0.1:{port}"]

@@ -16,7 +16,7 @@ from construct_messages.feeds import subscribe
 from construct_messages.feeds.documents import Documents
 from construct_messages.formats import FORMATS, JELLY, N_QUADS, N_TRIPLES, NDJSON_LD, RDFM, YAML_LD, Format
 from construct_messages.logs import encoder_for
-from tests.support.http.feeds import answering, first, numbers
+from tests.support.http.feeds import answering, first, handling, numbers
 from tests.support.http.streams import read
 from tests.support.logs.kinds import isomorphic
 from tests.support.places import shared_path
@@ -153,14 +153,8 @@ async def speaking(protocol: str, frames: Sequence[bytes | str]) -> AsyncIterato
         await socket.receive()
         return socket
 
-    runner = web.ServerRunner(web.Server(answer))
-    await runner.setup()
-    place = web.TCPSite(runner, "127.0.0.1", 0)
-    await place.start()
-    try:
-        yield place.name, offered
-    finally:
-        await runner.cleanup()
+    async with handling(answer) as url:
+        yield url, offered
 
 
 def listed(header: str) -> list[str]:

@@ -1,6 +1,9 @@
 """The code blocks of the README and the docs."""
 
 import re
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 from tests.support.places import ROOT
@@ -43,3 +46,18 @@ SPARK = "docs/spark.md"
 TUTORIAL = "docs/tutorial.md"
 
 BLOCKS = blocks()
+
+
+def printed(command: str, place: Path, environment: Mapping[str, str]) -> str:
+    """What a command prints on both outputs, and its exit status where that is not 0."""
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=place,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    return done.stdout + (f"[exit status {done.returncode}]\n" if done.returncode else "")

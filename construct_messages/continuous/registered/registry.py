@@ -27,7 +27,7 @@ from construct_messages.continuous.watching import Watch
 from construct_messages.errors import Conflict, ConstructMessagesError, NotFound, UsageError
 from construct_messages.logs.lines.texts import to_messages
 from construct_messages.sources import UNION, Source
-from construct_messages.streams.element import Description
+from construct_messages.streams.element import Description, State
 from construct_messages.streams.store import StreamStore
 
 _OWNER: Final = "query:"
@@ -124,15 +124,20 @@ class RegisteredQuery:
             Conflict: one of them is another stream of the same name, to which positions say nothing.
             NotFound: one of them is gone.
         """
-        streams = {name: self._store.state(name).id for name in sorted(self.positions)}
         if known is None:
-            await self._store.acommit(self._owner, {_INPUTS: msgspec.json.encode(streams)})
+            self._inputs = {name: self._store.state(name).id for name in sorted(self.positions)}
+            await self._store.acommit(self._owner, {_INPUTS: msgspec.json.encode(self._inputs)})
         else:
-            before = msgspec.json.decode(known, type=dict[str, int])
-            for name in streams:
-                if streams[name] != before[name]:
-                    raise _another(name)
-        self._inputs = streams
+            self._inputs = msgspec.json.decode(known, type=dict[str, int])
+            self._states()
+
+    def _states(self) -> list[State]:
+        """Returns the states of the inputs; see `_check_inputs`."""
+        states = [self._store.state(name) for name in self.positions]
+        for state in states:
+            if state.id != self._inputs[state.name]:
+                raise _another(state.name)
+        return states
 
     def begin(self) -> None:
         """Runs from now on."""
@@ -229,11 +234,7 @@ class RegisteredQuery:
             while True:
                 changed.clear()
                 now = await self._store.anow() if self._timed else None
-                states = [self._store.state(name) for name in self.positions]
-                for state in states:
-                    if state.id != self._inputs[state.name]:
-                        raise _another(state.name)
-                last = {state.name: state.last for state in states}
+                last = {state.name: state.last for state in self._states()}
                 if now is not None or any(last[name] > position for name, position in self.positions.items()):
                     stepped = await process.step(Step(last, now))
                     await _whole(self._commit(stepped))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 
 from aiohttp import web
@@ -27,6 +27,19 @@ def numbers(elements: list[Element]) -> list[int]:
 
 
 @asynccontextmanager
+async def handling(handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]) -> AsyncIterator[str]:
+    """The URL of a server that has each request handled."""
+    runner = web.ServerRunner(web.Server(handler))
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    try:
+        yield site.name
+    finally:
+        await runner.cleanup()
+
+
+@asynccontextmanager
 async def answering(headers: dict[str, str], body: bytes) -> AsyncIterator[tuple[str, list[web.BaseRequest]]]:
     """A server that gives one answer to all requests, and those that it got."""
     requests: list[web.BaseRequest] = []
@@ -35,11 +48,5 @@ async def answering(headers: dict[str, str], body: bytes) -> AsyncIterator[tuple
         requests.append(request)
         return web.Response(body=body, headers=headers)
 
-    runner = web.ServerRunner(web.Server(answer))
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    try:
-        yield site.name, requests
-    finally:
-        await runner.cleanup()
+    async with handling(answer) as url:
+        yield url, requests
