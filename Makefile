@@ -22,7 +22,7 @@ fuzz:
 
 # 100,000 broken logs for every decoder
 fuzz-logs:
-	$(PYTHON) -m benchmarks.log_fuzz
+	$(PYTHON) -m benchmarks micro log_fuzz
 
 # every query evaluation test of the W3C on Spark, of which the other runs ask a quarter
 w3c-spark:
@@ -41,29 +41,29 @@ kill-queries:
 	$(PYTHON) -m pytest -q -s -n 0 --kills 50 tests/server/streams/test_query_kills.py
 
 bench:
-	$(PYTHON) -m benchmarks.continuous
-	$(PYTHON) -m benchmarks.embedded
-	$(PYTHON) -m benchmarks.endpoint
-	$(PYTHON) -m benchmarks.hostile
-	$(PYTHON) -m benchmarks.jelly
-	$(PYTHON) -m benchmarks.jsonld
-	$(PYTHON) -m benchmarks.layouts
-	$(PYTHON) -m benchmarks.log_memory
-	$(PYTHON) -m benchmarks.lines
-	$(PYTHON) -m benchmarks.memory
-	$(PYTHON) -m benchmarks.proxy
-	$(PYTHON) -m benchmarks.spark
-	$(PYTHON) -m benchmarks.spark_floor
-	$(PYTHON) -m benchmarks.spark_joins
-	$(PYTHON) -m benchmarks.spark_logs
-	$(PYTHON) -m benchmarks.streams
-	$(PYTHON) -m benchmarks.stream_server followers
-	$(PYTHON) -m benchmarks.stream_server million
-	$(PYTHON) -m benchmarks.transform
-	$(PYTHON) -m benchmarks.turtle
-	$(PYTHON) -m benchmarks.virtuoso
-	$(PYTHON) -m benchmarks.watch
+	$(PYTHON) -m benchmarks micro continuous
+	$(PYTHON) -m benchmarks micro embedded
+	$(PYTHON) -m benchmarks micro endpoint
+	$(PYTHON) -m benchmarks micro hostile
+	$(PYTHON) -m benchmarks micro jelly
+	$(PYTHON) -m benchmarks micro jsonld
+	$(PYTHON) -m benchmarks micro layouts
+	$(PYTHON) -m benchmarks micro log_memory
+	$(PYTHON) -m benchmarks micro lines
+	$(PYTHON) -m benchmarks micro memory
+	$(PYTHON) -m benchmarks micro proxy
+	$(PYTHON) -m benchmarks micro spark
+	$(PYTHON) -m benchmarks micro spark_floor
+	$(PYTHON) -m benchmarks micro spark_joins
+	$(PYTHON) -m benchmarks micro spark_logs
+	$(PYTHON) -m benchmarks micro streams
+	$(PYTHON) -m benchmarks micro stream_server followers
+	$(PYTHON) -m benchmarks micro stream_server million
+	$(PYTHON) -m benchmarks micro transform
+	$(PYTHON) -m benchmarks micro turtle
+	$(PYTHON) -m benchmarks micro virtuoso
+	$(PYTHON) -m benchmarks micro watch
 
 # 200 clients for a minute against each kind of source, and 10,000 that leave
 load:
-	$(PYTHON) -m benchmarks.load
+	$(PYTHON) -m benchmarks micro load

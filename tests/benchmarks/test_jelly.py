@@ -1,4 +1,4 @@
-"""`benchmarks/jelly.py`: it runs, on little data, and logs that differ stop it."""
+"""`benchmarks/micro/jelly.py`: it runs, on little data, and logs that differ stop it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from benchmarks import jelly
+from benchmarks.micro import jelly
 from construct_messages.logs.jelly.template import TemplateFrames
 from construct_messages.template import Template
 from construct_messages.terms import Term

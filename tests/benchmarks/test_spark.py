@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pyoxigraph as ox
@@ -11,9 +9,9 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from benchmarks.spark import _contents, _resident
-from benchmarks.spark_data import QUERY, write_dump
-from benchmarks.spark_joins import QUERIES, write_papers
+from benchmarks.micro.spark import _contents
+from benchmarks.micro.spark_data import QUERY, write_dump
+from benchmarks.micro.spark_joins import QUERIES, write_papers
 from construct_messages import construct_messages
 
 
@@ -50,18 +48,3 @@ def test_logs_are_counted_in_files_and_folders(tmp_path: Path) -> None:
         (tmp_path / "folder" / part).write_text(log)
     assert _contents(tmp_path / "log.nq") == (2, 1)
     assert _contents(tmp_path / "folder") == (4, 2)
-
-
-def test_memory_counts_what_processes_start() -> None:
-    program = (
-        "import subprocess, sys\n"
-        "child = subprocess.Popen([sys.executable, '-c', \"x = b'x' * 200_000_000; print(1, flush=True); input()\"],"
-        " stdin=subprocess.PIPE, stdout=subprocess.PIPE)\n"
-        "child.stdout.readline(); print(1, flush=True); input(); child.communicate(b'\\n')"
-    )
-    process = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    assert process.stdout is not None
-    process.stdout.readline()
-    held = _resident(process.pid)
-    process.communicate(b"\n")
-    assert 200_000_000 < held < 400_000_000

@@ -1,6 +1,6 @@
 """Many clients at once, in small: nothing lost or doubled, a slow one holds back itself, who leaves is forgotten.
 
-The same at length, with figures: `python -m benchmarks.load`.
+The same at length, with figures: `python -m benchmarks micro load`.
 """
 
 import asyncio

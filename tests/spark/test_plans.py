@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from benchmarks.spark_data import QUERY
-from benchmarks.spark_joins import QUERIES
+from benchmarks.micro.spark_data import QUERY
+from benchmarks.micro.spark_joins import QUERIES
 from construct_messages.query.algebra.expressions import conjuncts
 from construct_messages.query.algebra.join_order import linked
 from construct_messages.query.algebra.nodes import (

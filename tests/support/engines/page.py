@@ -56,7 +56,7 @@ REST = """\
   `GRAPH ?g { … } FILTER(?g = <name>)` or `FROM NAMED <name>` instead.
 - **Virtuoso's own CONSTRUCT** stops after 10,001 triples, with status 200 and without a header that says so. For the
   specification's query over 110,000 solutions it returned 10,001 of 220,600 triples. In pages of 10,000 solutions
-  (`python -m benchmarks.virtuoso`), all 110,000 messages arrived.
+  (`python -m benchmarks micro virtuoso`), all 110,000 messages arrived.
 - **Time of a Virtuoso page.** Of 10,000 solutions of that query, writing the JSON takes 1.2 s and sorting in a
   sub-select another second. 1,000 ordered solutions without a sub-select took 0.42 s.
 """

@@ -1,0 +1,336 @@
+"""The one harness of all benchmarks: runs processes and functions, times them in turn, checks and reports.
+
+What is measured, over which data and against what, is the business of the benchmarks (`micro/`, `suite/`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import signal
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO, Literal
+
+import pyoxigraph as ox
+from rich.console import Console
+from rich.table import Table
+
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_TICKS = os.sysconf("SC_CLK_TCK")
+_SAMPLE = 0.02  # seconds between two samples of memory, or twenty times what a sample takes
+_CHUNK = 1 << 18
+_ERRORS = 4000  # the last characters of standard error that are kept
+
+Ending = Literal["ok", "failed", "timeout", "memory"]
+
+# --- processes ---
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one process, with all that it started, took and wrote.
+
+    Args:
+        ending: "failed" for an exit status but 0; "timeout" and "memory" where it was killed at a limit.
+        seconds: wall time from its start to its end.
+        first_seconds: wall time until `first` was on its standard output; None where it never was.
+        cpu_seconds: of all its processes, user and system.
+        peak_bytes: the most that all its processes had resident together; pages they share count for each.
+        code: its exit status.
+        stdout: what it wrote, empty where that went to a file.
+        stderr: the end of its standard error.
+    """
+
+    ending: Ending
+    seconds: float
+    first_seconds: float | None
+    cpu_seconds: float
+    peak_bytes: int
+    code: int
+    stdout: bytes
+    stderr: str
+
+
+def run(
+    command: Sequence[str],
+    *,
+    output: Path | None = None,
+    first: bytes | None = None,
+    timeout: float | None = None,
+    memory: int | None = None,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+) -> Run:
+    """Runs a command in a fresh process and measures it and everything it starts.
+
+    Args:
+        command: the program and its arguments.
+        output: the file for its standard output; None keeps it in memory.
+        first: the bytes that complete the first result on its standard output.
+        timeout: seconds after which the process and all below it are killed.
+        memory: resident bytes above which they are killed.
+        env: its environment; None for that of this process.
+        cwd: its working directory.
+    """
+    kept = bytearray()
+    with TemporaryFile() as errors:
+        started = time.perf_counter()
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, env=env, cwd=cwd,
+            start_new_session=True,
+        )  # fmt: skip
+        watch = _Watch(process.pid, started, timeout, memory)
+        try:
+            assert process.stdout is not None
+            if output is None:
+                arrived = _read(process.stdout, kept.extend, first)
+            else:
+                with output.open("wb") as file:
+                    arrived = _read(process.stdout, file.write, first)
+            _, status, usage = os.wait4(process.pid, 0)
+            seconds = time.perf_counter() - started
+        finally:
+            watch.stop()
+            kill_tree(process.pid)  # whatever outlived it
+            process.stdout.close()  # type: ignore[union-attr]
+            if process.returncode is None:
+                process.returncode = -1  # waited for above, or killed: subprocess need not wait
+        process.returncode = os.waitstatus_to_exitcode(status)
+        errors.seek(max(0, errors.tell() - _ERRORS))
+        said = errors.read().decode(errors="replace")
+    return Run(
+        watch.ending or ("failed" if process.returncode else "ok"),
+        seconds,
+        None if arrived is None else arrived - started,
+        # processes that were killed or never waited for are in the samples alone
+        max(usage.ru_utime + usage.ru_stime, watch.cpu_seconds),
+        watch.peak,
+        process.returncode,
+        bytes(kept),
+        said,
+    )
+
+
+def completed(command: Sequence[str], *, env: Mapping[str, str] | None = None) -> Run:
+    """Runs a command as `run` does.
+
+    Raises:
+        SystemExit: where it failed.
+    """
+    done = run(command, env=env)
+    if done.code:
+        raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr}")
+    return done
+
+
+def _read(stream: IO[bytes], write: Callable[[bytes], object], first: bytes | None) -> float | None:
+    """Reads to the end; when `first` had come."""
+    arrived, tail = None, b""
+    descriptor = stream.fileno()
+    while chunk := os.read(descriptor, _CHUNK):
+        if first is not None and arrived is None:
+            if first in tail + chunk:
+                arrived = time.perf_counter()
+            tail = (tail + chunk)[-len(first) :]
+        write(chunk)
+    return arrived
+
+
+class _Watch:
+    """Samples the memory of a process and all below it, and kills them at a limit, on a thread of its own."""
+
+    def __init__(self, root: int, started: float, timeout: float | None, memory: int | None) -> None:
+        self.ending: Ending | None = None
+        self.peak = 0
+        self.cpu_seconds = 0.0
+        self._root, self._memory = root, memory
+        self._end = None if timeout is None else started + timeout
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._sample, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _sample(self) -> None:
+        pause = 0.0
+        while not self._done.wait(pause):
+            began = time.perf_counter()
+            held, cpu, highest = 0, 0.0, 0
+            for process, resident, used in tree(self._root):
+                held += resident
+                cpu += used
+                highest = max(highest, _high_water(process))
+            self.peak = max(self.peak, held, highest)
+            self.cpu_seconds = max(self.cpu_seconds, cpu)
+            now = time.perf_counter()
+            if self._end is not None and now >= self._end:
+                self.ending = "timeout"
+            elif self._memory is not None and held > self._memory:
+                self.ending = "memory"
+            if self.ending:
+                kill_tree(self._root)
+                return
+            pause = max(_SAMPLE, 20 * (now - began))
+
+
+def tree(root: int) -> Iterator[tuple[int, int, float]]:
+    """The processes of the session that `root` leads, and all below them: pid, resident bytes, CPU seconds so far.
+
+    The CPU seconds are with those of children that have ended and were waited for.
+    """
+    children: dict[int, list[int]] = {}
+    found: dict[int, tuple[int, float]] = {}
+    waiting = [root]
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            with open(f"/proc/{entry}/stat", encoding="utf-8", errors="replace") as stat:
+                fields = stat.read().rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it has ended since
+        process = int(entry)
+        children.setdefault(int(fields[1]), []).append(process)
+        found[process] = int(fields[21]) * _PAGE, sum(map(int, fields[11:15])) / _TICKS
+        if int(fields[3]) == root:  # its session: also processes whose parent has ended
+            waiting.append(process)
+    seen: set[int] = set()
+    while waiting:
+        process = waiting.pop()
+        if process in seen or process not in found:
+            continue
+        seen.add(process)
+        yield process, *found[process]
+        waiting += children.get(process, [])
+
+
+def _high_water(process: int) -> int:
+    """The most bytes that one process has had resident: what a short run holds between two samples."""
+    try:
+        with open(f"/proc/{process}/status", encoding="utf-8", errors="replace") as status:
+            for line in status:
+                if line.startswith("VmHWM:"):
+                    return int(line.split()[1]) * 1024
+    except (FileNotFoundError, ProcessLookupError):
+        pass  # it has ended since
+    return 0  # a zombie has no memory
+
+
+def kill_tree(root: int) -> None:
+    """Kills a process, its session and all below it, until none is left."""
+    while alive := [process for process, resident, _ in tree(root) if resident]:
+        for process in alive:
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        time.sleep(0.001)  # a killed process keeps its pages for a moment
+
+
+# --- functions, and tables of both ---
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One line of a table: seconds are the median of the rounds, the ratio is of medians within one run."""
+
+    what: str
+    seconds: float
+    ratio: float | None = None
+    goal: str = ""
+
+
+def alternate(
+    rounds: int,
+    runs: Sequence[Callable[[], object]],
+    clock: Callable[[], float] = time.perf_counter,
+    before_each: Callable[[], object] = lambda: None,
+) -> list[float]:
+    """Median seconds of each run, taken in turn so that what the machine does meanwhile meets all alike.
+
+    Args:
+        rounds: how often each is measured.
+        runs: what is measured.
+        clock: `time.process_time` for the CPU seconds of all threads.
+        before_each: what is done before each run, unmeasured.
+    """
+    seconds: list[list[float]] = [[] for _ in runs]
+    for run in runs:
+        run()  # once unmeasured: caches, allocator
+    for _ in range(rounds):
+        for index, run in enumerate(runs):
+            before_each()
+            started = clock()
+            run()
+            seconds[index].append(clock() - started)
+    return [statistics.median(each) for each in seconds]
+
+
+@contextmanager
+def busy_cores() -> Iterator[None]:
+    """Keeps all cores but one busy with other processes; threads of this process still run wherever they may."""
+    cores = os.sched_getaffinity(0)
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in cores - {min(cores)}]
+    try:
+        for other, core in zip(others, cores - {min(cores)}, strict=True):
+            os.sched_setaffinity(other.pid, {core})
+        yield
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+
+
+@contextmanager
+def one_core() -> Iterator[None]:
+    """Leaves one core to all threads of this process."""
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cores)})  # threads inherit it
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, cores)
+
+
+def check_log(chunks: Iterable[bytes], messages: int, quads: int) -> None:
+    """Reads an rdfm log back with pyoxigraph and compares the counts; a benchmark that is wrong prints nothing."""
+    log = b"".join(chunks)
+    found = sum(line == b"# @message" for line in log.split(b"\n"))
+    read = sum(1 for _ in ox.parse(log, ox.RdfFormat.N_QUADS))
+    if (found, read) != (messages, quads):
+        raise SystemExit(f"wrong log: {found} messages with {read} quads instead of {messages} with {quads}")
+
+
+def report(name: str, title: str, figures: Sequence[Figure]) -> None:
+    """Prints the table, and writes it with the machine's description to benchmarks/results/NAME.json."""
+    table = Table(title=title)
+    for column in ("", "median", "ratio", "goal"):
+        table.add_column(column, justify="left" if not column else "right")
+    for figure in figures:
+        ratio = "" if figure.ratio is None else f"{figure.ratio:.2f} ×"
+        table.add_row(figure.what, f"{figure.seconds:.3f} s", ratio, figure.goal)
+    Console(width=120).print(table)
+    record = {
+        "benchmark": name,
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": {"cores": os.cpu_count(), "system": platform.system(), "python": platform.python_version()},
+        "versions": {
+            package: version(package) for package in ("construct-messages", "pyoxigraph", "msgspec", "aiohttp")
+        },
+        "figures": [asdict(figure) for figure in figures],
+    }
+    folder = Path(__file__).parent / "results"
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.json").write_text(json.dumps(record, indent=2) + "\n")

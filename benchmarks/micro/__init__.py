@@ -1,0 +1,30 @@
+"""This package measured part by part, beside its engines: `python -m benchmarks micro NAME`.
+
+Each module measures one thing and has a `main`; the names below are what the command knows.
+"""
+
+NAMES = {
+    "continuous": "windows over streams, beside npm's rsp-js",
+    "embedded": "the embedded engine",
+    "endpoint": "an Oxigraph server over HTTP",
+    "hostile": "how long others wait while a server reads what a hostile endpoint sends",
+    "jelly": "Jelly logs, written and read, against pyjelly",
+    "jsonld": "NDJSON-LD logs, written and read, against PyLD",
+    "layouts": "logs written for a template, in all formats that are text",
+    "lines": "N-Quads logs, read and written, against npm's n3",
+    "log_memory": "logs of 10,000 against 1,000,000 messages",
+    "memory": "100,000 against 1,000,000 solutions",
+    "proxy": "through `construct-messages serve`, against a direct download",
+    "spark": "CONSTRUCT over a dump on Spark, against loading it into Oxigraph",
+    "spark_floor": "the same query written by hand for that dump: what Spark takes at least, or so",
+    "spark_joins": "equalities in filters, negation and UNION on Spark, against Oxigraph",
+    "spark_logs": "logs on Spark, against one process",
+    "streams": "live streams: the store, beside SQLite alone, and over HTTP",
+    "stream_server": "200 followers of a live stream (`followers`), or a long log (`million`)",
+    "transform": "a CONSTRUCT over each message of a stream alone: together, and one by one",
+    "turtle": "Turtle and TriG logs, written and read",
+    "virtuoso": "a Virtuoso with DBpedia's limits (Debian's virtuoso-opensource-7-bin)",
+    "watch": "a source that is watched, against its SELECT alone",
+    "load": "200 clients for a minute, 10,000 that leave",
+    "log_fuzz": "mutated logs for every decoder",
+}

@@ -1,0 +1,101 @@
+"""`benchmarks/harness.py`: what a process and those below it take, and that none is left."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.harness import alternate, check_log, completed, run, tree
+
+_CHILD = "import subprocess, sys; subprocess.run([sys.executable, '-c', {program!r}])"
+
+
+def test_memory_and_time_count_what_processes_start() -> None:
+    burn = "x = b'x' * 200_000_000\nimport time\nwhile time.process_time() < 0.3: pass"
+    for program in (burn, _CHILD.format(program=burn)):
+        done = run([sys.executable, "-c", program])
+        assert done.ending == "ok"
+        assert 200_000_000 < done.peak_bytes < 400_000_000
+        assert done.cpu_seconds >= 0.3
+        assert done.seconds >= 0.3
+
+
+def test_the_first_result_is_seen_where_chunks_cut_it() -> None:
+    program = (
+        "import os, sys\n"
+        "os.write(1, b'<s> <p> <o> .\\n# gr')\nsys.stdin.read()\nos.write(1, b'oup\\n')\nos.write(1, b'x' * 1000000)"
+    )
+    done = run([sys.executable, "-c", program], first=b"# group\n")
+    assert done.first_seconds is not None
+    assert done.first_seconds <= done.seconds
+    assert len(done.stdout) == 1_000_022
+    assert run([sys.executable, "-c", program], first=b"# message").first_seconds is None
+
+
+def test_output_goes_to_a_file(tmp_path: Path) -> None:
+    done = run([sys.executable, "-c", "print('x' * 500000)"], output=tmp_path / "out")
+    assert done.stdout == b""
+    assert (tmp_path / "out").stat().st_size == 500_001
+
+
+def _alive(process: int) -> bool:
+    return any(resident for _, resident, _ in tree(process))
+
+
+def test_a_limit_of_memory_ends_the_process_and_all_below_it(tmp_path: Path) -> None:
+    # the limit is reached once both hold theirs: one that its parent leaves, and one that leaves the session
+    hold = "open(sys.argv[1], 'a').write(f'{os.getpid()}\\n'); x = b'x' * 100_000_000; time.sleep(600)"
+    program = f"""
+import os, sys, time
+if not os.fork():
+    if not os.fork():
+        {hold}
+    os._exit(0)
+if not os.fork():
+    os.setsid()
+    {hold}
+time.sleep(600)
+"""
+    done = run([sys.executable, "-c", program, str(tmp_path / "pids")], memory=180_000_000)
+    assert done.ending == "memory"
+    assert done.code < 0
+    started = list(map(int, (tmp_path / "pids").read_text().split()))
+    assert len(started) == 2
+    assert not any(map(_alive, started))
+
+
+def test_a_limit_of_time_ends_the_process() -> None:
+    done = run([sys.executable, "-c", "import time; time.sleep(600)"], timeout=0.5)
+    assert done.ending == "timeout"
+    assert 0.5 <= done.seconds < 300
+
+
+def test_what_outlives_the_process_is_killed() -> None:
+    program = "import subprocess, sys; print(subprocess.Popen(['sleep', '600'], stdout=subprocess.DEVNULL).pid)"
+    done = run([sys.executable, "-c", program])
+    assert done.ending == "ok"
+    assert not _alive(int(done.stdout))
+
+
+def test_a_failure_is_told_with_its_words() -> None:
+    program = "import sys; sys.exit('no such thing')"
+    done = run([sys.executable, "-c", program])
+    assert (done.ending, done.code, done.stderr) == ("failed", 1, "no such thing\n")
+    with pytest.raises(SystemExit, match="no such thing"):
+        completed([sys.executable, "-c", program])
+
+
+@pytest.mark.parametrize(("messages", "quads"), [(2, 1), (1, 2), (0, 1)])
+def test_a_wrong_log_stops_a_benchmark(messages: int, quads: int) -> None:
+    log = [b"# @message\n", b"<urn:s> <urn:p> <urn:o> .\n"]
+    check_log(log, 1, 1)
+    with pytest.raises(SystemExit, match="wrong log"):
+        check_log(log, messages, quads)
+
+
+def test_runs_are_taken_in_turn() -> None:
+    taken: list[str] = []
+    assert len(alternate(2, [lambda: taken.append("a"), lambda: taken.append("b")])) == 2
+    assert taken == ["a", "b"] * 3

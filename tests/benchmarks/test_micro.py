@@ -1,0 +1,58 @@
+"""`benchmarks/`: they run, on little data, and a wrong log stops them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.micro import continuous, data, embedded, jsonld, layouts, watch
+from construct_messages import construct_messages
+
+
+def test_the_data_are_the_same_for_a_seed() -> None:
+    # blank nodes have labels of their own
+    first, again, other = (list(map(str, data.generate(60, seed))) for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+    assert sum("Company" in line or "Soci" in line or "Gesell" in line for line in first) == 60 + 2 + 1
+
+
+@pytest.mark.parametrize("query", [data.SPECIFICATION, data.HOSTILE], ids=["specification", "hostile"])
+def test_the_embedded_benchmark_runs(query: str) -> None:
+    figures = embedded._measure("small", query, data.store(60), rounds=1)
+    assert [figure.goal for figure in figures if figure.goal][:2] == ["≤ 1.25", "≤ 1.7"]
+    assert all(figure.seconds > 0 for figure in figures)
+
+
+def test_the_benchmark_of_json_ld_runs() -> None:
+    title, figures = jsonld.measure(60, rounds=1)
+    assert title == "NDJSON-LD logs of 60 messages, 300 quads"
+    assert all(figure.seconds > 0 for figure in figures)
+
+
+def test_the_benchmark_of_layouts_runs() -> None:
+    figures = layouts.measure(30, rounds=1)
+    assert len(figures) == 2 * 2 * len(layouts.FORMATS)
+    assert all(figure.seconds > 0 for figure in figures)
+
+
+async def test_the_benchmark_of_watches_runs(tmp_path: Path) -> None:
+    figures = await watch.measure(500, 1, tmp_path)
+    assert "watch, 1 % changed" in [figure.what for figure in figures]
+
+
+@pytest.mark.parametrize("what", continuous.QUERIES)
+def test_the_benchmark_of_windows_runs(what: str) -> None:
+    construct, _, pattern = continuous.QUERIES[what]
+    found = continuous.run(continuous.continuous_query(construct, pattern, "RSTREAM"), continuous.elements(1200))
+    assert found.messages == 1200
+    assert 0 < len(found.firings) <= 11
+    assert found.given >= len(found.firings)
+
+
+def test_the_hostile_query_is_hostile() -> None:
+    messages = list(construct_messages(data.HOSTILE, data.store(100), label_prefix="x"))
+    sizes = {len(message) for message in messages}
+    assert len(sizes) > 2, "triples are dropped, and equal ones counted once"
+    assert any("_:x_d" in str(quad) for message in messages for quad in message)
