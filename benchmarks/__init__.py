@@ -1,1 +1,1 @@
-"""Benchmarks: `python -m benchmarks`. See docs/benchmarks.md."""
+"""Benchmarks: `python -m benchmarks`. See docs/benchmarks/."""
