@@ -21,6 +21,8 @@ _USUAL: Final = re.compile(f"{CANONICAL_IRI}|{CANONICAL_LITERAL}|{CANONICAL_BLAN
 _MOST: Final = 1 << 15
 _LONGEST: Final = 256
 
+_POSITIONS: Final = tuple(FORBIDDEN.items())
+
 
 class Checker:
     """Looks at the messages of one log, in order, and counts them for the error.
@@ -39,8 +41,7 @@ class Checker:
         self._lenience, self._generalized = lenience, generalized
         self._messages = 0
         # by position; of a quad without a graph, None is known
-        self._known: tuple[set[Term | None], ...] = tuple(set[Term | None]() for _ in FORBIDDEN)
-        self._known[3].add(None)
+        self._known: tuple[set[Term | None], ...] = (set(), set(), set(), {None})
 
     def check(self, message: Message) -> None:
         """Counts one message, and refuses it where it is none.
@@ -61,32 +62,31 @@ class Checker:
             if not isinstance(quad, Quad):
                 raise UsageError(f"message {self._messages}: {quad!r} is no Quad", hint="make it by Quad(…)")
             subject, predicate, object, graph = quad
+            if subject not in subjects:
+                self._learn(0, quad)
+            if predicate not in predicates:
+                self._learn(1, quad)
             # an object is the term that is seldom met again
-            if not (
-                subject in subjects
-                and predicate in predicates
-                and graph in graphs
-                and (object in objects or (isinstance(object, str) and _USUAL.fullmatch(object)))
-            ):
-                self._learn(quad)
+            if object not in objects and not (isinstance(object, str) and _USUAL.fullmatch(object)):
+                self._learn(2, quad)
+            if graph not in graphs:
+                self._learn(3, quad)
         message.checked = self._lenience is None and not self._generalized
 
-    def _learn(self, quad: Quad) -> None:
-        for term, (position, starts), known in zip(quad, FORBIDDEN.items(), self._known, strict=True):
-            if term in known:
-                continue
-            try:
-                self._check_term(term, position, starts)
-            except TermError as error:
-                shown = " ".join(str(part) for part in quad if part is not None)
-                raise TermError(
-                    f"message {self._messages}: {error.message}: {shown} .", hint=error.hint or _HINT
-                ) from None
-            assert term is not None
-            if len(term) <= _LONGEST:
-                if len(known) >= _MOST:
-                    known.intersection_update({None})
-                known.add(term)
+    def _learn(self, place: int, quad: Quad) -> None:
+        """Checks one term of a quad, by its place in it, and remembers it."""
+        term, (position, starts) = quad[place], _POSITIONS[place]
+        try:
+            self._check_term(term, position, starts)
+        except TermError as error:
+            shown = " ".join(str(part) for part in quad if part is not None)
+            raise TermError(f"message {self._messages}: {error.message}: {shown} .", hint=error.hint or _HINT) from None
+        assert term is not None
+        if len(term) <= _LONGEST:
+            known = self._known[place]
+            if len(known) >= _MOST:
+                known.intersection_update({None})
+            known.add(term)
 
     def _check_term(self, term: Term | None, position: str, starts: tuple[str, ...]) -> None:
         if not isinstance(term, str):

@@ -6,12 +6,10 @@ disk. See docs/decisions/042-streams-in-sqlite.md.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sized
-from concurrent.futures import Future
+from collections.abc import Awaitable, Iterable, Mapping, Sized
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, TypeVar
@@ -24,7 +22,7 @@ from construct_messages.streams.publication import Publication, Publications
 from construct_messages.streams.reader import StoreReader
 from construct_messages.streams.saved_state import Seen
 from construct_messages.streams.transaction import Transaction
-from construct_messages.streams.writer import Clock, Writer
+from construct_messages.streams.writer import Change, Clock, Writer
 
 T = TypeVar("T")
 
@@ -83,11 +81,11 @@ class StreamStore(StoreReader):
             UsageError: an invalid name.
             Conflict: the stream exists.
         """
-        return self._create(stream, description, exist_ok).result()
+        return self._write(_creation(stream, description, exist_ok))
 
     async def acreate(self, stream: str, description: Description | None = None, *, exist_ok: bool = False) -> State:
         """`create` for asyncio."""
-        return await asyncio.wrap_future(self._create(stream, description, exist_ok))
+        return await self._awrite(_creation(stream, description, exist_ok))
 
     def describe(self, stream: str, description: Description) -> State:
         """Replaces the description of a stream. A shorter retention takes effect immediately.
@@ -95,11 +93,11 @@ class StreamStore(StoreReader):
         Raises:
             NotFound: there is no such stream.
         """
-        return self._write(lambda transaction: transaction.describe(stream, description)).result()
+        return self._write(Change(lambda transaction: transaction.describe(stream, description)))
 
     async def adescribe(self, stream: str, description: Description) -> State:
         """`describe` for asyncio."""
-        return await asyncio.wrap_future(self._write(lambda transaction: transaction.describe(stream, description)))
+        return await self._awrite(Change(lambda transaction: transaction.describe(stream, description)))
 
     def delete(self, stream: str) -> None:
         """Deletes a stream with its elements. Its followers get `NotFound`.
@@ -107,11 +105,11 @@ class StreamStore(StoreReader):
         Raises:
             NotFound: there is no such stream.
         """
-        self._write(lambda transaction: transaction.delete(stream)).result()
+        self._write(Change(lambda transaction: transaction.delete(stream)))
 
     async def adelete(self, stream: str) -> None:
         """`delete` for asyncio."""
-        await asyncio.wrap_future(self._write(lambda transaction: transaction.delete(stream)))
+        await self._awrite(Change(lambda transaction: transaction.delete(stream)))
 
     # --- publishing ---
 
@@ -144,13 +142,13 @@ class StreamStore(StoreReader):
         Returns:
             Their sequences.
         """
-        return self._append(stream, messages, key).result()
+        return self._write(_appending(stream, messages, key))
 
     async def aappend_all(self, stream: str, messages: Iterable[Message], *, key: str | None = None) -> range:
         """`append_all` for asyncio; many messages are made ready in a thread."""
         if isinstance(messages, Sized) and len(messages) > _MANY:
-            return await asyncio.wrap_future(await self._in_thread(self._append, stream, messages, key))
-        return await asyncio.wrap_future(self._append(stream, messages, key))
+            return await self._awrite(await self._in_thread(_appending, stream, messages, key))
+        return await self._awrite(_appending(stream, messages, key))
 
     def trim(self, stream: str, last: int) -> None:
         """Removes the oldest elements of a stream up to a sequence, as its retention would.
@@ -158,11 +156,11 @@ class StreamStore(StoreReader):
         Raises:
             NotFound: there is no such stream.
         """
-        self._write(lambda transaction: transaction.trim(stream, last)).result()
+        self._write(Change(lambda transaction: transaction.trim(stream, last)))
 
     async def atrim(self, stream: str, last: int) -> None:
         """`trim` for asyncio."""
-        await asyncio.wrap_future(self._write(lambda transaction: transaction.trim(stream, last)))
+        await self._awrite(Change(lambda transaction: transaction.trim(stream, last)))
 
     # --- state of programs ---
 
@@ -192,7 +190,7 @@ class StreamStore(StoreReader):
             TermError: a message is no RDF.
             StoreFull: there is no room on the disk.
         """
-        return self._commit(owner, state, seen, stream, messages).result()
+        return self._write(_committing(owner, state, seen, stream, messages))
 
     async def acommit(
         self,
@@ -204,19 +202,19 @@ class StreamStore(StoreReader):
         messages: Iterable[Message | Publication] = (),
     ) -> range:
         """`commit` for asyncio."""
-        return await asyncio.wrap_future(self._commit(owner, state, seen, stream, messages))
+        return await self._awrite(_committing(owner, state, seen, stream, messages))
 
     def forget(self, owner: str) -> None:
         """Removes all state of a program."""
-        self._write(lambda transaction: transaction.forget(owner)).result()
+        self._write(Change(lambda transaction: transaction.forget(owner)))
 
     async def aforget(self, owner: str) -> None:
         """`forget` for asyncio."""
-        await asyncio.wrap_future(self._write(lambda transaction: transaction.forget(owner)))
+        await self._awrite(Change(lambda transaction: transaction.forget(owner)))
 
     async def anow(self) -> int:
         """A time, in microseconds since 1970 in UTC: each element that is earlier can be read already."""
-        return await asyncio.wrap_future(self._write(lambda transaction: transaction.now))
+        return await self._awrite(Change(lambda transaction: transaction.now))
 
     # --- the end ---
 
@@ -238,47 +236,55 @@ class StreamStore(StoreReader):
 
     # --- within ---
 
-    def _write(self, change: Callable[[Transaction], T], bytes: int = 0) -> Future[T]:
+    def _write(self, change: Change[T]) -> T:
+        return self._open_writer().write(change)
+
+    def _awrite(self, change: Change[T]) -> Awaitable[T]:
+        return self._open_writer().awrite(change)
+
+    def _open_writer(self) -> Writer:
         if self._writer is None:
             raise UsageError(f"{self._path} was opened read-only", hint="open it to write")
-        return self._writer.submit(change, bytes)
+        return self._writer
 
-    def _create(self, stream: str, description: Description | None, exist_ok: bool) -> Future[State]:
-        if not is_name(stream):
-            raise UsageError(
-                f"{stream!r} is no name of a stream",
-                hint="take up to 128 letters, digits and -._~, with a letter or digit at both ends",
-            )
-        described = description or Description()
-        return self._write(lambda transaction: transaction.create(stream, described, exist_ok=exist_ok))
 
-    def _append(self, stream: str, messages: Iterable[Message], key: str | None) -> Future[range]:
-        publications = Publications.of(messages, key)
-        return self._write(lambda transaction: transaction.append(stream, publications), publications.size)
+def _creation(stream: str, description: Description | None, exist_ok: bool) -> Change[State]:
+    if not is_name(stream):
+        raise UsageError(
+            f"{stream!r} is no name of a stream",
+            hint="take up to 128 letters, digits and -._~, with a letter or digit at both ends",
+        )
+    described = description or Description()
+    return Change(lambda transaction: transaction.create(stream, described, exist_ok=exist_ok))
 
-    def _commit(
-        self,
-        owner: str,
-        state: Mapping[str, bytes | None] | None,
-        seen: Iterable[Seen],
-        stream: str | None,
-        messages: Iterable[Message | Publication],
-    ) -> Future[range]:
-        publications = Publications.of(messages)
-        values, digests = dict(state or {}), list(seen)
-        if stream is None and publications.messages:
-            raise UsageError("there are messages, and no stream to append them to", hint="name one")
 
-        def change(transaction: Transaction) -> range:
-            # first what may be refused
-            appended = range(0) if stream is None else transaction.append(stream, publications)
-            for key, value in values.items():
-                transaction.put_state(owner, key, value)
-            if digests:
-                transaction.put_seen(owner, digests)
-            return appended
+def _appending(stream: str, messages: Iterable[Message], key: str | None) -> Change[range]:
+    publications = Publications.of(messages, key)
+    return Change(lambda transaction: transaction.append(stream, publications), publications.size)
 
-        return self._write(change, publications.size + 32 * len(digests))
+
+def _committing(
+    owner: str,
+    state: Mapping[str, bytes | None] | None,
+    seen: Iterable[Seen],
+    stream: str | None,
+    messages: Iterable[Message | Publication],
+) -> Change[range]:
+    publications = Publications.of(messages)
+    values, digests = dict(state or {}), list(seen)
+    if stream is None and publications.messages:
+        raise UsageError("there are messages, and no stream to append them to", hint="name one")
+
+    def change(transaction: Transaction) -> range:
+        # first what may be refused
+        appended = range(0) if stream is None else transaction.append(stream, publications)
+        for key, value in values.items():
+            transaction.put_state(owner, key, value)
+        if digests:
+            transaction.put_seen(owner, digests)
+        return appended
+
+    return Change(change, publications.size + 32 * len(digests))
 
 
 def is_name(text: str) -> bool:

@@ -6,15 +6,17 @@ changes and wait, and the thread takes all that wait into one transaction. Nothi
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from construct_messages.errors import ConstructMessagesError, StoreError
 from construct_messages.streams.broadcast import Broadcast
@@ -30,6 +32,66 @@ _PRUNE_SECONDS: Final = 1.0  # how often elements that became too old are looked
 
 Clock = Callable[[], int]
 """Microseconds since 1970 in UTC."""
+
+
+class Change(NamedTuple, Generic[T]):
+    """A change of a store.
+
+    Args:
+        apply: makes it, all or nothing: it raises errors of this package before it changes anything.
+        bytes: how much it is going to write.
+    """
+
+    apply: Callable[[Transaction], T]
+    bytes: int = 0
+
+
+class _Waiting(NamedTuple):
+    """A change, and who waits for its result: a thread, or a coroutine."""
+
+    change: Change[Any]
+    future: Future[Any] | asyncio.Future[Any]
+
+    def begin(self) -> bool:
+        """Whether the change is still wanted."""
+        if isinstance(self.future, Future):
+            return self.future.set_running_or_notify_cancel()
+        return not self.future.cancelled()
+
+
+class _Outcome(NamedTuple):
+    """What became of a change."""
+
+    future: Future[Any] | asyncio.Future[Any]
+    result: Any
+    error: ConstructMessagesError | None
+
+    def tell(self) -> None:
+        """Ends the wait; for a coroutine in its event loop, where nothing else may have ended it meanwhile."""
+        if self.future.done():
+            return
+        if self.error is None:
+            self.future.set_result(self.result)
+        else:
+            self.future.set_exception(self.error)
+
+
+def _tell(outcomes: Iterable[_Outcome]) -> None:
+    """Ends the waits for changes, with one wake-up for all that wait in an event loop."""
+    waiting: defaultdict[asyncio.AbstractEventLoop, list[_Outcome]] = defaultdict(list)
+    for outcome in outcomes:
+        if isinstance(outcome.future, Future):
+            outcome.tell()
+        else:
+            waiting[outcome.future.get_loop()].append(outcome)
+    for loop, those in waiting.items():
+        with suppress(RuntimeError):  # the loop was closed under those that waited in it
+            loop.call_soon_threadsafe(_tell_all, those)
+
+
+def _tell_all(outcomes: Iterable[_Outcome]) -> None:
+    for outcome in outcomes:
+        outcome.tell()
 
 
 class Writer:
@@ -54,7 +116,7 @@ class Writer:
         except BaseException:
             self._lock.release()
             raise
-        self._queue: SimpleQueue[_Change[Any] | None] = SimpleQueue()
+        self._queue: SimpleQueue[_Waiting | None] = SimpleQueue()
         self._closing = Lock()
         self._closed = False
         self._thread = Thread(target=self._run, name="streams-writer", daemon=True)
@@ -69,22 +131,27 @@ class Writer:
         """Returns the states of all streams at the last commit, by name."""
         return sorted((stream.state for stream in self._streams.values()), key=lambda state: state.name)
 
-    def submit(self, change: Callable[[Transaction], T], bytes: int = 0) -> Future[T]:
-        """Hands in a change; its future has the result once that is on disk.
-
-        Args:
-            change: makes it, all or nothing: it raises errors of this package before it changes anything.
-            bytes: how much it is going to write.
+    def write(self, change: Change[T]) -> T:
+        """Makes a change, and returns its result once that is on disk.
 
         Raises:
             StoreError: the store is closed.
         """
-        waiting = _Change(change, bytes)
+        future: Future[T] = Future()
+        self._hand_in(change, future)
+        return future.result()
+
+    def awrite(self, change: Change[T]) -> asyncio.Future[T]:
+        """`write` for asyncio."""
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._hand_in(change, future)
+        return future
+
+    def _hand_in(self, change: Change[T], future: Future[T] | asyncio.Future[T]) -> None:
         with self._closing:
             if self._closed:
                 raise StoreError(f"the store {self._path} is closed", hint="open it again")
-            self._queue.put(waiting)
-        return waiting.future
+            self._queue.put(_Waiting(change, future))
 
     def close(self) -> None:
         """Commits what waits and lets go of the file."""
@@ -105,48 +172,48 @@ class Writer:
         pruned = time.monotonic()
         try:
             while more:
-                changes, more = self._waiting()
+                waiting, more = self._waiting()
                 due = time.monotonic() - pruned >= _PRUNE_SECONDS
-                if changes or due:
-                    self._commit(changes, every_stream=due)
+                if waiting or due:
+                    self._commit(waiting, every_stream=due)
                 if due:
                     pruned = time.monotonic()
         finally:
             # where a defect ends the thread, nobody waits for it in vain
             self._end()
-            while more and (change := self._queue.get()) is not None:
-                change.future.set_exception(self._stopped())
+            while more and (left := self._queue.get()) is not None:
+                _tell([_Outcome(left.future, None, self._stopped())])
 
-    def _waiting(self) -> tuple[list[_Change[Any]], bool]:
-        """Returns the jobs that wait, and whether more may come."""
-        changes: list[_Change[Any]] = []
+    def _waiting(self) -> tuple[list[_Waiting], bool]:
+        """Returns the changes that wait, and whether more may come."""
+        found: list[_Waiting] = []
         try:
-            change = self._queue.get(timeout=_PRUNE_SECONDS)
+            waiting = self._queue.get(timeout=_PRUNE_SECONDS)
             size = 0
-            while change is not None:
-                if change.future.set_running_or_notify_cancel():
-                    changes.append(change)
-                    size += change.bytes
+            while waiting is not None:
+                if waiting.begin():
+                    found.append(waiting)
+                    size += waiting.change.bytes
                 if size > _COMMIT_BYTES:
-                    return changes, True
-                change = self._queue.get_nowait()
+                    return found, True
+                waiting = self._queue.get_nowait()
         except Empty:
-            return changes, True
-        return changes, False
+            return found, True
+        return found, False
 
-    def _commit(self, changes: Sequence[_Change[Any]], *, every_stream: bool) -> None:
+    def _commit(self, waiting: Sequence[_Waiting], *, every_stream: bool) -> None:
         """One transaction of several changes: those that are refused change nothing, and hold up none of the others."""
-        results: list[tuple[_Change[Any], Any, ConstructMessagesError | None]] = []
+        outcomes: list[_Outcome] = []
         failed: ConstructMessagesError | None = self._stopped()
         try:
             with translated(self._path):
                 self._connection.execute("BEGIN IMMEDIATE")
                 transaction = Transaction(self._connection, dict(self._streams), self._clock())
-                for change in changes:
+                for change, future in waiting:
                     try:
-                        results.append((change, change.apply(transaction), None))
+                        outcomes.append(_Outcome(future, change.apply(transaction), None))
                     except ConstructMessagesError as error:
-                        results.append((change, None, error))
+                        outcomes.append(_Outcome(future, None, error))
                 transaction.prune(every_stream=every_stream)
                 self._connection.execute("COMMIT")
                 failed = None
@@ -157,17 +224,12 @@ class Writer:
                 with suppress(sqlite3.Error):  # then it fails again, and says so, when the next change begins
                     if self._connection.in_transaction:
                         self._connection.execute("ROLLBACK")
-                for change in changes:
-                    change.future.set_exception(failed)
+                _tell([_Outcome(future, None, failed) for _, future in waiting])
         if failed is not None:
             return
         self._streams = transaction.streams
         self._broadcast.publish(transaction.elements, transaction.gone)
-        for change, result, refused in results:
-            if refused is None:
-                change.future.set_result(result)
-            else:
-                change.future.set_exception(refused)
+        _tell(outcomes)
 
     def _stopped(self) -> StoreError:
         return StoreError(f"{self._path}: nothing is written any more", hint="open the store again")
@@ -175,11 +237,3 @@ class Writer:
     def _load(self) -> dict[str, StoredStream]:
         with translated(self._path):
             return load(self._connection)
-
-
-class _Change(Generic[T]):
-    """Something to be written, and who waits for it."""
-
-    def __init__(self, apply: Callable[[Transaction], T], bytes: int) -> None:
-        self.apply, self.bytes = apply, bytes
-        self.future: Future[T] = Future()
