@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from construct_messages.errors import (
     UsageError,
 )
 from construct_messages.streams import Description, Retention, StreamStore, open_store
+from construct_messages.streams.writer import Change, _tell_all
 from construct_messages.terms import XSD
 from tests.support.strategies import messages
 from tests.support.streams import Clock, numbered, sequences
@@ -103,6 +105,73 @@ def test_a_refused_change_holds_up_no_other(store: StreamStore) -> None:
     assert all(isinstance(result, int if number % 3 else NotFound) for number, result in enumerate(results))
     assert sorted(result for result in results if isinstance(result, int)) == list(range(1, 201))
     assert [element.message for element in store.read("a")] == [numbered(n) for n in range(300) if n % 3]
+
+
+def test_one_wake_up_tells_all_that_a_commit_made(store: StreamStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where some are refused, and one no longer waits."""
+    store.create("a")
+    writer = store._writer
+    assert writer is not None
+    batches: list[int] = []
+    commit = writer._commit
+
+    def counted(waiting: Sequence[Any], *, every_stream: bool) -> None:
+        batches.append(len(waiting))
+        commit(waiting, every_stream=every_stream)
+
+    monkeypatch.setattr(writer, "_commit", counted)
+    hold, begun = Event(), Event()
+
+    def holding(_: Any) -> None:
+        begun.set()
+        assert hold.wait(60)
+
+    async def main() -> tuple[list[Any], list[Any]]:
+        loop = asyncio.get_running_loop()
+        blocking = loop.run_in_executor(None, writer.write, Change(holding))
+        await loop.run_in_executor(None, begun.wait, 60)
+        appends = [asyncio.ensure_future(store.aappend("b" if n % 10 == 0 else "a", numbered(n))) for n in range(100)]
+        await asyncio.sleep(0)  # each has handed in its message
+        appends[55].cancel()
+        wakes: list[Any] = []
+        call = loop.call_soon_threadsafe
+
+        def noted(callback: Callable[..., Any], *given: Any, **options: Any) -> Any:
+            wakes.append(callback)
+            return call(callback, *given, **options)
+
+        monkeypatch.setattr(loop, "call_soon_threadsafe", noted)
+        hold.set()
+        ends = await asyncio.gather(*appends, return_exceptions=True)
+        told = [callback for callback in wakes if callback is _tell_all]
+        monkeypatch.undo()
+        await blocking
+        return ends, told
+
+    ends, told = asyncio.run(main())
+    assert len(told) == 1
+    assert max(batches) == 99
+    assert [type(end) for end in ends] == [
+        asyncio.CancelledError if n == 55 else NotFound if n % 10 == 0 else int for n in range(100)
+    ]
+    assert sequences(list(store.read("a"))) == [end for end in ends if isinstance(end, int)] == [*range(1, 90)]
+
+
+def test_a_loop_that_was_closed_holds_up_nobody(store: StreamStore) -> None:
+    """Whoever waited in it is gone; the others are told."""
+    store.create("a")
+    assert store._writer is not None
+    hold = Event()
+    loop = asyncio.new_event_loop()
+
+    async def hand_in() -> None:
+        assert store._writer is not None
+        store._writer.awrite(Change(lambda _: hold.wait(60)))
+
+    loop.run_until_complete(hand_in())
+    loop.close()
+    hold.set()
+    assert store.append("a", numbered(1)) == 1
 
 
 def test_a_key_appends_once(store: StreamStore) -> None:
