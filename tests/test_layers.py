@@ -74,7 +74,7 @@ FLOORS = {
         "forwarding",
     ),
     "feeds/collections": floors("values / collection", "hypermedia / known", "ldes / inbox"),
-    "server": floors("config", "http", "sparql / streams", "runtime"),
+    "server": floors("config", "http", "pages", "sparql / streams", "runtime"),
     "query/algebra": floors(
         "property_paths",
         "nodes",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # the flags of `serve` that are settings, by their keys
 _FLAGS: Final = (
-    *("bind", "workers", "log_format", "log_level", "log_queries"),
+    *("bind", "workers", "log_format", "log_level", "log_queries", "page"),
     "streams.file",
     *("endpoint.source", "endpoint.profile", "endpoint.page_size", "endpoint.allow_private"),
 )
@@ -71,6 +71,7 @@ def add(commands: Commands) -> None:
     server.add_argument("--log-format", metavar="text|json", help="the format of the server's log; default: text")
     server.add_argument("--log-level", metavar="LEVEL", help="debug, info (default), warning or error")
     server.add_argument("--log-queries", action="store_true", default=None, help="log the text of queries")
+    server.add_argument("--no-page", dest="page", action="store_false", default=None, help="serve no page for browsers")
     server.add_argument("--quiet", action="store_true", help="do not show progress while files are loaded")
     server.add_argument("--debug", action="store_true", help="show where in the program an error occurred")
 

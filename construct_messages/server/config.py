@@ -207,6 +207,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         log_level: the least level that is logged.
         log_queries: whether query texts are logged.
         shutdown_seconds: how long answers under way may take when the server stops.
+        page: whether browsers get the page, at `/`, `/NAME/` and where they open a SPARQL endpoint.
     """
 
     endpoints: dict[str, EndpointSettings]
@@ -220,6 +221,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_queries: bool = False
     shutdown_seconds: Duration = 30.0
+    page: bool = True
 
     @property
     def address(self) -> tuple[str, int]:

@@ -94,7 +94,7 @@ async def test_safe_functions_pass(virtuoso: str, session: aiohttp.ClientSession
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def served(virtuoso: str) -> AsyncIterator[Served]:
-    async with serving(virtuoso, profile="virtuoso") as server:
+    async with serving(virtuoso, profile="virtuoso", settings={"page": False}) as server:
         yield server
 
 
@@ -127,7 +127,7 @@ async def test_others_get_the_description(served: Served, session: aiohttp.Clien
 async def test_no_form_is_made_up(session: aiohttp.ClientSession, tmp_path: Path, oxigraph_server: Serve) -> None:
     (tmp_path / "one.ttl").write_text("<urn:a> <urn:p> <urn:b> .")
     async with (
-        serving(oxigraph_server(tmp_path / "one.ttl")) as server,
+        serving(oxigraph_server(tmp_path / "one.ttl"), settings={"page": False}) as server,
         session.get(server.sparql, headers=BROWSER) as answer,
     ):
         assert (answer.status, answer.content_type) == (200, "text/turtle")

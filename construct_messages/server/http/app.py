@@ -103,7 +103,9 @@ class _Server:
                 resource = app.router.add_resource(route.path)
                 resource.add_route("*", _with_options(route))
                 self._by_route[resource.canonical] = endpoint
-        health = Health({endpoint.path: endpoint for endpoint in endpoints})
+        with_source = {endpoint.path: endpoint for endpoint in endpoints if endpoint.has_source}
+        self._paths = tuple(with_source)
+        health = Health(with_source)
         app.router.add_get("/health/live", health.live)
         app.router.add_get("/health/ready", health.ready)
         app.router.add_get("/metrics", self._expose)
@@ -157,7 +159,7 @@ class _Server:
             response = problem(error, record.id)
             record.refused(response.status)
         except web.HTTPException as error:
-            response = router_problem(error, record.id, paths=[endpoint.path for endpoint in self._endpoints])
+            response = router_problem(error, record.id, paths=self._paths)
             record.refused(response.status)
         except ClientLeft as error:
             if error.reason == "idle":

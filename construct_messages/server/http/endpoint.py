@@ -53,6 +53,7 @@ class Endpoint(Protocol):
         path: names the endpoint in the request log, the metrics and the report of health.
         record: the class of its records. A handler finds the one of its request under `request[RECORD]`.
         gauges: figures for the metrics, by name.
+        has_source: whether `check` says something of the server's readiness: what needs nothing to answer does not.
         exposed_headers: response headers that scripts of other origins may read (Fetch, section 2.2.2).
     """
 
@@ -64,6 +65,9 @@ class Endpoint(Protocol):
 
     @property
     def gauges(self) -> Mapping[str, Measure]: ...
+
+    @property
+    def has_source(self) -> bool: ...
 
     @property
     def exposed_headers(self) -> Iterable[str]: ...

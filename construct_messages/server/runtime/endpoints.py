@@ -9,9 +9,11 @@ from pathlib import Path
 from construct_messages.server.config import Config
 from construct_messages.server.http.endpoint import Endpoint
 from construct_messages.server.http.request_log import RequestLog
+from construct_messages.server.pages.endpoint import Listed, PagesEndpoint
 from construct_messages.server.runtime.memory import bounded
 from construct_messages.server.sparql.backend import open_backend
 from construct_messages.server.sparql.endpoint import SparqlEndpoint, path_of
+from construct_messages.server.streams.addresses import ROOT
 from construct_messages.server.streams.endpoint import StreamsEndpoint
 from construct_messages.server.streams.queries.parameters import WatchedEndpoint
 from construct_messages.server.streams.requests import LOOPBACK, is_loopback
@@ -45,6 +47,7 @@ def open_endpoints(
                 request_log=request_log,
                 executor=executor,
                 public_url=None if public_url is None else f"{public_url}{path}",
+                page=config.page,
             )
         )
         watched[path] = WatchedEndpoint(
@@ -67,4 +70,7 @@ def open_endpoints(
                 public_url=public_url,
             )
         )
+    if config.page:
+        listed = [Listed(name, path_of(name), settings.prefixes) for name, settings in config.endpoints.items()]
+        endpoints.append(PagesEndpoint(listed, streams=ROOT if config.streams else None))
     return endpoints

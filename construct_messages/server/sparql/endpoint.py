@@ -42,6 +42,7 @@ from construct_messages.server.http.endpoint import Measure, Route
 from construct_messages.server.http.record import RECORD
 from construct_messages.server.http.request_log import RequestLog
 from construct_messages.server.http.sending import send
+from construct_messages.server.pages.files import send_page
 from construct_messages.server.sparql.description import MEDIA_TYPES, describe
 from construct_messages.server.sparql.protocol import ProtocolRequest, forwarded, read_request
 from construct_messages.server.sparql.record import SparqlRecord
@@ -86,10 +87,12 @@ class SparqlEndpoint:
         request_log: the log for details that clients do not see.
         executor: threads for parsing long texts, which would block the event loop.
         public_url: the URL by which clients reach it; None: that of the request.
+        page: whether browsers get this server's own page; else the source's, if there is one.
     """
 
     record = SparqlRecord
     gauges: Mapping[str, Measure] = MappingProxyType({})
+    has_source = True
     exposed_headers = ("X-SPARQL-MaxRows", "X-SQL-Message", "X-SQL-State")
 
     def __init__(
@@ -101,10 +104,11 @@ class SparqlEndpoint:
         request_log: RequestLog,
         executor: Executor,
         public_url: str | None = None,
+        page: bool = False,
     ) -> None:
         self.path = path
         self._settings, self._backend, self._request_log, self._url = settings, backend, request_log, public_url
-        self._executor = executor
+        self._executor, self._has_page = executor, page
         self._admission = Admission(
             settings.concurrency, queue_seconds=settings.queue_seconds, queue_length=settings.queue_length
         )
@@ -141,7 +145,11 @@ class SparqlEndpoint:
         async with self._admission.enter():
             if asked.kind == "description":
                 record.form = "description"
-                return await self._page(request, asked) or await self._describe(request)
+                if not asked.parameters and _wants_page(", ".join(request.headers.getall("Accept", []))):
+                    page = send_page(request) if self._has_page else await self._page_of_source(request)
+                    if page is not None:
+                        return page
+                return await self._describe(request)
             record.query = asked.text
             decide = partial(self._decide, asked, ", ".join(request.headers.getall("Accept", [])) or None, record)
             if len(asked.text or "") > _LONG_CHARACTERS:
@@ -279,13 +287,13 @@ class SparqlEndpoint:
             sent=record.sent,
         )
 
-    # --- the form for people, and the service description ---
+    # --- the page for people, and the service description ---
 
-    async def _page(self, request: web.Request, asked: ProtocolRequest) -> web.StreamResponse | None:
-        """The source's own page with a form for queries, where a browser asks and there is one."""
-        accept = ", ".join(request.headers.getall("Accept", []))
-        if not self._settings.is_remote or asked.parameters or not _wants_page(accept):
+    async def _page_of_source(self, request: web.Request) -> web.StreamResponse | None:
+        """The source's own page with a form for queries, where there is one."""
+        if not self._settings.is_remote:
             return None
+        accept = ", ".join(request.headers.getall("Accept", []))
         operation = Operation(None, headers=self._sent_on(request) | {"Accept": accept}, timeout=_DESCRIPTION_SECONDS)
         try:
             answer = await self._backend.answer(operation)

@@ -100,6 +100,7 @@ class StreamsEndpoint:
     """
 
     record = StreamRecord
+    has_source = True
     exposed_headers = ("Accept-Post", "ETag", "Link", "Location", "RDF-Message-Content-Type", AFTER)
     path = ROOT
 

@@ -50,6 +50,7 @@ class Feed:
     path = "/streams/{name}"
     record = FeedRecord
     gauges: Mapping[str, Measure] = MappingProxyType({})
+    has_source = True
     exposed_headers = ("RDF-Message-Content-Type",)
 
     def __init__(self) -> None:

@@ -1,0 +1,113 @@
+"""The endpoint of the page for browsers: the page at `/` and `/NAME/`, its files, and what it must know of the server.
+
+SPARQL endpoints answer with the same page where a browser asks them for HTML; see `files.py`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from aiohttp import web
+
+from construct_messages.formats import LOGS, content_type
+from construct_messages.formats.documents import TRIPLES
+from construct_messages.formats.media_types import JSON
+from construct_messages.formats.results import SOLUTIONS
+from construct_messages.server.http.endpoint import Measure, Route
+from construct_messages.server.http.record import Record
+from construct_messages.server.pages.files import STATIC, file_of, send_file, send_page, static_files
+
+SERVER: Final = "/-/server.json"
+"""The path of the description of the server that the page reads."""
+
+
+class Listed(NamedTuple):
+    """A SPARQL endpoint that the page offers.
+
+    Args:
+        name: as in the settings; empty for the one at `/sparql`.
+        path: that it is served at.
+        prefixes: IRI by prefix, those of its settings.
+    """
+
+    name: str
+    path: str
+    prefixes: Mapping[str, str]
+
+
+class PagesEndpoint:
+    """The page; see `server.http.endpoint.Endpoint`.
+
+    Args:
+        endpoints: the SPARQL endpoints that it offers.
+        streams: the path of the list of streams; None: there are none.
+    """
+
+    path = "/"
+    record = Record
+    gauges: Mapping[str, Measure] = MappingProxyType({})
+    exposed_headers = ()
+    has_source = False
+
+    def __init__(self, endpoints: Sequence[Listed], *, streams: str | None = None) -> None:
+        self._pages = ["/", *(f"/{endpoint.name}/" for endpoint in endpoints if endpoint.name)]
+        self._server = file_of(JSON, json.dumps(_described(endpoints, streams), ensure_ascii=False).encode())
+
+    def routes(self) -> Iterable[Route]:
+        """See `Endpoint.routes`."""
+        reading = ("GET", "HEAD")
+        return (
+            *(Route(path, reading, self._page) for path in self._pages),
+            Route(f"{STATIC}/{{file}}", reading, self._file),
+            Route(SERVER, reading, self._describe),
+        )
+
+    async def start(self) -> None:
+        """See `Endpoint.start`."""
+        static_files()
+
+    async def check(self) -> None:
+        """See `Endpoint.check`; it needs nothing."""
+
+    async def stop(self) -> None:
+        """See `Endpoint.stop`."""
+
+    async def aclose(self) -> None:
+        """See `Endpoint.aclose`."""
+
+    async def _page(self, request: web.Request) -> web.StreamResponse:
+        return send_page(request)
+
+    async def _file(self, request: web.Request) -> web.StreamResponse:
+        file = static_files().get(request.match_info["file"])
+        if file is None:
+            raise web.HTTPNotFound
+        return send_file(request, file)
+
+    async def _describe(self, request: web.Request) -> web.StreamResponse:
+        return send_file(request, self._server)
+
+
+def _described(endpoints: Sequence[Listed], streams: str | None) -> Mapping[str, object]:
+    """What the page knows of the server; paths are relative to its root."""
+    return {
+        "endpoints": [
+            {"name": endpoint.name, "path": endpoint.path[1:], "prefixes": dict(endpoint.prefixes)}
+            for endpoint in endpoints
+        ],
+        "streams": streams and streams[1:],
+        "logs": [
+            {
+                "name": type.format.name,
+                "syntax": type.syntax.label,
+                "type": content_type(*type),
+                "extension": type.format.extension,
+            }
+            for type in LOGS
+        ],
+        "graphs": [{"name": each.name, "type": each.media_type, "extension": each.names[0]} for each in TRIPLES],
+        "solutions": [{"name": each.name, "type": each.media_type, "extension": each.names[0]} for each in SOLUTIONS],
+    }

@@ -1,0 +1,112 @@
+"""The files of the page, and how HTML and files are sent: a strict policy, and validators for caches.
+
+Content Security Policy Level 3: scripts and styles come from this server's files only, nothing is written into a page,
+and nothing is asked of another host. RFC 9110, section 13.1.2 (If-None-Match). What is sent is `endpoint.py`'s
+business, and that of other endpoints that have a view for browsers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Final, NamedTuple
+
+from aiohttp import web
+
+from construct_messages.formats.media_types import HTML
+
+STATIC: Final = "/-/static"
+"""The path of the files; no endpoint's name begins with a hyphen."""
+
+POLICY: Final = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "connect-src 'self'",
+        "img-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+        "require-trusted-types-for 'script'",
+    )
+)
+"""The Content-Security-Policy of HTML that this server writes."""
+
+_TYPES: Final[Mapping[str, str]] = {
+    ".css": "text/css; charset=utf-8",
+    ".html": f"{HTML}; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+_ROOT: Final = b"ROOT/"
+
+
+class File(NamedTuple):
+    """What is sent.
+
+    Args:
+        content_type: its media type.
+        body: its bytes.
+        tag: its entity tag, without quotes.
+    """
+
+    content_type: str
+    body: bytes
+    tag: str
+
+
+def file_of(content_type: str, body: bytes) -> File:
+    """What is sent, with its entity tag.
+
+    >>> file_of("text/css", b"").tag
+    'e3b0c44298fc1c14'
+    """
+    return File(content_type, body, hashlib.sha256(body).hexdigest()[:16])
+
+
+@cache
+def static_files() -> Mapping[str, File]:
+    """The files of the page by name, read once.
+
+    >>> sorted(static_files())[-1].endswith(".js")
+    True
+    """
+    folder = files("construct_messages.server.pages") / "static"
+    return {
+        file.name: file_of(_TYPES[suffix], file.read_bytes())
+        for file in folder.iterdir()
+        if (suffix := file.name[file.name.rfind(".") :]) in _TYPES
+    }
+
+
+def root_from(path: str) -> str:
+    """The way from a path of this server to its root, as a relative URL; it holds behind any prefix of a proxy.
+
+    >>> root_from("/"), root_from("/sparql"), root_from("/dbpedia/sparql"), root_from("/streams/a/output/7")
+    ('./', './', '../', '../../../')
+    """
+    return "../" * (path.count("/") - 1) or "./"
+
+
+@cache
+def page_at(root: str) -> File:
+    """The page, for a path from which the root is `root`."""
+    page = static_files()["index.html"]
+    return file_of(page.content_type, page.body.replace(_ROOT, root.encode()))
+
+
+def send_page(request: web.Request) -> web.Response:
+    """Answers with the page, at whatever path it is asked for."""
+    return send_file(request, page_at(root_from(request.path)))
+
+
+def send_file(request: web.Request, file: File) -> web.Response:
+    """Answers with a file, or with 304 where the client has it."""
+    headers = {"Cache-Control": "no-cache", "Content-Security-Policy": POLICY, "ETag": f'"{file.tag}"'}
+    known = request.if_none_match or ()
+    if any(tag.value in ("*", file.tag) for tag in known):
+        return web.Response(status=304, headers=headers)
+    return web.Response(body=file.body, headers={**headers, "Content-Type": file.content_type})

@@ -1,0 +1,229 @@
+// RDF terms: lines of N-Quads to terms, IRIs shortened by prefixes, and which IRIs may be links. Touches no document.
+//
+// RDF 1.2 N-Quads, section 2. The server writes the lines, so this reader is strict about structure and leaves the
+// characters of IRIs and the shape of language tags alone: a lenient server passes both as they came.
+//
+// A term is {kind: "iri", value}, {kind: "blank", value}, {kind: "literal", value, language, direction, datatype} or
+// {kind: "triple", subject, predicate, object}; a statement is {subject, predicate, object, graph}, where graph is null
+// in the default graph.
+
+export const XSD = "http://www.w3.org/2001/XMLSchema#";
+export const RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#";
+
+/** Prefixes that need no declaration to be shown. */
+export const COMMON_PREFIXES = {
+  rdf: RDF,
+  rdfs: "http://www.w3.org/2000/01/rdf-schema#",
+  xsd: XSD,
+  owl: "http://www.w3.org/2002/07/owl#",
+  skos: "http://www.w3.org/2004/02/skos/core#",
+  dct: "http://purl.org/dc/terms/",
+  foaf: "http://xmlns.com/foaf/0.1/",
+  prov: "http://www.w3.org/ns/prov#",
+  schema: "http://schema.org/",
+  sosa: "http://www.w3.org/ns/sosa/",
+};
+
+const DEEPEST = 100; // triple terms within each other
+const BLANK = /_:[\p{L}\p{N}_:](?:[\p{L}\p{N}\p{M}_:.·‿⁀-]*[\p{L}\p{N}\p{M}_:·‿⁀-])?/uy;
+const LANGUAGE = /@([A-Za-z]+(?:-[A-Za-z0-9]+)*)(?:--(ltr|rtl))?/y;
+const IRI_ESCAPE = /\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|)/g;
+const STRING_ESCAPE = /\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([tbnrf"'\\])|)/g;
+const CHARACTERS = { t: "\t", b: "\b", n: "\n", r: "\r", f: "\f" };
+
+/** A line that is no statement; `column` counts UTF-16 units from 1. */
+export class LineError extends Error {
+  constructor(message, column) {
+    super(`${message} at column ${column}`);
+    this.column = column;
+  }
+}
+
+/** Parses one statement; null where the line is blank or a comment. Throws LineError. */
+export function parseLine(line) {
+  return statementOf(new LineReader(line));
+}
+
+/** The comment behind a statement, with its `#`; empty where there is none. Throws LineError. */
+export function commentOf(line) {
+  const reader = new LineReader(line);
+  statementOf(reader);
+  return line.slice(reader.at);
+}
+
+function statementOf(reader) {
+  reader.skip();
+  if (reader.ended()) return null;
+  const subject = reader.resource("a subject");
+  const predicate = reader.iri("a predicate");
+  const object = reader.term(0);
+  const graph = reader.peek() === "." ? null : reader.resource("a graph or a dot");
+  reader.expect(".");
+  if (!reader.ended()) throw reader.error("more than a statement");
+  return { subject, predicate, object, graph };
+}
+
+/** Parses a term of N-Triples by itself, as SPARQL results in TSV have it. Throws LineError. */
+export function parseTerm(text) {
+  const reader = new LineReader(text);
+  reader.skip();
+  const term = reader.term(0);
+  if (!reader.ended()) throw reader.error("more than a term");
+  return term;
+}
+
+class LineReader {
+  constructor(text) {
+    this.text = text;
+    this.at = 0;
+  }
+
+  error(what) {
+    return new LineError(what, this.at + 1);
+  }
+
+  peek() {
+    return this.text[this.at];
+  }
+
+  skip() {
+    while (this.text[this.at] === " " || this.text[this.at] === "\t") this.at += 1;
+  }
+
+  ended() {
+    return this.at >= this.text.length || this.text[this.at] === "#";
+  }
+
+  expect(token) {
+    if (!this.text.startsWith(token, this.at)) throw this.error(`${token} is missing`);
+    this.at += token.length;
+    this.skip();
+  }
+
+  match(pattern, what) {
+    pattern.lastIndex = this.at;
+    const found = pattern.exec(this.text);
+    if (found === null) throw this.error(what);
+    this.at = pattern.lastIndex;
+    return found;
+  }
+
+  iri(what) {
+    if (this.peek() !== "<") throw this.error(`${what} is missing`);
+    const end = this.text.indexOf(">", this.at);
+    if (end < 0) throw this.error("an IRI has no end");
+    const value = unescape(this.text.slice(this.at + 1, end), IRI_ESCAPE, this);
+    if (!/^[A-Za-z][A-Za-z0-9+.-]*:/.test(value)) throw this.error("an IRI has no scheme");
+    this.at = end + 1;
+    this.skip();
+    return { kind: "iri", value };
+  }
+
+  resource(what) {
+    if (this.peek() !== "_") return this.iri(what);
+    const value = this.match(BLANK, "a blank node has no label")[0].slice(2);
+    this.skip();
+    return { kind: "blank", value };
+  }
+
+  term(depth) {
+    if (this.peek() === '"') return this.literal();
+    if (!this.text.startsWith("<<", this.at)) return this.resource("an object");
+    if (depth >= DEEPEST) throw this.error("triple terms are nested too deeply");
+    this.expect("<<(");
+    const subject = this.resource("a subject");
+    const predicate = this.iri("a predicate");
+    const object = this.term(depth + 1);
+    this.expect(")>>");
+    return { kind: "triple", subject, predicate, object };
+  }
+
+  literal() {
+    const start = this.at + 1;
+    const end = closingQuote(this.text, start);
+    if (end < 0) throw this.error("a literal has no end");
+    const value = unescape(this.text.slice(start, end), STRING_ESCAPE, this);
+    this.at = end + 1;
+    let language = null;
+    let direction = null;
+    let datatype = `${XSD}string`;
+    if (this.peek() === "@") {
+      const found = this.match(LANGUAGE, "a language tag is malformed");
+      language = found[1];
+      direction = found[2] ?? null;
+      datatype = RDF + (direction === null ? "langString" : "dirLangString");
+    } else if (this.text.startsWith("^^", this.at)) {
+      this.at += 2;
+      datatype = this.iri("a datatype").value;
+    }
+    this.skip();
+    return { kind: "literal", value, language, direction, datatype };
+  }
+}
+
+/** The place of the quote that ends a literal: not a regular expression, which a long literal would exhaust. */
+function closingQuote(text, start) {
+  let end = text.indexOf('"', start);
+  while (end >= 0) {
+    let escapes = 0;
+    while (end - escapes > start && text[end - escapes - 1] === "\\") escapes += 1;
+    if (escapes % 2 === 0) return end;
+    end = text.indexOf('"', end + 1);
+  }
+  return -1;
+}
+
+function unescape(text, pattern, reader) {
+  if (!text.includes("\\")) return text;
+  return text.replace(pattern, (escape, four, eight, character) => {
+    if (character !== undefined) return CHARACTERS[character] ?? character;
+    const code = parseInt(four ?? eight, 16);
+    if (!(code <= 0x10ffff) || (code >= 0xd800 && code < 0xe000)) throw reader.error(`${escape} is no escape`);
+    return String.fromCodePoint(code);
+  });
+}
+
+/** Whether an IRI may be a link: pages and addresses; never what a browser would run, open or read, as `javascript:`. */
+export function isLink(iri) {
+  return /^(?:https?:\/\/|mailto:)/i.test(iri) && URL.canParse(iri);
+}
+
+/** Shortens IRIs by prefixes: {prefix: IRI}. The longest namespace wins. */
+export class Prefixes {
+  constructor(...tables) {
+    const byPrefix = new Map();
+    for (const table of tables) for (const [prefix, iri] of Object.entries(table)) byPrefix.set(prefix, iri);
+    this.namespaces = [...byPrefix].filter(([, iri]) => iri !== "").sort(([, a], [, b]) => b.length - a.length);
+  }
+
+  /** `ex:name` where a prefix fits and the rest is a simple local name, else null. */
+  shorten(iri) {
+    for (const [prefix, namespace] of this.namespaces) {
+      if (iri.startsWith(namespace)) {
+        const local = iri.slice(namespace.length);
+        if (/^(?:[\p{L}\p{N}_][\p{L}\p{M}\p{N}_.:-]*)?$/u.test(local) && !local.endsWith(".")) {
+          return `${prefix}:${local}`;
+        }
+      }
+    }
+    return null;
+  }
+}
+
+/** A term as N-Triples writes it. */
+export function termText(term) {
+  switch (term.kind) {
+    case "iri":
+      return `<${term.value}>`;
+    case "blank":
+      return `_:${term.value}`;
+    case "triple":
+      return `<<( ${termText(term.subject)} ${termText(term.predicate)} ${termText(term.object)} )>>`;
+    default: {
+      const escapes = { "\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f" };
+      const text = `"${term.value.replace(/[\\"\n\r\t\b\f]/g, (character) => escapes[character])}"`;
+      if (term.language !== null) return `${text}@${term.language}${term.direction ? `--${term.direction}` : ""}`;
+      return term.datatype === `${XSD}string` ? text : `${text}^^<${term.datatype}>`;
+    }
+  }
+}

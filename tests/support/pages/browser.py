@@ -1,0 +1,129 @@
+"""Debian's Chromium, driven by playwright-core in a process of Node.js: scripts go in, what they return comes out."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from tests.support.engines.servers import NODE
+from tests.support.places import absent
+
+_SECONDS: Final = 120.0  # that a script may take, on a machine that has much else to do
+_LINE_BYTES: Final = 1 << 26
+
+_DRIVER: Final = """
+import { createInterface } from "node:readline";
+import { chromium } from "playwright-core";
+const [executablePath] = process.argv.slice(1);
+const args = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"];
+const browser = await chromium.launch({ executablePath, args });
+const state = {};
+const AsyncFunction = (async () => {}).constructor;
+for await (const line of createInterface({ input: process.stdin })) {
+  const { script, given } = JSON.parse(line);
+  let answer;
+  try {
+    const made = new AsyncFunction("browser", "state", "given", script);
+    answer = { value: (await made(browser, state, given)) ?? null };
+  } catch (error) {
+    answer = { error: String(error?.stack ?? error) };
+  }
+  process.stdout.write(JSON.stringify(answer) + "\\n");
+}
+await browser.close();
+"""
+
+_OPEN: Final = """
+await state.context?.close();
+const context = state.context = await browser.newContext({ acceptDownloads: true, ...given.options });
+context.setDefaultTimeout(60_000);
+const page = state.page = await context.newPage();
+state.asked = [];
+state.errors = [];
+page.on("request", (request) => state.asked.push(request.url()));
+page.on("pageerror", (error) => state.errors.push(String(error)));
+page.on("console", (said) => {
+  // a status that is no success is said by the browser as well, and checked where it is expected
+  if (said.type() === "error" && !said.text().startsWith("Failed to load resource")) state.errors.push(said.text());
+});
+page.on("dialog", (dialog) => { state.errors.push(`dialog: ${dialog.message()}`); dialog.dismiss(); });
+await page.goto(given.url);
+"""
+
+
+class Failed(Exception):
+    """A script threw an error in the browser's driver."""
+
+
+class Browser:
+    """A browser with one page at a time. A script is the body of an async function; `page` is the open page."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+
+    async def open(self, url: str, **options: Any) -> None:
+        """Opens a page in a context of its own, whose options are those of playwright's `newContext`."""
+        await self._run(_OPEN, {"url": url, "options": options})
+
+    async def run(self, script: str, **given: Any) -> Any:
+        """Runs a script on the page; `given` are values that it finds under that name.
+
+        Raises:
+            Failed: it threw an error.
+        """
+        return await self._run(f"const {{ page, context }} = state;\n{script}", given)
+
+    async def errors(self) -> list[str]:
+        """What the page threw, logged as an error (as refusals by its policy are), or opened as a dialog."""
+        return list(await self.run("return state.errors"))
+
+    async def asked(self) -> list[str]:
+        """The URLs that the page asked for."""
+        return list(await self.run("return state.asked"))
+
+    async def _run(self, script: str, given: dict[str, Any]) -> Any:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps({"script": script, "given": given}).encode() + b"\n")
+        async with asyncio.timeout(_SECONDS):
+            answer = json.loads(await self._process.stdout.readline())
+        if "error" in answer:
+            raise Failed(answer["error"])
+        return answer["value"]
+
+
+def node_folder(*packages: str) -> tuple[str, Path]:
+    """The program of Node.js, and the folder whose `node_modules` hold packages; skips the test where there is none."""
+    node, folder = shutil.which("node"), Path(os.environ.get(NODE, "nowhere"))
+    if node is None or not all((folder / "node_modules" / package).exists() for package in packages):
+        absent(f"Node.js or npm's {' and '.join(packages)} is absent: install them, and set {NODE}")
+    return node, folder
+
+
+@asynccontextmanager
+async def browsing() -> AsyncIterator[Browser]:
+    """A browser; skips the test where it is missing."""
+    node, folder = node_folder("playwright-core")
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        absent("Chromium is not installed: apt-get install chromium")
+    process = await asyncio.create_subprocess_exec(
+        *(node, "--input-type=module", "--eval", _DRIVER, chromium),
+        cwd=folder,
+        stdin=PIPE,
+        stdout=PIPE,
+        limit=_LINE_BYTES,
+    )
+    assert process.stdin is not None
+    try:
+        yield Browser(process)
+    finally:
+        process.stdin.close()  # which ends the driver, and the browser with it
+        await process.wait()
