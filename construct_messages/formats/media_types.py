@@ -10,9 +10,12 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-# RFC 9110, section 8.3; HTML; RFC 9457
+# RFC 9110, section 8.3; HTML; CSS; RFC 9239; SVG; RFC 9457
 OCTET_STREAM: Final = "application/octet-stream"
 HTML: Final = "text/html"
+CSS: Final = "text/css"
+JAVASCRIPT: Final = "text/javascript"
+SVG: Final = "image/svg+xml"
 EVENT_STREAM: Final = "text/event-stream"
 JSON: Final = "application/json"
 PROBLEM: Final = "application/problem+json"

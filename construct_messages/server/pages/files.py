@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from aiohttp import web
 
-from construct_messages.formats.media_types import HTML
+from construct_messages.formats.media_types import CSS, HTML, JAVASCRIPT, SVG
 
 STATIC: Final = "/-/static"
 """The path of the files; no endpoint's name begins with a hyphen."""
@@ -36,10 +36,10 @@ POLICY: Final = "; ".join(
 """The Content-Security-Policy of HTML that this server writes."""
 
 _TYPES: Final[Mapping[str, str]] = {
-    ".css": "text/css; charset=utf-8",
+    ".css": f"{CSS}; charset=utf-8",
     ".html": f"{HTML}; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".svg": "image/svg+xml",
+    ".js": f"{JAVASCRIPT}; charset=utf-8",
+    ".svg": SVG,
 }
 _ROOT: Final = b"ROOT/"
 
@@ -61,7 +61,7 @@ class File(NamedTuple):
 def file_of(content_type: str, body: bytes) -> File:
     """What is sent, with its entity tag.
 
-    >>> file_of("text/css", b"").tag
+    >>> file_of(CSS, b"").tag
     'e3b0c44298fc1c14'
     """
     return File(content_type, body, hashlib.sha256(body).hexdigest()[:16])
