@@ -6,14 +6,9 @@ the same for any size.
 
 from __future__ import annotations
 
-import bz2
 import hashlib
 import math
-import os
-import shutil
-import urllib.request
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
@@ -297,7 +292,7 @@ class _Generator:
         if random() < 0.5:
             lines.append(f"{s} <{ONTOLOGY}industry> {self._link('other')} .\n")
         if random() < 0.5:
-            lines.append(f"{s} <http://xmlns.com/foaf/0.1/homepage> <http://www.{s[29:33].lower()}.example/{_number}> .\n")
+            lines.append(f"{s} <http://xmlns.com/foaf/0.1/homepage> <http://www.example.com/{_number}> .\n")
         return lines
 
     def _species(self, s: str, _name: str, number: int) -> list[str]:

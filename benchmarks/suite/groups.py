@@ -1,12 +1,118 @@
-"""Right, wrong, merged, split, missing: the groups that a competitor delivers, against the truth."""
+"""Right, wrong, merged, split, missing: the groups that a competitor delivers, against the truth.
+
+A group is a set of triples; what is expected and what is delivered are bags: two solutions with equal results count
+twice. Blank nodes are equal up to their labels, group by group. A *part* of a group is a triple without blank nodes, or
+all triples that blank nodes hold together; a group contains another one if it has all its parts.
+
+- *right*: delivered groups that equal an expected one, each expected one counted once.
+- *merged*: other delivered groups that contain several expected ones, of which none contains all those.
+- *split*: expected groups that were not delivered, but in pieces: every part of it is in a delivered group that is
+  neither right nor merged and that it contains.
+- *wrong*: delivered groups that are neither right nor merged nor a piece of a split one: too much, too little, once too
+  often, or nothing that was asked for.
+- *missing*: expected groups that are neither right nor split.
+
+So `expected = right + split + missing`, and `delivered = right + merged + wrong + pieces`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 
-from benchmarks.suite.records import Group, Groups
+import pyoxigraph as ox
+
+from benchmarks.suite.records import Group, Groups, Triple
+
+Part = Triple | tuple[str, ...]  # a triple, or the canonical lines of what blank nodes hold together
+Parts = frozenset[tuple[Part, int]]  # with a number that tells equal ones apart
 
 
 def compare(expected: Iterable[Group], delivered: Iterable[Group]) -> Groups:
-    """Compares two bags of groups, blank nodes up to isomorphism of each group."""
-    raise NotImplementedError
+    """Compares two bags of groups; empty groups count for neither."""
+    wanted = Counter(parts(group) for group in expected if group)
+    found = Counter(parts(group) for group in delivered if group)
+    right = wanted & found
+    surplus, lacking = found - right, wanted - right
+    merged = _merged([group for group in surplus if group not in wanted], wanted)
+    rest = Counter({group: count for group, count in surplus.items() if group not in merged})
+    split, pieces = _split(lacking, rest)
+    total = wanted.total()
+    return Groups(
+        expected=total,
+        right=right.total(),
+        wrong=rest.total() - pieces,
+        merged=sum(surplus[group] for group in merged),
+        split=split,
+        missing=total - right.total() - split,
+    )
+
+
+def parts(group: Group) -> Parts:
+    """What a group consists of, the same for groups that differ in labels of blank nodes alone."""
+    ground = [triple for triple in group if triple[0][0] != "_" and triple[2][0] != "_"]
+    if len(ground) == len(group):
+        return frozenset((triple, 0) for triple in group)
+    held = Counter(_canonical(triples) for triples in _held(group.difference(ground)))
+    return frozenset([(triple, 0) for triple in ground] + [(part, n) for part in held for n in range(held[part])])
+
+
+def _held(triples: Iterable[Triple]) -> Iterator[list[Triple]]:
+    """The triples that blank nodes hold together, each time."""
+    at: dict[str, list[Triple]] = {}
+    for triple in triples:
+        joined = [triple]
+        nodes = [term for term in (triple[0], triple[2]) if term[0] == "_"]
+        for other in {id(at[node]): at[node] for node in nodes if node in at}.values():
+            joined += other
+        for each in joined:
+            for term in (each[0], each[2]):
+                if term[0] == "_":
+                    at[term] = joined
+    yield from {id(joined): joined for joined in at.values()}.values()
+
+
+def _canonical(triples: Iterable[Triple]) -> tuple[str, ...]:
+    """Lines that are the same for isomorphic graphs (RDFC-1.0)."""
+    text = "".join(f"{s} {p} {o} .\n" for s, p, o in triples)
+    dataset = ox.Dataset(ox.parse(text, ox.RdfFormat.N_TRIPLES, lenient=True))
+    dataset.canonicalize(ox.CanonicalizationAlgorithm.RDFC_1_0)
+    return tuple(sorted(map(str, dataset)))
+
+
+def _merged(surplus: Iterable[Parts], wanted: Iterable[Parts]) -> set[Parts]:
+    """Those that contain several expected groups, of which none contains all those."""
+    frequency = Counter(part for group in wanted for part in group)
+    by_rarest: dict[object, list[Parts]] = defaultdict(list)
+    for group in wanted:
+        by_rarest[min(group, key=frequency.__getitem__)].append(group)
+    found = set()
+    for group in surplus:
+        contained = [each for part in group for each in by_rarest.get(part, ()) if each <= group]
+        largest = max(contained, key=len, default=frozenset())
+        if not all(each <= largest for each in contained):
+            found.add(group)
+    return found
+
+
+def _split(lacking: Counter[Parts], rest: Counter[Parts]) -> tuple[int, int]:
+    """How many expected groups were delivered in pieces, and how many groups are such pieces."""
+    holders: dict[object, list[Parts]] = defaultdict(list)
+    for group in lacking:
+        for part in group:
+            holders[part].append(group)
+    inside: dict[Parts, list[Parts]] = defaultdict(list)
+    for piece in rest:
+        for group in min((holders.get(part, []) for part in piece), key=len):
+            if piece < group:
+                inside[group].append(piece)
+    split, pieces = 0, set()
+    for group, found in inside.items():
+        covered: Counter[object] = Counter()
+        for piece in found:
+            for part in piece:
+                covered[part] += rest[piece]
+        if whole := min(covered[part] for part in group):
+            split += min(whole, lacking[group])
+            pieces.update(found)
+    return split, sum(rest[piece] for piece in pieces)

@@ -43,7 +43,9 @@ TYPES: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "place": tuple(
         (*place, *(f"{ONTOLOGY}{name}" for name in names))
-        for place, names in ((_SETTLED, ("Village",)), (_SETTLED, ("Town",)), (_SETTLED, ("City",)), (_PLACE, ("River",)))
+        for place, names in (
+            (_SETTLED, ("Village",)), (_SETTLED, ("Town",)), (_SETTLED, ("City",)), (_PLACE, ("River",)),
+        )
     ),
     "work": tuple(
         (*_WORK, *(f"{ONTOLOGY}{name}" for name in names))
@@ -58,7 +60,8 @@ TYPES: dict[str, tuple[tuple[str, ...], ...]] = {
 }  # fmt: skip
 
 # Languages of labels beside English, from the largest edition on. An entity has the i-th with the chance 0.6 / √i, and
-# all before it too: 5.1 on average. In DBpedia 2014, 23.8 million labels of other editions belong to 4.58 million things.
+# all before it too: 5.1 on average. In DBpedia 2014, 23.8 million things of other editions are among the 4.58 million
+# of the English one.
 LANGUAGES = (
     "de", "fr", "nl", "sv", "it", "es", "pl", "ru", "pt", "ja", "zh", "ar", "uk", "ca", "fa", "no", "fi", "cs", "hu",
     "ko", "tr", "ro", "vi", "el",
@@ -92,6 +95,6 @@ CLARIFIED = ("film", "album", "band", "singer", "footballer", "novel", "politici
 INFOBOX_NAMES = (
     "name", "caption", "website", "title", "years", "location", "type", "image", "date", "nationality", "birthPlace",
     "alt", "genre", "party", "after", "before", "country", "area", "population", "leaderTitle", "leaderName", "length",
-    "width", "height", "weight", "label", "producer", "writer", "artist", "published", "awards", "team", "goals", "caps",
-    "clubs", "number", "position", "motto", "established", "students", "faculty", "city", "state", "district",
+    "width", "height", "weight", "label", "producer", "writer", "artist", "published", "awards", "team", "goals",
+    "caps", "clubs", "number", "position", "motto", "established", "students", "faculty", "city", "state", "district",
 )  # fmt: skip
