@@ -147,7 +147,8 @@ COMPETITORS: Final = (
     ),
     Competitor(
         "flat-shape", "flat CONSTRUCT + extract-cbd-shape", "flat", "oxigraph", False,
-        _npm("extract-cbd-shape", "rdf-stores", "n3"), _npm_install("extract-cbd-shape@0.1.14", "n3@2.13.12"),
+        _npm("extract-cbd-shape", "rdf-stores", "n3"),
+        _npm_install("extract-cbd-shape@0.1.14", "rdf-stores@2.5.0", "n3@2.13.12"),
         _script("shape.cjs"), printed_groups, environment=_ENVIRONMENT,
     ),
     Competitor(
@@ -183,12 +184,12 @@ COMPETITORS: Final = (
     ),
     Competitor(
         "comunica", "SELECT + own code, Comunica", "select", "file", True,
-        _npm("@comunica/query-sparql-file", "n3"), _npm_install("@comunica/query-sparql-file@4", "n3@2.13.12"),
+        _npm("@comunica/query-sparql-file", "n3"), _npm_install("@comunica/query-sparql-file@4.5.0", "n3@2.13.12"),
         _script("comunica.cjs"), printed_groups, environment=_ENVIRONMENT,
     ),
     Competitor(
         "comunica-cli", "Comunica's command line + pattern again, pyoxigraph", "flat", "file", True,
-        _npm("@comunica/query-sparql-file"), _npm_install("@comunica/query-sparql-file@4"),
+        _npm("@comunica/query-sparql-file"), _npm_install("@comunica/query-sparql-file@4.5.0"),
         lambda job: [*_module("comunica"), _by_hand(job), str(job.data), str(job.query_path), str(_MODULES)],
         printed_groups, environment=_ENVIRONMENT,
     ),
