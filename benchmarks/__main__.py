@@ -6,6 +6,7 @@ import argparse
 import importlib
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from benchmarks.micro import NAMES
 
@@ -26,10 +27,27 @@ def main(arguments: Sequence[str]) -> None:
     )
     micro.add_argument("name", choices=NAMES, metavar="NAME", help="one of those below")
     micro.add_argument("arguments", nargs=argparse.REMAINDER, help="of that benchmark; --help names them")
+    run = commands.add_parser("run", help="run the suite: every competitor over every query")
+    run.add_argument("--profile", choices=("smoke", "default", "full"), default="default", help="how much is run")
+    run.add_argument("--output", type=Path, metavar="FILE.json", help="rows of results; a CSV file goes beside it")
+    run.add_argument("--seed", type=int, default=42, help="of the generated data")
+    run.add_argument("--only", nargs="+", metavar="COMPETITOR", help="names of competitors; all without it")
+    run.add_argument("--queries", nargs="+", metavar="QUERY", help="names of queries; all without it")
+    run.add_argument("--sizes", nargs="+", type=int, metavar="TRIPLES", help="those of the profile without it")
+    run.add_argument("--fresh", action="store_true", help="forget the rows that the output file has")
+    data = commands.add_parser("data", help="write the data sets of a profile, and check what the queries find")
+    data.add_argument("--profile", choices=("smoke", "default", "full"), default="default")
+    data.add_argument("--seed", type=int, default=42, help="of the generated data")
     known = parser.parse_args(arguments)
-    if known.command == "micro":
-        sys.argv = [f"{parser.prog} micro {known.name}", *known.arguments]
-        importlib.import_module(f"benchmarks.micro.{known.name}").main()
+    # modules are imported where they are needed: a benchmark of memory shall not hold what the suite imports
+    match known.command:
+        case "micro":
+            sys.argv = [f"{parser.prog} micro {known.name}", *known.arguments]
+            importlib.import_module(f"benchmarks.micro.{known.name}").main()
+        case "run":
+            importlib.import_module("benchmarks.suite.commands").run(known)
+        case "data":
+            importlib.import_module("benchmarks.suite.commands").data(known)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
@@ -26,6 +27,7 @@ from benchmarks.suite.shape import (
     KINDS,
     LABEL,
     LANGUAGES,
+    LIBRARY_SHARE,
     MEAN_TRIPLES,
     NOT_ASCII,
     ONTOLOGY,
@@ -35,6 +37,7 @@ from benchmarks.suite.shape import (
     RESOURCE,
     SCRIPTS,
     TYPES,
+    WORDNET_SHARE,
     WORDS,
     XSD,
 )
@@ -42,7 +45,30 @@ from benchmarks.suite.shape import (
 FOLDER = Path(__file__).parents[1] / "results" / "data"
 DATA_VARIABLE = "CONSTRUCT_MESSAGES_DBPEDIA"
 
+
+@dataclass(frozen=True)
+class Dataset:
+    """Data to ask queries of.
+
+    Args:
+        name: as in rows.
+        size: triples.
+        path: writes or fetches the N-Triples file if need be, and says where it is.
+        queries: names of the queries that find something in it; empty for all.
+    """
+
+    name: str
+    size: int
+    path: Callable[[], Path]
+    queries: tuple[str, ...] = ()
+
+
 # --- generated ---
+
+
+def generated(triples: int, seed: int = 42) -> Dataset:
+    """The DBpedia-shaped data set of a size."""
+    return Dataset("dbpedia-shaped", triples, lambda: dbpedia_shaped(triples, seed))
 
 
 def dbpedia_shaped(triples: int, seed: int = 42, folder: Path = FOLDER) -> Path:
@@ -158,6 +184,12 @@ class _Generator:
             file = f"{file.replace(' ', '_')}_{s[29:-1]}.jpg"
             lines.append(f"{s} <http://xmlns.com/foaf/0.1/depiction> <{file}> .\n")
             lines.append(f"{s} <{ONTOLOGY}thumbnail> <{file}?width=300> .\n")
+        if random() < WORDNET_SHARE:
+            synset = f"http://www.w3.org/2006/03/wn/wn20/instances/synset-{int(124 * random() ** HUBS)}-noun-1"
+            lines.append(f"{s} <{PROPERTY}wordnet_type> <{synset}> .\n")
+        if random() < LIBRARY_SHARE:
+            record = f"http://d-nb.info/gnd/{int(random() * 9e8)}"
+            lines.append(f"{s} <http://www.w3.org/2002/07/owl#sameAs> <{record}> .\n")
         return lines
 
     def _abstract(self) -> str:

@@ -24,14 +24,21 @@ import pyoxigraph as ox
 
 from benchmarks.suite.records import Group, Groups, Triple
 
-Part = Triple | tuple[str, ...]  # a triple, or the canonical lines of what blank nodes hold together
-Parts = frozenset[tuple[Part, int]]  # with a number that tells equal ones apart
+Parts = frozenset[int]  # 64 bits of each part: large results are compared, and not kept
 
 
 def compare(expected: Iterable[Group], delivered: Iterable[Group]) -> Groups:
     """Compares two bags of groups; empty groups count for neither."""
-    wanted = Counter(parts(group) for group in expected if group)
-    found = Counter(parts(group) for group in delivered if group)
+    return verdict(bag(expected), bag(delivered))
+
+
+def bag(groups: Iterable[Group]) -> Counter[Parts]:
+    """The groups as they are compared."""
+    return Counter(parts(group) for group in groups if group)
+
+
+def verdict(wanted: Counter[Parts], found: Counter[Parts]) -> Groups:
+    """Compares two bags: what is expected, and what was delivered."""
     right = wanted & found
     surplus, lacking = found - right, wanted - right
     merged = _merged([group for group in surplus if group not in wanted], wanted)
@@ -51,10 +58,11 @@ def compare(expected: Iterable[Group], delivered: Iterable[Group]) -> Groups:
 def parts(group: Group) -> Parts:
     """What a group consists of, the same for groups that differ in labels of blank nodes alone."""
     ground = [triple for triple in group if triple[0][0] != "_" and triple[2][0] != "_"]
-    if len(ground) == len(group):
-        return frozenset((triple, 0) for triple in group)
-    held = Counter(_canonical(triples) for triples in _held(group.difference(ground)))
-    return frozenset([(triple, 0) for triple in ground] + [(part, n) for part in held for n in range(held[part])])
+    found = list(map(hash, ground))
+    if len(ground) < len(group):
+        held = Counter(_canonical(triples) for triples in _held(group.difference(ground)))
+        found += [hash((part, number)) for part, count in held.items() for number in range(count)]
+    return frozenset(found)
 
 
 def _held(triples: Iterable[Triple]) -> Iterator[list[Triple]]:
@@ -83,7 +91,7 @@ def _canonical(triples: Iterable[Triple]) -> tuple[str, ...]:
 def _merged(surplus: Iterable[Parts], wanted: Iterable[Parts]) -> set[Parts]:
     """Those that contain several expected groups, of which none contains all those."""
     frequency = Counter(part for group in wanted for part in group)
-    by_rarest: dict[object, list[Parts]] = defaultdict(list)
+    by_rarest: dict[int, list[Parts]] = defaultdict(list)
     for group in wanted:
         by_rarest[min(group, key=frequency.__getitem__)].append(group)
     found = set()
@@ -97,7 +105,7 @@ def _merged(surplus: Iterable[Parts], wanted: Iterable[Parts]) -> set[Parts]:
 
 def _split(lacking: Counter[Parts], rest: Counter[Parts]) -> tuple[int, int]:
     """How many expected groups were delivered in pieces, and how many groups are such pieces."""
-    holders: dict[object, list[Parts]] = defaultdict(list)
+    holders: dict[int, list[Parts]] = defaultdict(list)
     for group in lacking:
         for part in group:
             holders[part].append(group)
@@ -108,7 +116,7 @@ def _split(lacking: Counter[Parts], rest: Counter[Parts]) -> tuple[int, int]:
                 inside[group].append(piece)
     split, pieces = 0, set()
     for group, found in inside.items():
-        covered: Counter[object] = Counter()
+        covered: Counter[int] = Counter()
         for piece in found:
             for part in piece:
                 covered[part] += rest[piece]

@@ -99,7 +99,8 @@ class Row:
     """One competitor, one query, one data set. Medians are None unless it ran to its end.
 
     Args:
-        results_per_second: groups delivered, right or not, in a second of `seconds`.
+        delivered: groups that came, right or not.
+        results_per_second: those in a second of `seconds`.
         counts_match: whether as many groups came as are expected.
     """
 
@@ -122,6 +123,7 @@ class Row:
     bytes_received: int | None = None
     bytes_sent: int | None = None
     groups: Groups | None = None
+    delivered: int | None = None
     counts_match: bool | None = None
     loads: bool = False
     group: str = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,3 +34,10 @@ def queries(folder: Path = FOLDER) -> list[Query]:
         head = dict(line[2:].split(": ", 1) for line in text.splitlines() if line.startswith("# "))
         found.append(Query(path.stem, head["shape"], head["title"], text, path))
     return found
+
+
+def expected(triples: int, seed: int, folder: Path = FOLDER) -> dict[str, tuple[int, int]]:
+    """Solutions and messages of each query over generated data; empty for sizes and seeds without known figures."""
+    known = json.loads((folder / "expected.json").read_text(encoding="utf-8"))
+    counts = known["sizes"].get(str(triples), {}) if seed == known["seed"] else {}
+    return {name: (solutions, messages) for name, (solutions, messages) in counts.items()}

@@ -1,0 +1,91 @@
+"""The subcommands `run` and `data` of the suite: from their arguments to a session, and what is told meanwhile."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from benchmarks.suite.competitors import COMPETITORS
+from benchmarks.suite.datasets import generated
+from benchmarks.suite.records import Row
+from benchmarks.suite.runs import PROFILES, Session, opened
+from benchmarks.suite.truth import Reference
+from benchmarks.suite.workload import expected, queries
+
+_Named = TypeVar("_Named")
+_RESULTS = Path(__file__).parents[1] / "results"
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Runs the suite.
+
+    Raises:
+        SystemExit: a name is unknown, or the output has rows of another run.
+    """
+    profile = PROFILES[arguments.profile]
+    if arguments.sizes:
+        profile = replace(profile, sizes=tuple(arguments.sizes))
+    output = arguments.output or _RESULTS / f"suite-{arguments.profile}.json"
+    output.parent.mkdir(parents=True, exist_ok=True)
+    competitors = _chosen("competitor", {each.name: each for each in COMPETITORS}, arguments.only)
+    asked = _chosen("query", {query.name: query for query in queries()}, arguments.queries)
+    results = opened(output, arguments.profile, arguments.seed, competitors, fresh=arguments.fresh)
+    results.limits |= {str(size): profile.limit for size in profile.sizes}
+    session = Session(results, output, profile, competitors, asked)
+    datasets = [generated(size, arguments.seed) for size in sorted(profile.sizes)]
+    columns = (BarColumn(20), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        rows = progress.add_task("", total=sum(len(session.planned(dataset)) for dataset in datasets))
+        progress.update(rows, completed=len(results.rows))
+
+        def said(row: Row) -> None:
+            progress.update(rows, advance=1, description=f"{row.size:,} triples, {row.query}")
+            if row.status in ("failed", "timeout") or row.counts_match is False:
+                progress.console.print(_line(row), highlight=False, soft_wrap=True)
+
+        session.said = said
+        session.run(datasets)
+    counts = {status: sum(row.status == status for row in results.rows) for status in {r.status for r in results.rows}}
+    print(f"{output}: {len(results.rows)} rows, " + ", ".join(f"{n} {status}" for status, n in sorted(counts.items())))
+
+
+def data(arguments: argparse.Namespace) -> None:
+    """Writes the data sets, and prints how many solutions and messages each query has.
+
+    Raises:
+        SystemExit: the numbers are not those that are expected for the seed.
+    """
+    wrong = []
+    for size in PROFILES[arguments.profile].sizes:
+        path = generated(size, arguments.seed).path()
+        print(f"{path}: {path.stat().st_size / 1e6:.1f} MB")
+        reference, known = Reference(path), expected(size, arguments.seed)
+        for query in queries():
+            counts = reference.counts(query.text)
+            print(f"  {query.name:16}{counts[0]:10,} solutions{counts[1]:10,} messages")
+            if known and known.get(query.name) != counts:
+                wrong.append(f"{size:,} triples, {query.name}: {counts} instead of {known.get(query.name)}")
+    if wrong:
+        raise SystemExit("\n".join(["not as expected:", *wrong]))
+
+
+def _line(row: Row) -> str:
+    if row.groups is None:
+        return f"{row.size:,} {row.query}: {row.competitor}: {row.status}: {row.reason}"
+    found = row.groups
+    return (
+        f"{row.size:,} {row.query}: {row.competitor}: {row.delivered} groups, of {found.expected} {found.right} right, "
+        f"{found.split} split, {found.missing} missing; {found.merged} merged, {found.wrong} wrong"
+    )
+
+
+def _chosen(what: str, known: dict[str, _Named], names: list[str] | None) -> list[_Named]:
+    for name in names or ():
+        if name not in known:
+            raise SystemExit(f"there is no {what} {name!r}; known are {', '.join(known)}")
+    return [each for name, each in known.items() if not names or name in names]
