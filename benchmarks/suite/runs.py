@@ -63,7 +63,7 @@ class Profile:
 
 
 PROFILES = {
-    "smoke": Profile(sizes=(3_000,), runs=1, limit=60),
+    "smoke": Profile(sizes=(5_000,), runs=1, limit=60),
     "default": Profile(
         sizes=(10_000, 100_000, 1_000_000),
         runs=1,
@@ -130,12 +130,13 @@ class Session:
         with ExitStack() as stack, tempfile.TemporaryDirectory() as place:
             endpoints = _Endpoints(stack, data, Path(place))
             for query in dict.fromkeys(query for query, _ in plan):
-                rows = {each: self._empty(dataset, query, each) for other, each in plan if other == query}
+                rows = [(each, self._empty(dataset, query, each)) for other, each in plan if other == query]
                 for _ in range(self.profile.runs):
-                    for each, row in rows.items():
+                    for number, (each, row) in enumerate(rows):
                         if row.status == "ok":
-                            rows[each] = self._measured(row, each, query, data, endpoints, truth, Path(place))
-                for row in rows.values():
+                            measured = self._measured(row, each, query, data, endpoints, truth, Path(place))
+                            rows[number] = each, measured
+                for _, row in rows:
                     self.results.rows.append(_medians(row))
                     self.said(self.results.rows[-1])
                 self.results.write(self.output)
@@ -178,7 +179,7 @@ class Session:
                 except Missing as missing:
                     return replace(row, status="absent", reason=str(missing))
                 through.traffic()  # forgets what was before
-            job = Job(data, through and through.url, query.text, query.path, Path(workdir))
+            job = Job(data, None if through is None else through.url, query.text, query.path, Path(workdir))
             output = place / "output"
             done = harness.run(
                 competitor.command(job),
