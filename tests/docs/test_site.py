@@ -81,7 +81,8 @@ def test_nothing_is_loaded_from_other_hosts(site: Path) -> None:
     for page in site.rglob("*.html"):
         parser = Loads()
         parser.feed(page.read_text(encoding="utf-8"))
-        assert parser.found
+        # the table of the benchmarks is one file
+        assert bool(parser.found) == (page != site / "benchmarks" / "table.html"), page
         assert [address for address in parser.found if urlsplit(address).netloc] == [], page
     for sheet in site.rglob("*.css"):
         text = sheet.read_text(encoding="utf-8")

@@ -1,0 +1,183 @@
+"""The sentences on top of the report, each computed from the rows. What the rows do not hold is not claimed."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from benchmarks.suite.records import Groups, Row
+from benchmarks.suite.report.figures import Ratio, has_failed, is_right, total
+from benchmarks.suite.report.standings import MEASURES, Field, Standing, losses, race
+from benchmarks.suite.report.text import escape, listed, share, size, times
+
+# how results are got, in the words of the report
+ENGINES: Final = {
+    "file": "from files",
+    "oxigraph": "from an Oxigraph endpoint",
+    "virtuoso-dbpedia": "from a Virtuoso with DBpedia’s limits",
+    "endpoint": "from a live endpoint",
+}
+
+
+def way(field: Field) -> str:
+    """Return how the results of a field were got, and from what data."""
+    return f"{ENGINES.get(field.engine) or escape(field.engine)} ({escape(field.dataset)})"
+
+
+def capital(text: str) -> str:
+    """Return text with a capital first letter."""
+    return text[:1].upper() + text[1:]
+
+
+def headline(fields: Sequence[Field]) -> list[str]:
+    """Return the sentences, as Markdown."""
+    sentences = [_race(field) for field in fields if field.ours is not None and field.others]
+    if any(field.others for field in fields):
+        sentences += [*_wins(fields), *_groups(fields), *_silent(fields), _failures(fields)]
+    return [*sentences, *_growth(fields)]
+
+
+def _race(field: Field) -> str:
+    """How ours compares with the best of those that got all groups right."""
+    start = f"**{capital(way(field))}**, at {listed([size(each) for each in field.sizes if each >= field.smallest])}"
+    start += " triples: "
+    time, first, memory = (race(field, measure, field.smallest) for measure in MEASURES.values())
+    if time is None:
+        return f"{start}there is no query whose groups both this package and another program got right."
+    if time.ratio.mean >= 1:
+        sentence = f"{start}this package is **{times(time.ratio.mean)} as fast** as"
+    else:
+        sentence = f"{start}this package takes **{times(1 / time.ratio.mean)} the time** of"
+    sentence += (
+        f" the fastest other program with all groups right (ahead in {_ahead(time.ratio)} pairs of query and size,"
+        f" {times(time.ratio.low)} to {times(time.ratio.high)})"
+    )
+    if memory is not None:
+        sentence += f", with **{times(1 / memory.ratio.mean)} the memory** of the leanest ({_ahead(memory.ratio)})"
+    if first is not None:
+        sentence += f" and {times(1 / first.ratio.mean)} the best time to the first result ({_ahead(first.ratio)})"
+    alone = f" In {time.alone} more pairs, only this package gave all groups right." if time.alone else ""
+    failed = (
+        f" In {time.failed} more pairs, others gave all groups right and this package did not." if time.failed else ""
+    )
+    return f"{sentence}.{alone}{failed}"
+
+
+def _ahead(ratio: Ratio) -> str:
+    return f"{ratio.ahead} of {ratio.cells}"
+
+
+def _wins(fields: Sequence[Field]) -> Iterator[str]:
+    """Who was faster with all groups right, over all sizes."""
+    cells: dict[tuple[str, str], int] = Counter()
+    for loss in losses(fields):
+        if loss.measure == "time" and loss.right:
+            cells[loss.title, loss.field.engine] += loss.right
+    compared: dict[tuple[str, str], int] = Counter()
+    for field in fields:
+        for standing in field.others:
+            time = standing.beside_ours(MEASURES["time"])
+            compared[standing.title, field.engine] += time.cells if time else 0
+    winners = sorted(cells, key=lambda key: -cells[key])
+    told = [
+        f"{escape(title)} ({ENGINES.get(engine) or escape(engine)}) in {cells[title, engine]} of"
+        f" {compared[title, engine]} pairs"
+        for title, engine in winners
+    ]
+    if told:
+        yield f"**Where others win.** Faster with all groups right: {listed(told)}. [What we lose](#where-we-lose)."
+    else:
+        yield "**Where others win.** No other program was faster with all groups right. [What we lose](#where-we-lose)."
+
+
+def _rows(standings: Sequence[Standing]) -> list[Row]:
+    return [row for standing in standings for row in standing.rows]
+
+
+def _groups(fields: Sequence[Field]) -> Iterator[str]:
+    checked: dict[str, list[Standing]] = defaultdict(list)
+    for field in fields:
+        for standing in field.others:
+            if standing.groups is not None:
+                checked[standing.title].append(standing)
+    if checked:
+        faulty = {title: of for title, of in checked.items() if not all(each.gets_all_right for each in of)}
+        faultless = [escape(title) for title in checked if title not in faulty]
+        sentence = f"**Wrong groups.** {len(faulty)} of {len(checked)} other programs lose or change groups"
+        delivered = total([row for of in faulty.values() for row in _rows(of)])
+        if delivered is not None:
+            sentence += f": {share(delivered.right, delivered.expected)} came right, {_faults(delivered)}"
+        right = f"All groups right: {listed(faultless)}" if faultless else "None gives all groups right"
+        yield f"{sentence}. {right}."
+    own = total(_rows([each for field in fields for each in field.standings if each.is_ours]))
+    if own is not None:
+        exact = own.right == own.expected and not own.wrong
+        yield (
+            f"This package gave all {own.expected:,} groups right that were expected of it, and no others."
+            if exact
+            else f"This package gave {own.right:,} of {own.expected:,} groups right: {_faults(own)}."
+        )
+
+
+def _faults(groups: Groups) -> str:
+    lacking = [
+        f"{share(each, groups.expected)} {kind}" for kind in ("split", "missing") if (each := getattr(groups, kind))
+    ]
+    instead = [f"{each:,} {kind}" for kind in ("merged", "wrong") if (each := getattr(groups, kind))]
+    came = [f"{listed(instead)} groups came instead"] if instead else []
+    return listed([*lacking, *came] or ["but not as many as expected"])
+
+
+def _silent(fields: Sequence[Field]) -> Iterator[str]:
+    """What is lost without notice behind an endpoint that limits its answers."""
+    for field in fields:
+        if field.engine == "virtuoso-dbpedia":
+            ours, others = (
+                [row for row in _rows(field.standings) if (row.group == "ours") == own and row.groups is not None]
+                for own in (True, False)
+            )
+            if others:
+                lost, own_lost = (
+                    sum(not is_right(row) for row in rows if row.status == "ok") for rows in (others, ours)
+                )
+                ended = sum(row.status == "ok" for row in others)
+                yield (
+                    f"**Unnoticed.** {capital(way(field))}, {lost} of {ended} runs of other programs that reported"
+                    f" success had lost or changed groups; of this package, {own_lost} of"
+                    f" {sum(row.status == 'ok' for row in ours)}."
+                )
+
+
+_FAILED: Final = {
+    "timeout": "ran into the time limit",
+    "failed": "ended with an error",
+    "count": "gave another number of groups than expected",
+    "skipped": "were not run because a smaller size had failed",
+}
+
+
+def _failures(fields: Sequence[Field]) -> str:
+    own, others = (
+        _rows([each for field in fields for each in field.standings if each.is_ours == ours]) for ours in (True, False)
+    )
+    kinds = Counter[str]()
+    for field in fields:
+        for standing in field.others:
+            kinds.update(standing.failures)
+    sentence = f"**Failures.** {sum(map(has_failed, own)):,} of {len(own):,} runs of this package failed, and"
+    sentence += f" {sum(map(has_failed, others)):,} of {len(others):,} of the others"
+    told = [f"{kinds[kind]:,} {words}" for kind, words in _FAILED.items() if kinds[kind]]
+    return f"{sentence}: {listed(told)}." if told else f"{sentence}."
+
+
+def _growth(fields: Sequence[Field]) -> Iterator[str]:
+    told = []
+    for field in fields:
+        if field.ours is not None:
+            time, memory = (field.ours.fit(MEASURES[name]) for name in ("time", "memory"))
+            if time is not None and memory is not None:
+                powers = (f"*n*<sup>{fit.exponent:.2f}</sup>" for fit in (time, memory))
+                told.append("{}, time as {} and memory as {}".format(way(field), *powers))
+    if told:
+        yield f"**Growth** of this package with the number *n* of solutions: {'; '.join(told)}."
