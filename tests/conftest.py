@@ -168,6 +168,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
                 "spark.driver.memory": "1g",
                 "spark.sql.shuffle.partitions": "2",
                 "spark.sql.warehouse.dir": str(warehouse / "warehouse"),
+                "spark.sql.ui.retainedExecutions": "100",  # plans are long, and nobody looks at those of other tests
                 "spark.local.dir": str(warehouse / "local"),
                 # many short queries: the quick compiler serves them better than the thorough one
                 "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",

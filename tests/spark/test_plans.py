@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, is_dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -201,22 +202,26 @@ def size(frame: DataFrame) -> int:
 
 
 class Actions:
-    """What a session executes from now on."""
+    """What a session executes from now on.
+
+    Executions are told apart by their numbers: Spark forgets old ones meanwhile, so their count says nothing.
+    """
 
     def __init__(self, session: SparkSession) -> None:
         self._store: Any = session._jsparkSession.sharedState().statusStore()
         self._events: Any = session.sparkContext._jsc.sc().listenerBus()  # the store learns of executions by events
-        self._events.waitUntilEmpty()
-        self._seen = self._store.executionsCount()
+        self._last = next((execution.executionId() for execution in self._newest_first()), -1)
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         """The methods of Spark's that were called, and the plans that they executed."""
-        self._events.waitUntilEmpty()
-        found = self._store.executionsList(self._seen, 1000)
-        for index in range(found.size()):
-            execution = found.apply(index)
+        for execution in takewhile(lambda each: each.executionId() > self._last, self._newest_first()):
             method = re.search(r"\.Dataset\.(\w+)\(", execution.details())
             yield method[1] if method else execution.details(), execution.physicalPlanDescription()
+
+    def _newest_first(self) -> Iterator[Any]:
+        self._events.waitUntilEmpty(600_000)
+        found = self._store.executionsList()
+        return map(found.apply, reversed(range(found.size())))
 
 
 def check(session: SparkSession, asked: Plan, make: Callable[[], DataFrame]) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
 from construct_messages.sources import Request
@@ -13,6 +14,7 @@ from construct_messages.sources.operations import Answer, Operation
 from construct_messages.sources.oxigraph import OxigraphSource
 from construct_messages.terms import Term
 from tests.support.queries.requests import request
+from tests.support.waiting import eventually
 
 EX = "http://example.org/"
 COUNT = 2000
@@ -35,14 +37,9 @@ def children() -> dict[int, str]:
     return found
 
 
-def busy() -> int:
-    """How many processes are computing."""
-    return sum(state == "R" for state in children().values())
-
-
 ALL = "{ ?s ?p ?n }"
 CROSS = "{ ?s ?p ?o . ?s2 ?p2 ?o2 }"
-# finds nothing, for minutes
+# finds nothing, for an hour
 STUCK = "{ ?s ?p ?o . ?a ?q ?b . ?c ?r ?d FILTER(CONCAT(STR(?o), STR(?b), STR(?d)) = '') }"
 
 
@@ -51,12 +48,27 @@ async def collect(source: EvaluatorPool | OxigraphSource, asked: Request) -> lis
         return [solution async for batch in batches for solution in batch]
 
 
+@asynccontextmanager
+async def stuck(pool: EvaluatorPool, count: int = 1) -> AsyncGenerator[list[asyncio.Task[list[tuple[Term, ...]]]]]:
+    """Evaluations that find nothing, under way in processes of a pool that is started; leaving gives them up."""
+    spent = {child: cpu_seconds(child) for child in children()}
+    tasks = [asyncio.create_task(collect(pool, request("s", STUCK))) for _ in range(count)]
+    try:
+        await eventually(lambda: sum(cpu_seconds(child) - spent[child] > 0.2 for child in spent) == count)
+        yield tasks
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+
+
 async def quick(pool: EvaluatorPool) -> None:
-    assert await collect(pool, request("n", "{ ?s ?p ?n }", timeout=20)), "a quick query is answered"
+    assert await collect(pool, request("n", "{ ?s ?p ?n }", timeout=60)), "a quick query is answered"
 
 
 def aclosing_pool(directory: Path, **options: object) -> aclosing[EvaluatorPool]:
-    return aclosing(EvaluatorPool(directory, **options))  # type: ignore[arg-type]
+    """A pool where nobody waits in vain for a turn, however slow the machine."""
+    return aclosing(EvaluatorPool(directory, **{"queue_seconds": 600.0, **options}))  # type: ignore[arg-type]
 
 
 async def drain(batches: AsyncGenerator[object], count: int) -> None:

@@ -37,10 +37,9 @@ def _only_processes_of_this_test_count() -> None:
 async def pool(directory: Path) -> AsyncIterator[EvaluatorPool]:
     """Two processes; at the end of a test nothing is left of them."""
     processes, descriptors = set(children()), len(os.listdir("/proc/self/fd"))
-    opened = EvaluatorPool(directory, size=2, queue_seconds=30)
-    await opened.start()
-    yield opened
-    await opened.aclose()
+    async with aclosing_pool(directory, size=2) as opened:
+        await opened.start()
+        yield opened
     assert set(children()) <= processes
     assert len(os.listdir("/proc/self/fd")) <= descriptors
 
