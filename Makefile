@@ -1,6 +1,6 @@
 PYTHON ?= python
 
-.PHONY: check lint fuzz fuzz-logs fuzz-spark w3c-spark kill-streams kill-queries bench load docs
+.PHONY: check lint fuzz fuzz-logs fuzz-spark w3c-spark kill-streams kill-queries jar bench load docs
 
 # everything; `pytest` alone leaves out the slow tests and takes two minutes
 check: lint
@@ -31,6 +31,10 @@ w3c-spark:
 # thousands of random queries on Spark, beside pyoxigraph and the embedded path: an hour or two
 fuzz-spark:
 	$(PYTHON) -m pytest -q -s -n 0 --hypothesis-profile=thousands tests/spark/test_random.py
+
+# the jar of Java functions, in the package; needs javac 17 or later
+jar:
+	$(PYTHON) -m tests.support.spark.jar
 
 # a server of streams, killed at 100 random points under 20 publishers and 20 followers
 kill-streams:

@@ -89,7 +89,7 @@ FLOORS = {
         "distribution / explanation",
         "optimize",
     ),
-    "spark": floors("session / planning / regex", "sql", "quads", "frames", "logs", "construct"),
+    "spark": floors("jar", "session / planning / regex", "sql", "quads", "frames", "logs", "construct"),
     "spark/sql": floors(
         "columns / values",
         "numbers / datetimes / lines",

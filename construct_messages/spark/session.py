@@ -28,6 +28,7 @@ from construct_messages.errors import (
     UsageError,
     ValueOutOfRange,
 )
+from construct_messages.spark import jar
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -119,7 +120,8 @@ def local_session(master: str = "local[*]", settings: Mapping[str, str] | None =
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master(master).appName("construct-messages")
     quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
-    for name, value in {**quiet, **_BOUNDED, **_COLLECTOR, **(settings or {})}.items():
+    given = dict(settings or {})
+    for name, value in {**quiet, **_BOUNDED, **_COLLECTOR, **given, **jar.settings(given)}.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
 

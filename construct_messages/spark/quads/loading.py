@@ -22,6 +22,7 @@ from construct_messages.errors import QuadsError, UsageError
 from construct_messages.formats.documents import N_QUADS, N_TRIPLES
 from construct_messages.labels import FILE_DIGITS
 from construct_messages.query.optimizer.statistics import PredicateStatistics, Statistics
+from construct_messages.spark.jar import has_functions
 from construct_messages.spark.quads import documents
 from construct_messages.spark.quads.table import QuadTable
 from construct_messages.spark.session import translated
@@ -151,8 +152,9 @@ class _Dump:
 
     def quads(self, failed: DataFrame | None = None) -> DataFrame:
         """The quads without malformed files and lines, if `failed` has these; otherwise the first one ends the job."""
+        java = bool(self._lines) and has_functions(self._spark)
         frames = [
-            _statements(self._text(kinds), graphs, failed is None, self._lenient) for graphs, kinds in self._lines
+            _statements(self._text(kinds), graphs, failed is None, self._lenient, java) for graphs, kinds in self._lines
         ]
         if self._whole:
             contents = self._contents()
@@ -182,7 +184,7 @@ class _Dump:
         return reduce(DataFrame.unionByName, frames)
 
 
-def _statements(text: DataFrame, graphs: bool, strict: bool, lenient: bool) -> DataFrame:
+def _statements(text: DataFrame, graphs: bool, strict: bool, lenient: bool, java: bool) -> DataFrame:
     hint = literal("\n  hint: mend it, or load with on_error='quarantine', which tells what is wrong with each line")
 
     def malformed(line: str) -> str:
@@ -190,6 +192,10 @@ def _statements(text: DataFrame, graphs: bool, strict: bool, lenient: bool) -> D
         return fail(QuadsError, f"concat({_FILE}, ': malformed line: ', {shown}, {hint})") if strict else "NULL"
 
     # the name of the file is no function of the line, so that no rule of Spark's computes all this twice
+    if java:
+        statement = lines.statement("value", _SCOPE, malformed, graphs=graphs, lenient=lenient)
+        frame = text.selectExpr(f"{statement} AS statement").filter("statement IS NOT NULL")
+        return frame.selectExpr(*lines.scoped("statement", _SCOPE))
     frame = text.selectExpr(_canonical_line(graphs, malformed, lenient) + " AS line").filter("line IS NOT NULL")
     for columns in lines.terms("line", _SCOPE, graphs=graphs):
         frame = frame.selectExpr(*columns)

@@ -1,9 +1,10 @@
 r"""Lines of N-Triples and N-Quads in SQL: from a line to its terms in canonical form, with no Python worker.
 
-A line in canonical form is told by one regular expression and cut; any other is read token by token: RDF 1.2 N-Triples
-and N-Quads, section 7, and canonical N-Triples as `terms.py` has it. What is legal is what pyoxigraph accepts: IRIs of
-RFC 3987, language tags of RFC 5646. Regular expressions are Java's, and possessive where a stack could overflow; sets
-of single characters are quicker there than ranges. Nothing here reads a file, and no pyspark.
+A line in canonical form is told and cut by a function in Java where a session has it (`statement`), else told by one
+regular expression and cut (`canonical`, `terms`); any other is read token by token: RDF 1.2 N-Triples and N-Quads,
+section 7, and canonical N-Triples as `terms.py` has it. What is legal is what pyoxigraph accepts: IRIs of RFC 3987,
+language tags of RFC 5646. Regular expressions are Java's, and possessive where a stack could overflow; sets of single
+characters are quicker there than ranges. Nothing here reads a file, and no pyspark.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import string
 from collections.abc import Callable
 from typing import Final
 
+from construct_messages.spark import jar
 from construct_messages.spark.sql.values import any_of, case, escape, let, literal
 from construct_messages.terms.grammar import (
     BLANK_LABEL,
@@ -145,6 +147,43 @@ def canonical(
     )
 
 
+def statement(
+    line: str, scope: str, malformed: Callable[[str], str], *, graphs: bool = True, lenient: bool = False
+) -> str:
+    """SQL: the terms of a line as a struct, by the function in Java; NULL where the line is blank, a comment or a
+    version, and where `malformed` gives NULL.
+
+    Labels of blank nodes in triple terms are scoped already, all others by `scoped`.
+
+    Args:
+        line, scope, malformed, graphs, lenient: as for `canonical`.
+    """
+
+    def fields(parts: str, rest: str) -> str:
+        object, graph = _object_and_graph(rest, graphs)
+        terms = {"subject": f"{parts}[0]", "predicate": f"{parts}[1]", "object": object, "graph": graph}
+        named = (f"'{position}', {term}" for position, term in terms.items())
+        return f"named_struct({', '.join(named)})"
+
+    def cut(text: str) -> str:
+        parts = let(f"split({text}, ' ', 3)", lambda parts: let(_rest(f"{parts}[2]"), lambda rest: fields(parts, rest)))
+        return case((f"{text} IS NOT NULL", parts))
+
+    def other(text: str) -> str:
+        read = _other(text, scope, malformed, graphs, lenient)
+        return case((f"NOT {text} RLIKE {literal(_NOTHING)}", let(read, cut)))
+
+    return f"coalesce({jar.statement(line, graphs=graphs)}, {let(line, other, interpreted=True)})"
+
+
+def scoped(statement: str, scope: str) -> tuple[str, ...]:
+    """SQL of a projection: `subject`, `predicate`, `object`, `graph` (NULL: none) of what `statement` gives."""
+    terms = {position: f"{statement}.{position}" for position in ("subject", "predicate", "object", "graph")}
+    return tuple(
+        f"{term if position == 'predicate' else _scoped(term, scope)} AS {position}" for position, term in terms.items()
+    )
+
+
 def terms(line: str, scope: str, *, graphs: bool = True) -> tuple[tuple[str, ...], ...]:
     """SQL of projections, one over the other: the last gives `subject`, `predicate`, `object`, `graph` (NULL: none).
 
@@ -152,18 +191,13 @@ def terms(line: str, scope: str, *, graphs: bool = True) -> tuple[tuple[str, ...
         line: a column of what `canonical` gives, not NULL.
         scope, graphs: as for `canonical`.
     """
-    object, graph = "rest", "CAST(NULL AS STRING)"
-    if graphs:
-        # a graph has no quote and no `)>>`, and the space before it is the last one of all
-        tail = """substring_index(rest, if(startswith(rest, '<<('), ')>>', '"'), -1)"""
-        graph = case((f"contains({tail}, ' ')", "substring_index(rest, ' ', -1)"))
-        object = f"coalesce({_bytes('rest', 1, f'octet_length(rest) - octet_length({graph}) - 1')}, rest)"
+    object, graph = _object_and_graph("rest", graphs)
     return (
         (f"split({line}, ' ', 3) AS parts",),
         (
             "parts[0] AS first",
             "parts[1] AS predicate",
-            _bytes("parts[2]", 1, "octet_length(parts[2]) - 2") + " AS rest",
+            _rest("parts[2]") + " AS rest",
         ),
         (
             f"{_scoped('first', scope)} AS subject",
@@ -172,6 +206,20 @@ def terms(line: str, scope: str, *, graphs: bool = True) -> tuple[tuple[str, ...
             f"{_scoped(graph, scope)} AS graph",
         ),
     )
+
+
+def _rest(text: str) -> str:
+    """What begins with the object, without the end of the statement."""
+    return _bytes(text, 1, f"octet_length({text}) - 2")
+
+
+def _object_and_graph(rest: str, graphs: bool) -> tuple[str, str]:
+    if not graphs:
+        return rest, "CAST(NULL AS STRING)"
+    # a graph has no quote and no `)>>`, and the space before it is the last one of all
+    tail = f"""substring_index({rest}, if(startswith({rest}, '<<('), ')>>', '"'), -1)"""
+    graph = case((f"contains({tail}, ' ')", f"substring_index({rest}, ' ', -1)"))
+    return f"coalesce({_bytes(rest, 1, f'octet_length({rest}) - octet_length({graph}) - 1')}, {rest})", graph
 
 
 def _bytes(text: str, start: int, length: str) -> str:

@@ -1,0 +1,64 @@
+"""The jar of this package, and whether a session has it: a reader of lines in Java, which is the same as that in SQL.
+
+Its source is in `java/`; docs/decisions/057-lines-in-java.md says why there is any. A session has the jar if it was
+started with `settings`; every other session reads lines by SQL alone. Nothing here starts or changes a session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+JAR: Final = Path(__file__).parent / "java" / "construct-messages.jar"
+"""The jar; no file where the package was imported from a .zip."""
+
+_CATALOG: Final = "construct_messages"
+_NAME: Final = f"spark.sql.catalog.{_CATALOG}"
+_JARS: Final = "spark.jars"
+
+
+def settings(given: Mapping[str, str]) -> dict[str, str]:
+    """The settings of a new session that has the jar: none where there is no file, or its name cannot be in a list.
+
+    Args:
+        given: settings of the session by its user; jars named there are kept.
+
+    >>> sorted(settings({})), settings({"spark.jars": "a.jar"})["spark.jars"].startswith("a.jar,")
+    (['spark.jars', 'spark.sql.catalog.construct_messages'], True)
+    """
+    if not JAR.is_file() or "," in str(JAR):
+        return {}
+    jars = [given[_JARS]] if given.get(_JARS) else []
+    return {_JARS: ",".join([*jars, str(JAR)]), _NAME: "construct_messages.spark.Functions"}
+
+
+def has_functions(spark: SparkSession) -> bool:
+    """Whether SQL in a session can call the functions of the jar."""
+    from pyspark.errors import PySparkException
+
+    refusals: tuple[type[Exception], ...] = (PySparkException,)
+    if find_spec("py4j") is not None:  # the client of Spark Connect alone comes without
+        from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # py4j has no types
+
+        refusals += (Py4JJavaError,)
+    if spark.conf.get(_NAME, None) is None:
+        return False
+    try:
+        return bool(spark.sql(f"SELECT {statement('CAST(NULL AS STRING)', graphs=False)} AS statement").schema)
+    except refusals:  # the setting without the jar
+        return False
+
+
+def statement(line: str, *, graphs: bool) -> str:
+    """SQL: a struct of the terms of a line in canonical form, or NULL where it is not known to be one.
+
+    Args:
+        line: SQL of strings: text without its line break.
+        graphs: whether a statement may name a graph (N-Quads).
+    """
+    return f"{_CATALOG}.statement({line}, {str(graphs).lower()})"
