@@ -29,6 +29,7 @@ class Job:
         query: the text of the CONSTRUCT query.
         query_path: the file that holds that text.
         workdir: an empty folder for whatever it writes.
+        engine: what answers at the endpoint, as in `Competitor`.
     """
 
     data: Path
@@ -36,6 +37,7 @@ class Job:
     query: str
     query_path: Path
     workdir: Path
+    engine: str
 
 
 @dataclass(frozen=True)

@@ -179,7 +179,8 @@ class Session:
                 except Missing as missing:
                     return replace(row, status="absent", reason=str(missing))
                 through.traffic()  # forgets what was before
-            job = Job(data, None if through is None else through.url, query.text, query.path, Path(workdir))
+            url = None if through is None else through.url
+            job = Job(data, url, query.text, query.path, Path(workdir), competitor.engine)
             output = place / "output"
             done = harness.run(
                 competitor.command(job),

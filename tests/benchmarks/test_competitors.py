@@ -93,7 +93,7 @@ def _run(competitor: Competitor, query: str, data: Path, endpoint: str | None, w
     workdir.mkdir()
     path = workdir / "query.rq"
     path.write_text(query)
-    command = competitor.command(Job(data, endpoint, query, path, workdir))
+    command = competitor.command(Job(data, endpoint, query, path, workdir, competitor.engine))
     return harness.run(command, first=competitor.first, env=os.environ | dict(competitor.environment), cwd=workdir)
 
 

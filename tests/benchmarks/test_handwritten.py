@@ -84,23 +84,29 @@ def test_a_shape_follows_paths_there_and_back() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (query("?s ex:p ?o", "?s ex:p ?o FILTER (?o > 1)"), "no place for Filter"),
+        (query("?s ex:p ?o", "?s ex:p ?o FILTER (?o > ?s)"), "one property at a time: ?o > ?s"),
+        (query("?s ex:p ?o", "?s ex:p ?o FILTER NOT EXISTS { ?s ex:q ?o }"), "no place for NOTEXISTS"),
         (query("?s ex:p ?o", "?s ex:p/ex:q ?o"), "no property paths"),
         (query("?s ?p ?o", "?s ?p ?o"), "no variable predicates"),
         (query("?s ex:q ?o", "?s ex:p ?o"), "another graph"),
         (query("?s ex:p ex:o", "?s ex:p ex:o"), "no constant objects"),
         (query("?a ex:p ?b . ?c ex:q ?b", "?a ex:p ?b . ?c ex:q ?b"), "a tree of properties"),
     ],
-    ids=["filter", "path", "predicate", "template", "object", "two roots"],
+    ids=["filter", "negation", "path", "predicate", "template", "object", "two roots"],
 )
 def test_what_a_schema_cannot_say(text: str, reason: str) -> None:
     assert reason in handwritten(text)["ldkit_reason"]
 
 
 def test_a_schema() -> None:
-    text = query("?s a ex:C ; ex:p ?o . ?o ex:q ?q", "?s a ex:C ; ex:p ?o . OPTIONAL { ?o ex:q ?q }")
+    where = '?s a ex:C ; ex:p ?o . OPTIONAL { ?o ex:q ?q } FILTER (LANG(?q) = "en" && ?o != ex:o)'
+    text = query("?s a ex:C ; ex:p ?o . ?o ex:q ?q", where)
     below = {"p2": {"@id": "http://example.org/q", "@array": True, "@optional": True}}
-    assert handwritten(text)["ldkit"] == {
+    pieces = handwritten(text)
+    assert pieces["ldkit_where"] == {
+        "p1": {"$filter": "?value != <http://example.org/o>", "p2": {"$filter": 'LANG(?value) = "en"'}}
+    }
+    assert pieces["ldkit"] == {
         "@type": ["http://example.org/C"],
         "p1": {"@id": "http://example.org/p", "@array": True, "@schema": below},
     }

@@ -97,9 +97,17 @@ def _select(engine: str) -> Callable[[Job], list[str]]:
     return lambda job: [*_module("select"), _by_hand(job), engine, job.endpoint or str(job.data)]
 
 
+# the options that the manual names for each kind of endpoint
+_PROFILES: Final = {
+    "oxigraph": ("--profile", "oxigraph"),
+    "virtuoso-dbpedia": ("--profile", "virtuoso", "--page-size", "10000"),
+}
+
+
 def _run(job: Job) -> list[str]:
     source = job.endpoint or str(job.data)
-    return [sys.executable, "-m", "construct_messages", "run", str(job.query_path), "--source", source, "--quiet"]
+    command = [sys.executable, "-m", "construct_messages", "run", str(job.query_path), "--source", source, "--quiet"]
+    return [*command, *_PROFILES.get(job.engine, ())]
 
 
 def _spark(job: Job) -> list[str]:
@@ -124,7 +132,7 @@ COMPETITORS: Final = (
     Competitor(
         "ours-server", "construct-messages serve, curl", "ours", "oxigraph", False, _curl,
         "apt-get install curl; pip install '.[server]'",
-        lambda job: [*_module("server"), str(job.query_path), str(job.endpoint)],
+        lambda job: [*_module("server"), str(job.query_path), str(job.endpoint), *_PROFILES.get(job.engine, ())],
         printed_groups, _RDFM, "renamed", _ENVIRONMENT,
     ),
     Competitor(

@@ -51,7 +51,7 @@ def handwritten(text: str) -> dict[str, Any]:
         `construct` (the text), `select`, `variables` (of the template), `template` (list of triples), `certain`
         (variables that every solution binds), `root` (a term of the template), `root_patterns` (triples that a root
         has in a flat result), `rematch` and `rematch_template`, `key`, `entities` and `entity` (or None), `shape`
-        (Turtle), `ldkit` (a schema) or `ldkit_reason`.
+        (Turtle), `ldkit` (a schema) and `ldkit_where` (a search), or `ldkit_reason`.
     """
     query = prepareQuery(text)
     assert query.algebra.name == "ConstructQuery", "not a CONSTRUCT query"
@@ -65,7 +65,6 @@ def handwritten(text: str) -> dict[str, Any]:
     sure = [triple for triple in own if _is_certain(triple, certain)]
     rematch_template = [tuple(_matchable(term) for term in triple) for triple in template]
     key = root if root in certain else next((v for v in variables if v in certain), None)
-    schema = _ldkit(query.algebra, template, root, certain)
     return {
         "construct": text,
         "select": select,
@@ -81,8 +80,7 @@ def handwritten(text: str) -> dict[str, Any]:
         "entities": key and _select(text, [f"DISTINCT {key}"])[0],
         "entity": key and _entity(text, where),
         "shape": _shape(template, root),
-        ("ldkit" if isinstance(schema, dict) else "ldkit_reason"): schema,
-    }
+    } | _ldkit(text, query.algebra, template, root, certain)
 
 
 def write(text: str, folder: Path) -> Path:
@@ -281,26 +279,28 @@ def _shape(template: Sequence[Pattern], root: str) -> str:
     return "\n".join(["@prefix sh: <http://www.w3.org/ns/shacl#> .", *shapes]) + "\n"
 
 
-def _ldkit(algebra: CompValue, template: Sequence[Pattern], root: str, certain: set[str]) -> dict[str, Any] | str:
-    """The LDkit schema that asks for the same, or why there is none."""
-    others = ["Filter", "Extend", "Union", "Slice", "OrderBy", "Distinct", "Group", "Minus", "Graph", "values"]
+def _ldkit(text: str, algebra: CompValue, template: Sequence[Pattern], root: str, certain: set[str]) -> dict[str, Any]:
+    """`ldkit`, the LDkit schema that asks for the same, and `ldkit_where`, its search; or `ldkit_reason`: why not."""
+    others = ["Extend", "Union", "Slice", "OrderBy", "Distinct", "Group", "Minus", "Graph", "values"]
+    others += ["Builtin_NOTEXISTS", "Builtin_EXISTS"]
     if names := [name for name in others if next(_parts(algebra.p, name), None)]:
-        return f"a schema of LDkit has no place for {', '.join(names)}"
+        return _no(f"a schema of LDkit has no place for {', '.join(name.removeprefix('Builtin_') for name in names)}")
     triples = [triple for part in _parts(algebra.p, "BGP") for triple in part.triples]
     if any(not isinstance(term, Node) for triple in triples for term in triple):
-        return "a schema of LDkit has no property paths"
+        return _no("a schema of LDkit has no property paths")
     pattern = [(_term(s), _term(p), _term(o)) for s, p, o in triples]
     if any(p.startswith("?") for _, p, _ in pattern):
-        return "a schema of LDkit has no variable predicates"
+        return _no("a schema of LDkit has no variable predicates")
     if any(not o.startswith("?") and p != TYPE for _, p, o in pattern):
-        return "a schema of LDkit has no constant objects but types"
+        return _no("a schema of LDkit has no constant objects but types")
     if any(not s.startswith("?") for s, _, _ in pattern) or not root.startswith("?"):
-        return "a schema of LDkit describes resources by variables only"
+        return _no("a schema of LDkit describes resources by variables only")
     if sorted(pattern) != sorted(template):
-        return "LDkit gives what its pattern matches; the template is another graph"
+        return _no("LDkit gives what its pattern matches; the template is another graph")
     used: list[Pattern] = []
+    places: dict[str, list[str]] = {}
 
-    def schema(node: str) -> dict[str, Any]:
+    def schema(node: str, place: list[str]) -> dict[str, Any]:
         made: dict[str, Any] = {}
         for index, (s, p, o) in enumerate(pattern):
             if s != node:
@@ -314,12 +314,37 @@ def _ldkit(algebra: CompValue, template: Sequence[Pattern], root: str, certain: 
                 entry["@multilang"] = True
             if o not in certain:
                 entry["@optional"] = True
+            places[o] = [*place, f"p{index}"]
             if any(each == o for each, _, _ in pattern):
-                entry["@schema"] = schema(o)
+                entry["@schema"] = schema(o, places[o])
             made[f"p{index}"] = entry
         return made
 
-    made = schema(root)
-    if len(used) != len(pattern) or len({o for _, _, o in used if o.startswith("?")} & {root}):
-        return "a schema of LDkit is a tree of properties from one resource"
-    return made
+    made = schema(root, [])
+    if len(used) != len(pattern) or root in places or len(places) != sum(o.startswith("?") for _, _, o in used):
+        return _no("a schema of LDkit is a tree of properties from one resource")
+    where: dict[str, Any] = {}
+    for _, filter_ in _filters(text):
+        for condition in re.sub(r"(?i)^FILTER\s*", "", _expanded(filter_, text)).strip("() \n").split("&&"):
+            mentioned = re.findall(r"[?$](\w+)", condition)
+            if len(mentioned) != 1 or "||" in condition or f"?{mentioned[0]}" not in places:
+                return _no(f"a search of LDkit is about one property at a time: {condition.strip()}")
+            inner = where
+            for key in places[f"?{mentioned[0]}"]:
+                inner = inner.setdefault(key, {})
+            if "$filter" in inner:
+                return _no("a search of LDkit has one filter for a property")
+            balanced = condition + ")" * (condition.count("(") - condition.count(")"))
+            inner["$filter"] = re.sub(r"[?$]\w+", "?value", balanced).strip()
+    return {"ldkit": made, "ldkit_where": where}
+
+
+def _no(reason: str) -> dict[str, Any]:
+    return {"ldkit_reason": reason}
+
+
+def _expanded(part: str, text: str) -> str:
+    """A part of a query with its prefixed names written out."""
+    prefixes = dict(re.findall(r"(?i)\bPREFIX\s+(\w*):\s*<([^>]*)>", text))
+    pattern = r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|<[^<>\s]*>)|\b(\w*):(\w+)"""
+    return re.sub(pattern, lambda m: m[1] or f"<{prefixes[m[2]]}{m[3]}>", part)

@@ -2,8 +2,9 @@
 // Arguments: the pieces and the endpoint.
 //
 // Knows the schema. Asks a flat CONSTRUCT of its own and decodes it by resource, so several solutions of a resource
-// are one object. A schema is a tree of properties and types: other queries cannot be said. Datatypes are kept by data
-// handlers that are registered here, languages by `@multilang` on the properties that have them.
+// are one object. A schema is a tree of properties and types, and a search has filters of one property each: other
+// queries cannot be said. Datatypes are kept by data handlers that are registered here, languages by `@multilang` on
+// the properties that have them.
 const fs = require('fs');
 const { createLens, registerDataHandler } = require('ldkit');
 
@@ -49,7 +50,7 @@ async function main() {
   if (!query.ldkit) throw `cannot: ${query.ldkit_reason}`;
   const lens = createLens(query.ldkit, { sources: [process.argv[3]] });
   let first = true;
-  for (const entity of await lens.find({ take: 1e9 })) {
+  for (const entity of await lens.find({ take: 1e9, where: query.ldkit_where })) {
     const group = [...lines(entity, query.ldkit)].join('');
     if (first) fs.writeSync(1, `${group}# group\n`);
     else process.stdout.write(`${group}# group\n`);
