@@ -34,7 +34,8 @@ from construct_messages.formats import (
     find_format,
     find_syntax,
 )
-from construct_messages.formats.media_types import Serialization, read_media_type
+from construct_messages.formats.documents import DOCUMENTS
+from construct_messages.formats.media_types import HTML, JSON, XHTML, Serialization, read_media_type
 
 S = TypeVar("S", bound=Serialization)
 
@@ -201,6 +202,35 @@ def choose(offered: Sequence[S], accept: str | None, format: str | None = None) 
         if rank is not None and rank[0] and (best is None or rank > highest):
             best, highest = each, rank
     return best
+
+
+_DATA: Final = frozenset(
+    (JSON, *(format.media_type for format in DOCUMENTS), *(type for format in FORMATS for type in format.media_types))
+)
+
+
+def prefers_html(accept: str | None) -> bool:
+    """Whether a client would rather have a page for people than data: it names HTML, with more weight than any RDF.
+
+    Wildcards ask for no page, and at equal weights data are preferred, so that programs get what they always got.
+
+    Args:
+        accept: the value of the header; None: there was none.
+
+    >>> prefers_html("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"), prefers_html("*/*")
+    (True, False)
+    >>> prefers_html("application/n-quads,text/turtle;q=0.9,text/html;q=0.2"), prefers_html("text/html, */*")
+    (False, False)
+    """
+    weights: dict[str, int] = {}
+    for media_type, weight in media_ranges(accept or ""):
+        weights.setdefault(media_type, weight)
+
+    def weight(media_type: str) -> int:
+        wildcards = f"{media_type.partition('/')[0]}/*", "*/*"
+        return next((weights[name] for name in (media_type, *wildcards) if name in weights), 0)
+
+    return max(weights.get(HTML, 0), weights.get(XHTML, 0)) > max(map(weight, _DATA))
 
 
 def media_ranges(accept: str) -> Iterator[tuple[str, int]]:

@@ -32,6 +32,7 @@ from construct_messages.formats import (
 from construct_messages.formats.media_types import EVENT_STREAM, SPARQL_QUERY
 from construct_messages.message import Message
 from construct_messages.server.config import StreamsSettings
+from construct_messages.server.http.conditions import check_conditions, entity_tag
 from construct_messages.server.http.endpoint import Route
 from construct_messages.server.http.forms import decoded
 from construct_messages.server.http.sending import ClientLeft, send
@@ -57,9 +58,7 @@ from construct_messages.server.streams.record import StreamRecord
 from construct_messages.server.streams.requests import (
     ACCEPT_POST,
     admit,
-    check_conditions,
     described,
-    entity_tag,
     idempotency_key,
     record_of,
     with_hints,

@@ -15,6 +15,7 @@ from construct_messages.formats import FORMATS, NDJSON_LD, RDFM, Format, LogType
 from construct_messages.formats.negotiation import Plain, negotiate, prefer
 from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.coding import negotiate_coding
+from construct_messages.server.http.conditions import entity_tag, is_known
 from construct_messages.server.http.sending import send
 from construct_messages.server.streams.addresses import StreamIris
 from construct_messages.server.streams.documents import Documents, json_ld, log, negotiate_document, not_carried
@@ -24,8 +25,6 @@ from construct_messages.server.streams.requests import (
     accept_of,
     counted,
     described,
-    entity_tag,
-    is_known,
     record_of,
 )
 from construct_messages.server.streams.resources import list_document, page_with

@@ -5,9 +5,8 @@ from __future__ import annotations
 import hmac
 import ipaddress
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
-from hashlib import blake2b
 from typing import Final, ParamSpec, Protocol, TypeVar
 from urllib.parse import urlsplit
 
@@ -15,6 +14,7 @@ from aiohttp import web
 
 from construct_messages.errors import ConstructMessagesError, Forbidden, ProtocolError, UsageError
 from construct_messages.formats import find_format
+from construct_messages.server.http.conditions import entity_tag, is_known
 from construct_messages.server.http.endpoint import Handler
 from construct_messages.server.http.problems import problem
 from construct_messages.server.http.record import RECORD
@@ -105,40 +105,6 @@ def described(request: web.Request, document: Document) -> web.Response:
     if is_known(request, headers["ETag"]):
         return web.Response(status=304, headers=headers)
     return web.Response(body=body, headers=headers)
-
-
-def entity_tag(*parts: object) -> str:
-    """The entity tag of a representation, of what tells it from all others of its URL.
-
-    >>> entity_tag("a", 1) == entity_tag("a", 1), entity_tag("a", 1) == entity_tag("a", 2)
-    (True, False)
-    """
-    return f'"{blake2b(repr(parts).encode(), digest_size=12).hexdigest()}"'
-
-
-def check_conditions(request: web.Request, tags: Collection[str]) -> None:
-    """Checks what a request that changes something asks of the state before it (RFC 9110, section 13).
-
-    Args:
-        request: with If-Match or If-None-Match, if it has any.
-        tags: of the representations that there are; none where there is nothing yet.
-
-    Raises:
-        ProtocolError: a condition does not hold (412).
-    """
-    for header, wanted in (("If-Match", True), ("If-None-Match", False)):
-        if header not in request.headers:
-            continue
-        named = {tag.strip() for tag in request.headers[header].split(",")}
-        if (("*" in named and bool(tags)) or not named.isdisjoint(tags)) != wanted:
-            state = "it is there" if tags else "there is nothing"
-            raise ProtocolError(f"{header} does not hold: {state}", status=412, hint="ask for it, and try again")
-
-
-def is_known(request: web.Request, etag: str) -> bool:
-    """Whether the client has the representation of an entity tag already (RFC 9110, section 13.1.2)."""
-    known = (tag.strip().removeprefix("W/") for tag in request.headers.get("If-None-Match", "").split(","))
-    return any(tag in (etag, "*") for tag in known)
 
 
 def idempotency_key(request: web.Request) -> str | None:

@@ -21,6 +21,7 @@ from construct_messages.logs import EncoderOptions, encoder_for
 from construct_messages.message import Message
 from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.coding import negotiate_coding
+from construct_messages.server.http.conditions import is_known
 from construct_messages.server.http.sending import send
 from construct_messages.server.streams.addresses import StreamIris
 from construct_messages.server.streams.documents import JsonLdDocument, not_carried
@@ -33,7 +34,7 @@ from construct_messages.server.streams.ldes.pages import (
     pages_of,
     root,
 )
-from construct_messages.server.streams.requests import FOR_GOOD, InThread, accept_of, counted, is_known, record_of
+from construct_messages.server.streams.requests import FOR_GOOD, InThread, accept_of, counted, record_of
 from construct_messages.server.streams.selection import Selection, selected
 from construct_messages.streams.element import Element, State
 from construct_messages.streams.store import StreamStore

@@ -1,0 +1,44 @@
+"""Conditional requests (RFC 9110, section 13): entity tags, and what a client asks of the state before it acts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from hashlib import blake2b
+
+from aiohttp import web
+
+from construct_messages.errors import ProtocolError
+
+
+def entity_tag(*parts: object) -> str:
+    """The entity tag of a representation, of what tells it from all others of its URL.
+
+    >>> entity_tag("a", 1) == entity_tag("a", 1), entity_tag("a", 1) == entity_tag("a", 2)
+    (True, False)
+    """
+    return f'"{blake2b(repr(parts).encode(), digest_size=12).hexdigest()}"'
+
+
+def check_conditions(request: web.Request, tags: Collection[str]) -> None:
+    """Checks what a request that changes something asks of the state before it (RFC 9110, section 13).
+
+    Args:
+        request: with If-Match or If-None-Match, if it has any.
+        tags: of the representations that there are; none where there is nothing yet.
+
+    Raises:
+        ProtocolError: a condition does not hold (412).
+    """
+    for header, wanted in (("If-Match", True), ("If-None-Match", False)):
+        if header not in request.headers:
+            continue
+        named = {tag.strip() for tag in request.headers[header].split(",")}
+        if (("*" in named and bool(tags)) or not named.isdisjoint(tags)) != wanted:
+            state = "it is there" if tags else "there is nothing"
+            raise ProtocolError(f"{header} does not hold: {state}", status=412, hint="ask for it, and try again")
+
+
+def is_known(request: web.Request, etag: str) -> bool:
+    """Whether the client has the representation of an entity tag already (RFC 9110, section 13.1.2)."""
+    known = (tag.strip().removeprefix("W/") for tag in request.headers.get("If-None-Match", "").split(","))
+    return any(tag in (etag, "*") for tag in known)
