@@ -226,11 +226,11 @@ def prefers_html(accept: str | None) -> bool:
     for media_type, weight in media_ranges(accept or ""):
         weights.setdefault(media_type, weight)
 
-    def weight(media_type: str) -> int:
+    def weight_of(media_type: str) -> int:
         wildcards = f"{media_type.partition('/')[0]}/*", "*/*"
         return next((weights[name] for name in (media_type, *wildcards) if name in weights), 0)
 
-    return max(weights.get(HTML, 0), weights.get(XHTML, 0)) > max(map(weight, _DATA))
+    return max(weights.get(HTML, 0), weights.get(XHTML, 0)) > max(map(weight_of, _DATA))
 
 
 def media_ranges(accept: str) -> Iterator[tuple[str, int]]:

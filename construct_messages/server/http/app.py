@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
 from urllib.parse import urlsplit
 
 from aiohttp import web
 from aiohttp.http import HttpProcessingError
 
 from construct_messages.errors import ConstructMessagesError, Forbidden
+from construct_messages.formats.media_types import PROBLEM
 from construct_messages.server.config import Config
 from construct_messages.server.http.endpoint import Endpoint, Handler, Route
 from construct_messages.server.http.health import Health
@@ -25,6 +26,9 @@ from construct_messages.server.http.problems import problem, router_problem
 from construct_messages.server.http.record import RECORD, Record, client_address, reason_of, request_id
 from construct_messages.server.http.request_log import RequestLog
 from construct_messages.server.http.sending import Aborted, ClientLeft
+
+ProblemPage: TypeAlias = Callable[[web.Request, web.Response], web.Response]
+"""Gives what answers a request instead of a problem document: a page of what it says, or the document itself."""
 
 _LINE_BYTES: Final = 1 << 17  # of a request line: a query by GET, percent-encoded
 _FIELD_BYTES: Final = 1 << 16
@@ -45,6 +49,7 @@ def make_app(
     *,
     request_log: RequestLog | None = None,
     metrics: Metrics | None = None,
+    problem_page: ProblemPage | None = None,
 ) -> web.Application:
     """The application that serves endpoints; it starts them when it starts, and closes them when it ends.
 
@@ -53,9 +58,10 @@ def make_app(
         endpoints: what it serves.
         request_log: where it logs; None: standard error.
         metrics: what it counts; None: new ones.
+        problem_page: makes pages for browsers of problem documents; None: they get the documents.
     """
     counted = metrics or Metrics({endpoint.path: endpoint.record for endpoint in endpoints})
-    return _Server(config, endpoints, request_log or RequestLog(config), counted).app
+    return _Server(config, endpoints, request_log or RequestLog(config), counted, problem_page).app
 
 
 class _NoClientErrors(logging.Filter):
@@ -87,9 +93,15 @@ def runner_of(app: web.Application, *, shutdown_seconds: float = 30.0) -> web.Ap
 
 class _Server:
     def __init__(
-        self, config: Config, endpoints: Sequence[Endpoint], request_log: RequestLog, metrics: Metrics
+        self,
+        config: Config,
+        endpoints: Sequence[Endpoint],
+        request_log: RequestLog,
+        metrics: Metrics,
+        problem_page: ProblemPage | None,
     ) -> None:
         self._config, self._endpoints, self._request_log, self._metrics = config, endpoints, request_log, metrics
+        self._problem_page = problem_page
         self._stopping = False
         self._by_route: dict[str, Endpoint] = {}
         self.app = app = web.Application(middlewares=[self._observe])
@@ -186,6 +198,8 @@ class _Server:
                 return web.Response()
             response = problem(ConstructMessagesError("the server failed"), record.id)
             record.refused(response.status)
+        if self._problem_page is not None and response.content_type == PROBLEM and isinstance(response, web.Response):
+            return self._problem_page(request, response)
         return response
 
     def _check_origin(self, request: web.Request) -> None:

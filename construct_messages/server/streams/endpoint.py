@@ -39,6 +39,7 @@ from construct_messages.server.http.sending import ClientLeft, send
 from construct_messages.server.streams.addresses import ROOT, StreamIris
 from construct_messages.server.streams.bounds import Bounds
 from construct_messages.server.streams.description import read_description
+from construct_messages.server.streams.html.view import SHOWN, HtmlView
 from construct_messages.server.streams.input import read_messages
 from construct_messages.server.streams.intake import take_frames
 from construct_messages.server.streams.ldes.view import LdesView
@@ -57,6 +58,7 @@ from construct_messages.server.streams.rdf import serialize
 from construct_messages.server.streams.record import StreamRecord
 from construct_messages.server.streams.requests import (
     ACCEPT_POST,
+    access_of,
     admit,
     described,
     idempotency_key,
@@ -93,6 +95,7 @@ class StreamsEndpoint:
         register: who may register queries; as `publish`.
         watched: the SPARQL endpoints that queries may watch, by path.
         public_url: how clients reach the server; None: as the request says.
+        page: whether browsers get HTML.
 
     Attributes:
         bounds: how much is done at once.
@@ -113,17 +116,20 @@ class StreamsEndpoint:
         register: str = "deny",
         watched: Mapping[str, WatchedEndpoint] = MappingProxyType({}),
         public_url: str | None = None,
+        page: bool = False,
     ) -> None:
         self._settings, self._store, self._executor = settings, store, executor
         self._publish, self._public_url = publish, public_url
         self.bounds = Bounds(settings)
         self._stopping = asyncio.Event()
+        self._html = HtmlView(enabled=page, base=self._base, in_thread=self._in_thread)
+        self._watched = watched
         self._queries = QueriesView(
             settings, store, register=register, watched=watched, in_thread=self._in_thread, iris_of=self._iris
         )
         self.gauges = self._queries.gauges
-        self._ldes = LdesView(settings, store, in_thread=self._in_thread, iris_of=self._iris)
-        self._output = OutputView(settings, store, in_thread=self._in_thread, iris_of=self._iris)
+        self._ldes = LdesView(settings, store, in_thread=self._in_thread, iris_of=self._iris, html=self._html)
+        self._output = OutputView(settings, store, in_thread=self._in_thread, iris_of=self._iris, html=self._html)
 
     def routes(self) -> Iterable[Route]:
         """See `Endpoint.routes`."""
@@ -168,8 +174,17 @@ class StreamsEndpoint:
         iri = f"{self._base(request)}{ROOT}"
         if request.method != "POST":
             record_of(request).action = "describe"
-            names = [state.name for state in await self._in_thread(self._store.streams)]
-            return described(request, streams_document(iri, [f"{iri}/{name}" for name in names]))
+            states = await self._in_thread(self._store.streams)
+            if self._html.wanted(request):
+                return await self._html.streams(
+                    request,
+                    states,
+                    partial(self._document, request),
+                    queries=[self._document(request, each) for each in states if self._queries.registry.get(each.name)],
+                    may={"publish": access_of(self._publish), "register": self._queries.access},
+                    sources=list(self._watched),
+                )
+            return described(request, streams_document(iri, [f"{iri}/{state.name}" for state in states]))
         return await self._make(request, request.headers.get("Slug") or os.urandom(8).hex())
 
     async def _stream(self, request: web.Request) -> web.StreamResponse:
@@ -185,10 +200,26 @@ class StreamsEndpoint:
         if request.method == "DELETE":
             return await self._delete(request, name)
         record.action = "describe"
-        response = described(request, self._document(request, self._store.state(name)))
+        state = self._store.state(name)
+        document = self._document(request, state)
+        if self._html.wanted(request):
+            response = await self._view(request, state, document)
+        else:
+            response = described(request, document)
         for relation, iri in links(self._iris(request, name)).items():
             response.headers.add("Link", f'<{iri}>; rel="{relation}"')
         return response
+
+    async def _view(self, request: web.Request, state: State, document: Document) -> web.Response:
+        """A stream as a page."""
+        is_output = self._queries.registry.get(state.name) is not None
+        may = {
+            "publish": "deny" if is_output else access_of(state.description.publish or self._publish),
+            "manage": self._queries.access if is_output else access_of(self._publish),
+            "register": self._queries.access,
+        }
+        elements = await self._in_thread(self._store.latest, state.name, SHOWN)
+        return await self._html.stream(request, document, self._iris(request, state.name), elements, may=may)
 
     async def _delete(self, request: web.Request, name: str) -> web.Response:
         """Deletes a stream; one that a query gives out, with the query."""

@@ -19,6 +19,7 @@ from construct_messages.server.http.conditions import entity_tag, is_known
 from construct_messages.server.http.sending import send
 from construct_messages.server.streams.addresses import StreamIris
 from construct_messages.server.streams.documents import Documents, json_ld, log, negotiate_document, not_carried
+from construct_messages.server.streams.html.view import HtmlView
 from construct_messages.server.streams.requests import (
     FOR_GOOD,
     InThread,
@@ -51,6 +52,7 @@ class OutputView:
         store: where the streams are.
         in_thread: calls a function where it does not hold up the event loop.
         iris_of: the IRIs of a stream, as the client of a request knows it.
+        html: the views for browsers.
     """
 
     def __init__(
@@ -60,8 +62,10 @@ class OutputView:
         *,
         in_thread: InThread,
         iris_of: Callable[[web.Request, str], StreamIris],
+        html: HtmlView,
     ) -> None:
         self._settings, self._store, self._in_thread, self._iris_of = settings, store, in_thread, iris_of
+        self._html = html
         self._documents: dict[str, Documents] = {}
 
     def documents(self, format: Format) -> Documents:
@@ -79,13 +83,16 @@ class OutputView:
         query = request.query
         choice = negotiate(accept_of(request), format=query.get("format"), messages=query.get("messages"))
         wanted = selecting(query)
-        if not wanted and isinstance(choice, Plain):
+        as_html = self._html.wanted(request)
+        if not wanted and (as_html or isinstance(choice, Plain)):
             return await self._list(request, iris.output)
         record = record_of(request)
         record.action, record.stream = "pull", name
         state = self._store.state(name)
         selection = await self._in_thread(select, self._store, state, wanted)
         pages = counted(record, selected(self._store, name, selection))
+        if as_html:
+            return await self._html.elements(request, iris, name, pages, selection.last)
         as_json_ld = False
         if isinstance(choice, Plain):
             format = _SEQUENCES[prefer(accept_of(request), tuple(_SEQUENCES))]
@@ -127,7 +134,10 @@ class OutputView:
         state = self._store.state(name)
         asked = request.query.get("list")
         sequences = page_with(state, state.last if asked is None else sequence_parameter("list", asked))
-        return described(request, list_document(self._iris_of(request, name), iri, state, sequences))
+        document = list_document(self._iris_of(request, name), iri, state, sequences)
+        if self._html.wanted(request):
+            return await self._html.listing(request, document, name)
+        return described(request, document)
 
     async def element(self, request: web.Request) -> web.StreamResponse:
         """Answers with one element."""
@@ -139,6 +149,8 @@ class OutputView:
         if sequence != str(number):
             raise NotFound(f"{name} has no element {sequence}", hint=f"it may be {number}")
         element = await self._in_thread(self._store.get, name, number)
+        if self._html.wanted(request):
+            return await self._html.element(request, self._iris_of(request, name), element, self._store.state(name))
         media_type, body = negotiate_document(element, accept_of(request), _DOCUMENTS, self.documents)
         record.format = media_type
         headers = {

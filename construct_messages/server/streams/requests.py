@@ -7,7 +7,7 @@ import ipaddress
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
-from typing import Final, ParamSpec, Protocol, TypeVar
+from typing import Final, Literal, ParamSpec, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from aiohttp import web
@@ -143,6 +143,17 @@ def admit(request: web.Request, policy: str, what: str, setting: str) -> None:
     scheme, _, sent = request.headers.get("Authorization", "").partition(" ")
     if not token or scheme.lower() != "bearer" or not hmac.compare_digest(sent.strip().encode(), token.encode()):
         raise Forbidden(f"{what} needs a token", status=401, hint="send it as Authorization: Bearer TOKEN")
+
+
+def access_of(policy: str) -> Literal["open", "token", "deny"]:
+    """What a policy asks of clients, without its secret; see `admit`.
+
+    >>> access_of("allow"), access_of(LOOPBACK), access_of("PUBLISH_TOKEN")
+    ('open', 'open', 'token')
+    """
+    if policy == "deny":
+        return "deny"
+    return "open" if policy in ("allow", LOOPBACK) else "token"
 
 
 def is_loopback(host: str) -> bool:

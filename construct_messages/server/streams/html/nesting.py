@@ -105,7 +105,8 @@ def card(message: Message, href: Href) -> Card:
         href: what IRIs link to.
 
     >>> from construct_messages.terms import iri, literal
-    >>> message = Message([Quad(iri("urn:s"), iri("urn:p"), Term("_:b")), Quad(Term("_:b"), iri("urn:q"), literal("o"))])
+    >>> blank = Term("_:b")
+    >>> message = Message([Quad(iri("urn:s"), iri("urn:p"), blank), Quad(blank, iri("urn:q"), literal("o"))])
     >>> (subject,) = card(message, lambda iri: None).graphs[0].subjects
     >>> subject.term.text, subject.properties[0][1][0].properties[0][1][0].term.text
     ('urn:s', 'o')
@@ -161,16 +162,13 @@ class _Nesting:
         self._left = dict.fromkeys(self._properties)
 
     def subjects(self) -> list[Node]:
-        found = [self._subject(term) for term in self._properties if not self._is_nested(term)]
+        found = [self._described(term, 0) for term in self._properties if not self._is_nested(term)]
         while self._left:  # of a circle of blank nodes, or nested too deep
-            found.append(self._subject(next(iter(self._left))))
+            found.append(self._described(next(iter(self._left)), 0))
         return found
 
     def _is_nested(self, term: Term) -> bool:
         return is_blank(term) and self._mentions[term] == 1 and term in self._objects
-
-    def _subject(self, term: Term) -> Node:
-        return self._described(term, 0)
 
     def _described(self, term: Term, depth: int) -> Node:
         del self._left[term]
@@ -185,11 +183,9 @@ class _Nesting:
             return Node(show(term, self._href), items=[] if term == _NIL else None)
         if (cells := self._cells(term)) is None:
             return self._described(term, depth)
-        items = []
         for cell in cells:
             del self._left[cell]
-        for cell in cells:
-            items.append(self._object(self._properties[cell][Term(_FIRST)][0], depth + 1))
+        items = [self._object(self._properties[cell][Term(_FIRST)][0], depth + 1) for cell in cells]
         return Node(show(term, self._href), items=items, nested=True)
 
     def _cells(self, term: Term) -> list[Term] | None:
@@ -206,12 +202,17 @@ class _Nesting:
         return list(cells)
 
 
-def show(term: Term, href: Href) -> Shown:
+def show(term: Term, href: Href, depth: int = 0) -> Shown:
     """A term, as it is shown.
 
-    >>> from construct_messages.terms import iri, literal
-    >>> show(iri(f"{XSD}integer"), lambda iri: None).text, show(literal("chat", language="fr"), lambda iri: None).language
-    ('xsd:integer', 'fr')
+    Args:
+        term: to show.
+        href: what IRIs link to.
+        depth: how many triple terms it stands in.
+
+    >>> from construct_messages.terms import iri
+    >>> show(iri(f"{XSD}integer"), lambda iri: None).text
+    'xsd:integer'
     """
     if is_literal(term):
         text, datatype, language, direction = literal_parts(term)
@@ -221,7 +222,9 @@ def show(term: Term, href: Href) -> Shown:
     if is_blank(term):
         return Shown("blank", term)
     if is_triple(term):
-        return Shown("triple", "", parts=[show(part, href) for part in triple_parts(term)])
+        if depth == _DEEPEST:
+            return Shown("blank", "<<( … )>>", omitted=len(term))
+        return Shown("triple", "", parts=[show(part, href, depth + 1) for part in triple_parts(term)])
     value = term[1:-1]
     return Shown("iri", _shortened(value), value, href(value))
 
@@ -231,5 +234,5 @@ def _shortened(value: str) -> str:
         return "a"
     for prefix, namespace in _SHORT.items():
         if value.startswith(namespace) and value[len(namespace) :].replace("_", "").isalnum():
-            return f"{prefix}:{value[len(namespace):]}"
+            return f"{prefix}:{value[len(namespace) :]}"
     return value

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing
+from functools import partial
 from hashlib import blake2b
 from threading import Lock
 from typing import Final, Protocol
@@ -25,6 +26,7 @@ from construct_messages.server.http.conditions import is_known
 from construct_messages.server.http.sending import send
 from construct_messages.server.streams.addresses import StreamIris
 from construct_messages.server.streams.documents import JsonLdDocument, not_carried
+from construct_messages.server.streams.html.view import HtmlView
 from construct_messages.server.streams.ldes.pages import (
     LDES_PREFIXES,
     Bounds,
@@ -35,7 +37,7 @@ from construct_messages.server.streams.ldes.pages import (
     root,
 )
 from construct_messages.server.streams.requests import FOR_GOOD, InThread, accept_of, counted, record_of
-from construct_messages.server.streams.selection import Selection, selected
+from construct_messages.server.streams.selection import Selection, selected, sequence_parameter
 from construct_messages.streams.element import Element, State
 from construct_messages.streams.store import StreamStore
 from construct_messages.streams.vocabulary import PROFILE
@@ -56,6 +58,7 @@ class LdesView:
         store: where the streams are.
         in_thread: calls a function where it does not hold up the event loop.
         iris_of: the IRIs of a stream, as the client of a request knows it.
+        html: the views for browsers.
     """
 
     def __init__(
@@ -65,14 +68,18 @@ class LdesView:
         *,
         in_thread: InThread,
         iris_of: Callable[[web.Request, str], StreamIris],
+        html: HtmlView,
     ) -> None:
         self._settings, self._store, self._in_thread, self._iris_of = settings, store, in_thread, iris_of
+        self._html = html
         self._times = _Times(store)
 
     async def root(self, request: web.Request) -> web.StreamResponse:
         """Answers what the event stream is, and where its pages are."""
         name, iris = self._begin(request)
         said, digest = await self._in_thread(self._root, name, iris)
+        if self._html.wanted(request):
+            return await self._html.ldes_root(request, iris, name, said)
         no_members = selected(self._store, name, Selection(0, 0))
         return await self._answer(request, said, no_members, iris, etag=digest, cache_control="no-cache")
 
@@ -102,10 +109,13 @@ class LdesView:
         first, last = max(page.first, state.first), min(page.last, state.last)
         times = await self._in_thread(self._store.times, state.name, [last] if first <= last else [])
         full = page.last <= state.last
+        head = page_head(iris, page, full=full)
+        if self._html.wanted(request):
+            return await self._html_page(request, iris, page, state, head)
         elements = selected(self._store, state.name, Selection(first - 1, last))
         return await self._answer(
             request,
-            page_head(iris, page, full=full),
+            head,
             counted(record_of(request), elements),
             iris,
             # a stream that was deleted and made again has other times
@@ -113,6 +123,16 @@ class LdesView:
             # what retention has begun to take is to be asked for until it is gone
             cache_control=FOR_GOOD if full and first == page.first else "no-cache",
         )
+
+    async def _html_page(
+        self, request: web.Request, iris: StreamIris, page: Page, state: State, head: Message
+    ) -> web.StreamResponse:
+        """The page for a browser, with those of its members that stand behind `after`."""
+        after = sequence_parameter("after", request.query.get("after", "0"))
+        shown = Selection(max(page.first, state.first, after + 1) - 1, min(page.last, state.last))
+        elements = counted(record_of(request), selected(self._store, state.name, shown))
+        said = partial(members, iris, version_of_path=self._settings.ldes_version_of_path)
+        return await self._html.ldes_page(request, page, state, head, elements, said)
 
     @property
     def _version(self) -> str:

@@ -11,7 +11,7 @@ import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import Final, Literal
 
 from aiohttp import web
 
@@ -24,7 +24,7 @@ from construct_messages.server.http.endpoint import Measure
 from construct_messages.server.http.forms import read_query_string
 from construct_messages.server.streams.addresses import StreamIris
 from construct_messages.server.streams.queries.parameters import Read, WatchedEndpoint, read_registration
-from construct_messages.server.streams.requests import admit, record_of
+from construct_messages.server.streams.requests import access_of, admit, record_of
 from construct_messages.streams.element import Description
 from construct_messages.streams.store import StreamStore, is_name
 
@@ -67,6 +67,11 @@ class QueriesView:
             "queries_failed": Measure("Registered queries paused by an error.", partial(registry.count, "failed")),
             "queries_lag": Measure("Elements that running queries have not read yet.", registry.lag),
         }
+
+    @property
+    def access(self) -> Literal["open", "token", "deny"]:
+        """What registering asks of clients; see `access_of`."""
+        return access_of(self._register)
 
     def admit(self, request: web.Request) -> None:
         """Refuses who may not register, pause and remove queries.

@@ -1,0 +1,74 @@
+"""Pages that the server writes itself: templates, in which every value is escaped, sent as the files of the page are.
+
+Why Jinja: docs/decisions/056-views-by-jinja.md. What pages say comes from those that serve it.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Final
+
+from aiohttp import web
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from construct_messages.formats.media_types import HTML
+from construct_messages.formats.negotiation import prefers_html
+from construct_messages.server.pages.files import POLICY, STATIC, file_of, root_from, send_file
+
+
+_TYPE: Final = f"{HTML}; charset=utf-8"
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("construct_messages.server.pages"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+
+
+def wants_html(request: web.Request) -> bool:
+    """Whether a page is what answers a request: its client would rather have one, and its URL names no format."""
+    if request.method not in ("GET", "HEAD") or "format" in request.query or "messages" in request.query:
+        return False
+    return prefers_html(", ".join(request.headers.getall("Accept", [])) or None)
+
+
+def render(template: str, path: str, values: dict[str, object]) -> bytes:
+    """A page.
+
+    Args:
+        template: the name of a template, without its ending.
+        path: that the page is asked for at.
+        values: what the template shows.
+
+    >>> page = render("problem", "/streams/a", {"title": "Not Found", "problem": {"detail": "<b>"}, "status": 404})
+    >>> b"<b>" in page, b"&lt;b&gt;" in page
+    (False, True)
+    """
+    root = root_from(path)
+    text = _environment().get_template(f"{template}.html").render(root=root, static=root + STATIC[1:], **values)
+    # what a client has sent may hold bytes that are no characters
+    return text.encode(errors="replace")
+
+
+def problem_page(request: web.Request, problem: web.Response) -> web.Response:
+    """A problem document (RFC 9457) as a page, where a browser asks for one; else the document itself."""
+    if not wants_html(request):
+        return problem
+    said = json.loads(problem.text or "{}")
+    shown: dict[str, object] = {"problem": said, "status": problem.status, "title": said["title"]}
+    headers = problem.headers.copy()
+    headers.popall("Content-Length", None)
+    headers["Content-Type"], headers["Content-Security-Policy"] = _TYPE, POLICY
+    return web.Response(status=problem.status, body=render("problem", request.path, shown), headers=headers)
+
+
+def send_rendered(request: web.Request, body: bytes) -> web.Response:
+    """Answers with a page, or with 304 where the client has it."""
+    return send_file(request, file_of(_TYPE, body))

@@ -1,0 +1,302 @@
+"""The views of streams for browsers: the values that their templates show, all of them from descriptions and messages.
+
+Says nothing by itself: what a page shows is the document or the messages that other clients get in RDF, so that they
+cannot differ. Templates are in `server/pages/templates`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from contextlib import aclosing
+from typing import Final, NamedTuple
+from urllib.parse import urlencode
+
+from aiohttp import web
+
+from construct_messages.formats.media_types import HTML
+from construct_messages.message import Message
+from construct_messages.server.pages.files import root_from
+from construct_messages.server.pages.templates import render, send_rendered, wants_html
+from construct_messages.server.streams.addresses import ROOT, StreamIris
+from construct_messages.server.streams.html.nesting import Card, card
+from construct_messages.server.streams.input import ACCEPTED
+from construct_messages.server.streams.ldes.pages import Page
+from construct_messages.server.streams.requests import InThread, record_of
+from construct_messages.server.streams.resources import Document
+from construct_messages.streams.element import Element, State
+from construct_messages.streams.vocabulary import TREE
+
+SHOWN: Final = 20
+"""How many elements a page shows."""
+
+_STREAMS_SHOWN: Final = 200
+_PAGES_LISTED: Final = 200
+_SHOWN_BYTES: Final = 1 << 20
+
+_DESCRIPTIONS: Final = {"jsonld": "JSON-LD", "ttl": "Turtle", "nt": "N-Triples", "rdf": "RDF/XML"}
+_ELEMENTS: Final = {"nq": "N-Quads", "trig": "TriG", "ttl": "Turtle", "jsonld": "JSON-LD", "yamlld": "YAML-LD"}
+_PAGES: Final = {"trig": "TriG", "nq": "N-Quads", "jsonld": "JSON-LD"}
+_LOGS: Final = {
+    "nq": "N-Quads",
+    "trig": "TriG",
+    "ttl": "Turtle",
+    "ndjsonld": "NDJSON-LD",
+    "yamlld": "YAML-LD",
+    "jelly": "Jelly",
+}
+
+
+class ElementShown(NamedTuple):
+    """An element, as it is shown.
+
+    Args:
+        iri: of the element.
+        href: of its view.
+        sequence: its number.
+        time, generated: when it was stored, and made.
+        card: its message.
+    """
+
+    iri: str
+    href: str
+    sequence: int
+    time: str
+    generated: str | None
+    card: Card
+
+
+class HtmlView:
+    """The views of the streams of a server.
+
+    Args:
+        enabled: whether browsers get them.
+        base: of the IRIs of this server, as the client of a request knows it.
+        in_thread: calls a function where it does not hold up the event loop.
+    """
+
+    def __init__(self, *, enabled: bool, base: Callable[[web.Request], str], in_thread: InThread) -> None:
+        self._enabled, self._base, self._in_thread = enabled, base, in_thread
+
+    def wanted(self, request: web.Request) -> bool:
+        """Whether a view is what answers a request."""
+        return self._enabled and wants_html(request)
+
+    async def streams(
+        self, request: web.Request, states: Sequence[State], document: Callable[[State], Document], **values: object
+    ) -> web.Response:
+        """The list of streams, and of the queries that give out some of them.
+
+        Args:
+            request: with `after`, the name of a stream: those behind it are listed.
+            states: of all streams.
+            document: the description of one.
+            values: what clients may do, and with what.
+        """
+        after = request.query.get("after", "")
+        names = sorted(states, key=lambda state: state.name)
+        listed = [state for state in names if state.name > after]
+        documents = [document(state) for state in listed[:_STREAMS_SHOWN]]
+        following = f"?after={listed[_STREAMS_SHOWN - 1].name}" if len(listed) > _STREAMS_SHOWN else None
+        return await self._send(
+            request,
+            "streams",
+            streams=documents,
+            count=len(states),
+            following=following,
+            previous="?" if after else None,
+            formats=_DESCRIPTIONS,
+            accepted=ACCEPTED,
+            **values,
+        )
+
+    async def stream(
+        self, request: web.Request, document: Document, iris: StreamIris, elements: Sequence[Element], **values: object
+    ) -> web.Response:
+        """A stream: its description, and its newest elements.
+
+        Args:
+            request: of a browser.
+            document: the description.
+            iris: of the stream.
+            elements: the newest, the oldest of them first.
+            values: what clients may do.
+        """
+        return await self._send(
+            request,
+            "stream",
+            document=document,
+            elements=await self._in_thread(self._elements, request, iris, _within(elements[::-1])),
+            formats=_DESCRIPTIONS,
+            logs=_LOGS,
+            accepted=ACCEPTED,
+            **values,
+        )
+
+    async def listing(self, request: web.Request, document: Document, name: str) -> web.Response:
+        """One page of the list of a stream's elements."""
+        return await self._send(request, "listing", document=document, name=name, formats=_DESCRIPTIONS, logs=_LOGS)
+
+    async def elements(
+        self,
+        request: web.Request,
+        iris: StreamIris,
+        name: str,
+        pages: AsyncGenerator[list[Element]],
+        last: int,
+    ) -> web.Response:
+        """Elements that a browser selects by parameters.
+
+        Args:
+            request: with the parameters.
+            iris, name: of the stream.
+            pages: the elements; closed.
+            last: the sequence of the last of them.
+        """
+        elements = await _first(pages)
+        parameters = {key: value for key, value in request.query.items() if key != "after"}
+        return await self._send(
+            request,
+            "elements",
+            name=name,
+            elements=await self._in_thread(self._elements, request, iris, elements),
+            following=_following(parameters, elements, last),
+            asked=request.query_string,
+            logs=_LOGS,
+        )
+
+    async def element(self, request: web.Request, iris: StreamIris, element: Element, state: State) -> web.Response:
+        """One element.
+
+        Args:
+            request: of a browser.
+            iris: of its stream.
+            element: to show.
+            state: of the stream, for its neighbours.
+        """
+        (shown,) = await self._in_thread(self._elements, request, iris, [element])
+        return await self._send(
+            request,
+            "element",
+            name=element.stream,
+            element=shown,
+            previous=element.sequence - 1 if element.sequence > state.first else None,
+            following=element.sequence + 1 if element.sequence < state.last else None,
+            formats=_ELEMENTS,
+        )
+
+    async def ldes_root(self, request: web.Request, iris: StreamIris, name: str, root: Message) -> web.Response:
+        """The root of a Linked Data Event Stream: what it says, and its pages, the newest first."""
+        nodes = dict.fromkeys(quad.object[1:-1] for quad in root if quad.predicate == f"<{TREE}node>")
+        pages = list(reversed(nodes))
+        return await self._send(
+            request,
+            "ldes_root",
+            name=name,
+            iri=iris.event_stream,
+            pages=[(node.rpartition("/")[2], node) for node in pages[:_PAGES_LISTED]],
+            omitted=max(0, len(pages) - _PAGES_LISTED),
+            card=await self._in_thread(card, root, self._href(request)),
+            formats=_PAGES,
+        )
+
+    async def ldes_page(
+        self,
+        request: web.Request,
+        page: Page,
+        state: State,
+        head: Message,
+        pages: AsyncGenerator[list[Element]],
+        members: Callable[[Sequence[Element]], Iterable[Message]],
+    ) -> web.Response:
+        """A page of a Linked Data Event Stream.
+
+        Args:
+            request: with `after`, the sequence behind which members are shown.
+            page: which one.
+            state: of the stream, for the page's neighbours.
+            head: what the page says of itself.
+            pages: the elements to show; closed.
+            members: what the page says of elements.
+        """
+        elements = await _first(pages)
+        last = min(page.last, state.last)
+        size = page.last - page.first + 1
+        href = self._href(request)
+
+        def cards() -> list[tuple[int, Card]]:
+            said = members(elements)
+            return [(each.sequence, card(one, href)) for each, one in zip(elements, said, strict=True)]
+
+        before = Page(page.first - size, page.first - 1)
+        return await self._send(
+            request,
+            "ldes_page",
+            name=state.name,
+            page=page,
+            card=await self._in_thread(card, head, href),
+            members=await self._in_thread(cards),
+            more=_following({}, elements, last),
+            previous=before.name if page.first > state.first else None,
+            following=Page(page.last + 1, page.last + size).name if state.last > page.last else None,
+            formats=_PAGES,
+        )
+
+    # --- within ---
+
+    def _elements(self, request: web.Request, iris: StreamIris, elements: Iterable[Element]) -> list[ElementShown]:
+        href = self._href(request)
+        return [
+            ElementShown(
+                iris.element(each.sequence),
+                href(iris.element(each.sequence)) or "",
+                each.sequence,
+                each.time.isoformat(),
+                each.generated,
+                card(each.message, href),
+            )
+            for each in elements
+        ]
+
+    def _href(self, request: web.Request) -> Callable[[str], str | None]:
+        """What pages link to: other resources of this server by the way to them, also behind a proxy's prefix."""
+        base, root = f"{self._base(request)}/", root_from(request.path)
+
+        def href(iri: str) -> str | None:
+            if iri.startswith(base):
+                return root + iri.removeprefix(base)
+            return iri if iri.lower().startswith(("http://", "https://")) else None
+
+        return href
+
+    async def _send(self, request: web.Request, template: str, **values: object) -> web.Response:
+        record_of(request).format = HTML
+        shown = {**values, "href": self._href(request), "list": ROOT[1:]}
+        return send_rendered(request, await self._in_thread(render, template, request.path, shown))
+
+
+def _within(elements: Sequence[Element]) -> list[Element]:
+    """The first elements that a page has room for; at least one, where there is one."""
+    shown, size = list[Element](), 0
+    for element in elements[:SHOWN]:
+        size += len(element.nquads)
+        if shown and size > _SHOWN_BYTES:
+            break
+        shown.append(element)
+    return shown
+
+
+async def _first(pages: AsyncGenerator[list[Element]]) -> list[Element]:
+    found: list[Element] = []
+    async with aclosing(pages):
+        async for page in pages:
+            found += page
+            if len(shown := _within(found)) < len(found):
+                return shown
+    return found
+
+
+def _following(parameters: dict[str, str], elements: Sequence[Element], last: int) -> str | None:
+    """The URL of what follows elements; None: they are all."""
+    if not elements or elements[-1].sequence >= last:
+        return None
+    return "?" + urlencode({**parameters, "after": elements[-1].sequence})
