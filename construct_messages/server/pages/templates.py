@@ -16,7 +16,6 @@ from construct_messages.formats.media_types import HTML
 from construct_messages.formats.negotiation import prefers_html
 from construct_messages.server.pages.files import POLICY, STATIC, file_of, root_from, send_file
 
-
 _TYPE: Final = f"{HTML}; charset=utf-8"
 
 

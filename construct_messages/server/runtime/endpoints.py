@@ -68,6 +68,7 @@ def open_endpoints(
                 register=streams.register or on_loopback,
                 watched=watched,
                 public_url=public_url,
+                page=config.page,
             )
         )
     if config.page:

@@ -22,6 +22,7 @@ from construct_messages.errors import ConstructMessagesError
 from construct_messages.server.config import Config
 from construct_messages.server.http.app import make_app, runner_of
 from construct_messages.server.http.request_log import RequestLog
+from construct_messages.server.pages.templates import problem_page
 from construct_messages.server.runtime.endpoints import open_endpoints
 
 READY: Final = b"ready\n"
@@ -92,7 +93,12 @@ async def serve(
         ConstructMessagesError: an endpoint cannot be opened.
     """
     with ThreadPoolExecutor(THREADS, THREAD_NAMES) as executor:
-        app = make_app(config, open_endpoints(config, directories, request_log, executor), request_log=request_log)
+        app = make_app(
+            config,
+            open_endpoints(config, directories, request_log, executor),
+            request_log=request_log,
+            problem_page=problem_page if config.page else None,
+        )
         await _serve(app, config, listening, request_log, stop, ready)
 
 

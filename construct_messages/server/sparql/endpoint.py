@@ -21,15 +21,13 @@ from construct_messages.assembly import Options
 from construct_messages.construct import QueryMessages
 from construct_messages.errors import (
     Forbidden,
-    NotAcceptable,
     ProtocolError,
     SourceError,
     UsageError,
 )
 from construct_messages.formats import LogType, content_type
 from construct_messages.formats.documents import JSON_LD, N_TRIPLES, RDF_XML, TRIPLES, TURTLE
-from construct_messages.formats.media_types import HTML
-from construct_messages.formats.negotiation import Plain, negotiate, prefer
+from construct_messages.formats.negotiation import Plain, negotiate
 from construct_messages.formats.results import SOLUTIONS
 from construct_messages.query.rewrite import ConstructQuery, query_form
 from construct_messages.query.service import check_fetches, check_functions, check_loads, check_services
@@ -43,7 +41,8 @@ from construct_messages.server.http.record import RECORD
 from construct_messages.server.http.request_log import RequestLog
 from construct_messages.server.http.sending import send
 from construct_messages.server.pages.files import send_page
-from construct_messages.server.sparql.description import MEDIA_TYPES, describe
+from construct_messages.server.pages.templates import wants_html
+from construct_messages.server.sparql.description import describe
 from construct_messages.server.sparql.protocol import ProtocolRequest, forwarded, read_request
 from construct_messages.server.sparql.record import SparqlRecord
 from construct_messages.sources import UNION, Request
@@ -145,7 +144,7 @@ class SparqlEndpoint:
         async with self._admission.enter():
             if asked.kind == "description":
                 record.form = "description"
-                if not asked.parameters and _wants_page(", ".join(request.headers.getall("Accept", []))):
+                if not asked.parameters and wants_html(request):
                     page = send_page(request) if self._has_page else await self._page_of_source(request)
                     if page is not None:
                         return page
@@ -367,14 +366,6 @@ def _record(request: web.Request) -> SparqlRecord:
     record = request[RECORD]
     assert isinstance(record, SparqlRecord)
     return record
-
-
-def _wants_page(accept: str) -> bool:
-    """Whether a page is wanted rather than any description in RDF; a header that only refuses wants none."""
-    try:
-        return bool(accept) and prefer(accept, (*MEDIA_TYPES, HTML)) == HTML
-    except NotAcceptable:
-        return False
 
 
 def _url_of(request: web.Request) -> str:

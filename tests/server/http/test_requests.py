@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from construct_messages.server.config import Limits
 from construct_messages.server.http.record import request_id
+from construct_messages.server.pages.files import POLICY
 from tests.support.engines.servers import Serve
 from tests.support.http.fault_server import FaultServer
 
@@ -219,9 +220,13 @@ def check(sent: Sent, received: Received, *, relayed: bool) -> None:
     if ours and request_id(ours[0]) == ours[0]:
         assert identifier == ours[0]
     assert received.headers["X-Content-Type-Options"] == "nosniff"
-    assert "sandbox" in received.headers["Content-Security-Policy"]
+    is_page = received.headers["Content-Security-Policy"] == POLICY
+    assert is_page or "sandbox" in received.headers["Content-Security-Policy"]
     if sent.method == "HEAD" or received.status in (204, 304):
         assert received.body == b""
+    elif received.status >= 400 and is_page:
+        assert received.headers["Content-Type"].startswith("text/html")
+        assert f"<code>{identifier}</code>".encode() in received.body
     elif received.status >= 400 and not (relayed and received.headers.get_content_subtype() != "problem+json"):
         assert received.headers["Content-Type"].startswith("application/problem+json")
         document = json.loads(received.body)

@@ -18,6 +18,7 @@ from construct_messages.server.http.app import make_app, runner_of
 from construct_messages.server.http.endpoint import Endpoint
 from construct_messages.server.http.metrics import Metrics
 from construct_messages.server.http.request_log import RequestLog
+from construct_messages.server.pages.templates import problem_page
 from construct_messages.server.runtime.endpoints import open_endpoints
 from construct_messages.server.runtime.process import THREAD_NAMES, THREADS
 
@@ -61,7 +62,8 @@ async def serving(
     with ThreadPoolExecutor(THREADS, THREAD_NAMES) as executor:
         served = open_endpoints(config, {}, request_log, executor)
         metrics = Metrics({endpoint.path: endpoint.record for endpoint in served})
-        app = make_app(config, served, request_log=request_log, metrics=metrics)
+        page = problem_page if config.page else None
+        app = make_app(config, served, request_log=request_log, metrics=metrics, problem_page=page)
         runner = runner_of(app, shutdown_seconds=0.2)
         await runner.setup()
         try:

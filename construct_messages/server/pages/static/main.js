@@ -1,9 +1,8 @@
-// Starts the page: asks what the server has, and shows the section that the fragment names.
+// Starts the page: asks what the server has. A server with streams alone begins with their view.
 
 import { element } from "./message-view.js";
 import { QuerySection } from "./query.js";
-import { serverDescription } from "./server.js";
-import { showStreams } from "./streams.js";
+import { serverDescription, urlOf } from "./server.js";
 
 const $ = (id) => document.getElementById(id);
 
@@ -17,21 +16,16 @@ async function start() {
     );
     return;
   }
-  const queries = server.endpoints.length ? new QuerySection(server) : null;
+  if (!server.endpoints.length && server.streams !== null) {
+    location.replace(urlOf(server.streams));
+    return;
+  }
   $("to-streams").hidden = server.streams === null;
-  $("to-query").hidden = queries === null;
-
-  const route = (event) => {
-    const streams = server.streams !== null && (queries === null || /^#streams(?:\/|$)/.test(location.hash));
-    $("query-section").hidden = streams;
-    $("streams-section").hidden = !streams;
-    $("to-query").setAttribute("aria-current", String(!streams));
-    $("to-streams").setAttribute("aria-current", String(streams));
-    if (streams) showStreams($("streams-section"), server, location.hash.replace(/^#streams\/?/, ""));
-    else if (event !== undefined && location.hash.includes("query=")) queries.restore();
-  };
-  window.addEventListener("hashchange", route);
-  route();
+  if (server.streams !== null) $("to-streams").href = urlOf(server.streams);
+  const queries = new QuerySection(server);
+  window.addEventListener("hashchange", () => {
+    if (location.hash.includes("query=")) queries.restore();
+  });
   document.documentElement.dataset.ready = "";
 }
 

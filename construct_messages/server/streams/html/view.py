@@ -13,13 +13,13 @@ from urllib.parse import urlencode
 
 from aiohttp import web
 
+from construct_messages.formats import FORMATS, RDFM, content_type
 from construct_messages.formats.media_types import HTML
 from construct_messages.message import Message
 from construct_messages.server.pages.files import root_from
 from construct_messages.server.pages.templates import render, send_rendered, wants_html
 from construct_messages.server.streams.addresses import ROOT, StreamIris
 from construct_messages.server.streams.html.nesting import Card, card
-from construct_messages.server.streams.input import ACCEPTED
 from construct_messages.server.streams.ldes.pages import Page
 from construct_messages.server.streams.requests import InThread, record_of
 from construct_messages.server.streams.resources import Document
@@ -32,6 +32,15 @@ SHOWN: Final = 20
 _STREAMS_SHOWN: Final = 200
 _PAGES_LISTED: Final = 200
 _SHOWN_BYTES: Final = 1 << 20
+
+_TYPED: Final = [format for format in FORMATS if not format.binary]
+_PUBLISHED: Final = {
+    "one message": {format.document_type: format.name for format in _TYPED},
+    "a log: each of its messages becomes an element": {
+        content_type(format, format.own or RDFM): f"{format.name}, a log" for format in _TYPED
+    },
+}
+"""What may be typed to be published: names by media type."""
 
 _DESCRIPTIONS: Final = {"jsonld": "JSON-LD", "ttl": "Turtle", "nt": "N-Triples", "rdf": "RDF/XML"}
 _ELEMENTS: Final = {"nq": "N-Quads", "trig": "TriG", "ttl": "Turtle", "jsonld": "JSON-LD", "yamlld": "YAML-LD"}
@@ -105,7 +114,6 @@ class HtmlView:
             following=following,
             previous="?" if after else None,
             formats=_DESCRIPTIONS,
-            accepted=ACCEPTED,
             **values,
         )
 
@@ -128,7 +136,7 @@ class HtmlView:
             elements=await self._in_thread(self._elements, request, iris, _within(elements[::-1])),
             formats=_DESCRIPTIONS,
             logs=_LOGS,
-            accepted=ACCEPTED,
+            published=_PUBLISHED,
             **values,
         )
 

@@ -1,0 +1,120 @@
+// The live part of a stream's view: controls, state, and cards of the elements as they come.
+
+import { Cards } from "./cards.js";
+import { Follower } from "./live.js";
+import { button, element } from "./message-view.js";
+import { COMMON_PREFIXES, Prefixes } from "./terms.js";
+
+const KEPT = [50, 200, 1000];
+const STATES = { connecting: "connecting …", live: "live", waiting: "not connected", ended: "stopped" };
+
+function option(value, text, selected = false) {
+  return element("option", { value, selected }, text);
+}
+
+/** Fills a section with the live part of a stream; `started` is called when somebody begins to follow. */
+export function followIn(section, stream, started = () => {}) {
+  const begin = element(
+    "select",
+    {},
+    option("next", "what comes next"),
+    option("10", "the last 10, then live", true),
+    option("100", "the last 100, then live"),
+    option("after", "behind element …"),
+  );
+  const after = element("input", { type: "number", min: "0", value: "0", class: "short", "aria-label": "behind element" });
+  after.hidden = true;
+  begin.addEventListener("change", () => (after.hidden = begin.value !== "after"));
+  const go = button("Follow", () => (follower.stopped ? start() : follower.stop()), { class: "primary" });
+  const pause = button("Pause", () => setPaused(!cards.paused), { "aria-pressed": "false", disabled: true });
+  const filter = element("input", { type: "search", autocomplete: "off" });
+  filter.addEventListener("input", () => cards.show(filter.value));
+  const keep = element("select", {}, ...KEPT.map((count) => option(count, count, count === KEPT[1])));
+  keep.addEventListener("change", () => cards.keep(Number(keep.value)));
+  const state = element("span", { class: "state", role: "status" }, "not followed");
+  const counts = element("span", { class: "help counts" });
+  const gaps = element("div", { class: "gaps", role: "alert" });
+  const list = element("ol", { class: "cards", "aria-label": "Elements as they come" });
+  const tail = element("div", { class: "tail", tabindex: "0", role: "region", "aria-label": "Live elements" }, list);
+  tail.hidden = true;
+
+  let received = 0;
+  let behind = 0; // that came while paused
+  let sticks = true; // whether the newest card is to stay in sight
+  tail.addEventListener("scroll", () => (sticks = tail.scrollTop + tail.clientHeight > tail.scrollHeight - 40));
+  const changed = () => {
+    count();
+    if (sticks) tail.scrollTop = tail.scrollHeight;
+  };
+  const cards = new Cards(list, { limit: KEPT[1], changed });
+  cards.prefixes = new Prefixes(COMMON_PREFIXES);
+
+  const follower = new Follower(stream, {
+    element: (message) => {
+      message.title = `element ${message.number.toLocaleString()}`;
+      received += 1;
+      if (cards.paused) behind += 1;
+      cards.add(message);
+      if (cards.paused) count();
+    },
+    gap: (first, last) => {
+      const which = first === last ? `Element ${first} is` : `Elements ${first} to ${last} are`;
+      gaps.append(element("p", { class: "banner warn" }, `${which} missing: retention removed them before they came.`));
+    },
+    state: (name, detail) => {
+      state.dataset.state = name;
+      let text = STATES[name];
+      if (name === "waiting") text += `: trying again in ${Math.max(1, Math.round(detail / 1000))} s`;
+      if (name === "ended") text += `: ${detail}`;
+      state.textContent = text;
+      go.textContent = name === "ended" ? "Follow" : "Stop";
+      pause.disabled = name === "ended";
+      count();
+    },
+  });
+
+  function count() {
+    const reconnected = Math.max(0, follower.connections - 1);
+    const parts = [`${received.toLocaleString()} received`];
+    if (behind) parts.push(`${behind.toLocaleString()} of them since the pause`);
+    if (reconnected) parts.push(`connected again ${reconnected === 1 ? "once" : `${reconnected} times`}`);
+    counts.textContent = parts.join(", ");
+  }
+
+  function setPaused(paused) {
+    behind = 0;
+    cards.pause(paused);
+    pause.setAttribute("aria-pressed", String(paused));
+    count();
+  }
+
+  function start() {
+    received = 0;
+    follower.connections = 0;
+    gaps.replaceChildren();
+    cards.clear();
+    cards.show(filter.value);
+    setPaused(false);
+    sticks = true;
+    tail.hidden = false;
+    started();
+    if (begin.value === "after") follower.start({ after: Number(after.value) });
+    else follower.start({ newest: begin.value === "next" ? 0 : Number(begin.value) });
+  }
+
+  section.append(
+    element("div", { class: "bar" }, element("label", {}, "Begin with ", begin), after, go, pause),
+    element(
+      "div",
+      { class: "bar" },
+      element("label", {}, "Filter ", filter),
+      element("label", {}, "Keep the last ", keep),
+      state,
+      counts,
+    ),
+    gaps,
+    tail,
+  );
+  section.hidden = false;
+  return follower;
+}

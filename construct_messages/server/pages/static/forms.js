@@ -1,0 +1,115 @@
+// The forms of the views of streams: creating, publishing, registering queries, pausing, resuming, deleting.
+//
+// Each sends what any client would send, and shows what the server says to it. A token stays in this module's memory.
+
+import { element } from "./message-view.js";
+import { accepted } from "./server.js";
+
+const SENT = { create, publish, register, manage };
+
+/** Lets the forms of a document send what they hold. */
+export function connectForms(document) {
+  for (const form of document.querySelectorAll("form[data-form]")) {
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      send(form, event.submitter);
+    });
+  }
+}
+
+async function send(form, submitter) {
+  const result = form.querySelector(".result");
+  const buttons = form.querySelectorAll("button");
+  for (const each of buttons) each.disabled = true;
+  result.replaceChildren();
+  try {
+    const said = await SENT[form.dataset.form](form, submitter);
+    if (said) result.append(element("p", { class: "banner good" }, ...said));
+  } catch (error) {
+    const place = error.line ? ` (line ${error.line}, column ${error.column})` : "";
+    const hint = error.hint ? ` Try: ${error.hint}.` : "";
+    result.append(element("p", { class: "banner bad" }, `${error.message}${place}.${hint}`));
+    if (error.line) select(form.querySelector("textarea"), error.line, error.column);
+  } finally {
+    for (const each of buttons) each.disabled = false;
+  }
+}
+
+/** Puts the caret where an error is; lines and columns count from 1, columns by characters. */
+function select(area, line, column) {
+  if (area === null) return;
+  const lines = area.value.split("\n");
+  if (line > lines.length) return;
+  const before = lines.slice(0, line - 1).reduce((sum, each) => sum + each.length + 1, 0);
+  const inLine = [...lines[line - 1]].slice(0, column - 1).join("").length;
+  area.focus();
+  area.setSelectionRange(before + inLine, before + inLine + 1);
+}
+
+async function request(form, url, method, body, headers = {}) {
+  const token = form.elements.token?.value;
+  const authorization = token ? { Authorization: `Bearer ${token}` } : {};
+  return accepted(await fetch(url, { method, body, headers: { ...headers, ...authorization } }));
+}
+
+function link(href, text) {
+  return element("a", { href }, text);
+}
+
+async function create(form) {
+  const { name, label, retainedElements, retainedSeconds } = form.elements;
+  const said = {};
+  if (label.value) said.label = label.value;
+  if (retainedElements.value) said.retainedElements = Number(retainedElements.value);
+  if (retainedSeconds.value) said.retainedSeconds = Number(retainedSeconds.value);
+  const url = `${form.dataset.to}/${encodeURIComponent(name.value)}`;
+  await request(form, url, "PUT", JSON.stringify(said), { "Content-Type": "application/json", "If-None-Match": "*" });
+  return ["Created ", link(url, name.value), "."];
+}
+
+const keys = new WeakMap(); // of a form: what it sent last, and under which key; sent again, it is stored once
+
+async function publish(form) {
+  const { type, body } = form.elements;
+  const sent = `${type.value}\n${body.value}`;
+  if (keys.get(form)?.sent !== sent) {
+    const random = crypto.getRandomValues(new Uint8Array(16));
+    keys.set(form, { sent, key: Array.from(random, (byte) => byte.toString(16).padStart(2, "0")).join("") });
+  }
+  const headers = { "Content-Type": type.value, "Idempotency-Key": `"${keys.get(form).key}"` };
+  const answer = await request(form, form.dataset.to, "POST", body.value, headers);
+  keys.delete(form);
+  const { first, elements } = await answer.json();
+  const sequence = Number(first.slice(first.lastIndexOf("/") + 1));
+  const element = (number) => link(`${form.dataset.elements}/${number}`, number);
+  if (elements === 1) return ["Stored as element ", element(sequence), "."];
+  return [`Stored as ${elements.toLocaleString()} elements, `, element(sequence), " to ", element(sequence + elements - 1), "."];
+}
+
+async function register(form) {
+  const { query, name, from, source, every } = form.elements;
+  const parameters = new URLSearchParams();
+  if (from.value) parameters.set("from", from.value);
+  if (source?.value) parameters.set("source", source.value);
+  if (every?.value) parameters.set("every", every.value);
+  const headers = { "Content-Type": "application/sparql-query" };
+  if (name.value) headers.Slug = name.value;
+  const url = parameters.size ? `${form.dataset.to}?${parameters}` : form.dataset.to;
+  const answer = await request(form, url, "POST", query.value, headers);
+  const location = answer.headers.get("Location");
+  const given = location.slice(location.lastIndexOf("/") + 1);
+  return ["Registered. Its messages are the elements of ", link(`${form.dataset.streams}/${given}`, given), "."];
+}
+
+async function manage(form, submitter) {
+  const url = form.dataset.to;
+  if (submitter.value === "delete") {
+    if (!window.confirm(`${submitter.textContent}? Its elements are removed for good.`)) return null;
+    await request(form, url, "DELETE");
+    window.location.assign(form.dataset.streams);
+    return null;
+  }
+  await request(form, url, "PATCH", JSON.stringify({ status: submitter.value }), { "Content-Type": "application/json" });
+  window.location.reload();
+  return null;
+}
