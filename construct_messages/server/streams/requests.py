@@ -14,6 +14,8 @@ from aiohttp import web
 
 from construct_messages.errors import ConstructMessagesError, Forbidden, ProtocolError, UsageError
 from construct_messages.formats import find_format
+from construct_messages.formats.documents import DOCUMENTS
+from construct_messages.formats.negotiation import choose
 from construct_messages.server.http.conditions import entity_tag, is_known
 from construct_messages.server.http.endpoint import Handler
 from construct_messages.server.http.problems import problem
@@ -88,8 +90,11 @@ def accept_of(request: web.Request) -> str | None:
 
     Clients of SPARQL name formats of their own in the URL, which say the same as their header.
     """
+    named = request.query.get("format", "")
     with suppress(UsageError):
-        return find_format(request.query.get("format", ""))[0].document_type
+        return find_format(named)[0].document_type
+    if named and (document := choose(DOCUMENTS, None, named)) is not None:
+        return document.media_type
     return ", ".join(request.headers.getall("Accept", [])) or None
 
 

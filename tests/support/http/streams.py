@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import aiohttp
@@ -73,11 +74,13 @@ class StreamsServer:
 
 
 @asynccontextmanager
-async def serving_streams(file: Path, **settings: Any) -> AsyncIterator[StreamsServer]:
-    """A server over a store; `settings` are those of its streams."""
+async def serving_streams(
+    file: Path, *, server: Mapping[str, Any] = MappingProxyType({}), **settings: Any
+) -> AsyncIterator[StreamsServer]:
+    """A server over a store; `settings` are those of its streams, `server` its others."""
     streams = StreamsSettings(file=str(file), **settings)
     async with (
-        serving(endpoints={}, settings={"streams": streams}) as served,
+        serving(endpoints={}, settings={**server, "streams": streams}) as served,
         aiohttp.ClientSession() as client,
     ):
         yield StreamsServer(served, client)

@@ -39,7 +39,7 @@ class Shown(NamedTuple):
         href: what it links to; None: nothing.
         language, direction: of a literal.
         datatype: of a literal, where it says something.
-        omitted: how many characters of a literal were left out.
+        omitted: how many characters of a literal or of an IRI were left out.
         parts: of a triple term.
     """
 
@@ -226,6 +226,9 @@ def show(term: Term, href: Href, depth: int = 0) -> Shown:
             return Shown("blank", "<<( … )>>", omitted=len(term))
         return Shown("triple", "", parts=[show(part, href, depth + 1) for part in triple_parts(term)])
     value = term[1:-1]
+    if len(value) > _MOST_CHARACTERS:
+        kept = value[:_MOST_CHARACTERS]
+        return Shown("iri", kept, kept, omitted=len(value) - len(kept))
     return Shown("iri", _shortened(value), value, href(value))
 
 
