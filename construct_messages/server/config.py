@@ -207,7 +207,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         log_level: the least level that is logged.
         log_queries: whether query texts are logged.
         shutdown_seconds: how long answers under way may take when the server stops.
-        page: whether browsers get the page, at `/`, `/NAME/` and where they open a SPARQL endpoint.
+        page: whether browsers get the page, at `/`, `/NAME/` and at SPARQL endpoints, and HTML of streams and errors.
     """
 
     endpoints: dict[str, EndpointSettings]
