@@ -14,8 +14,8 @@ import pytest_asyncio
 from construct_messages import Message, Quad, iri, literal
 from construct_messages.server.pages.files import POLICY
 from construct_messages.streams import Description, Retention, open_store
-from tests.support.pages.accepts import BROWSERS, PROGRAMS
 from tests.support.http.streams import Answer, StreamsServer, serving_streams
+from tests.support.pages.accepts import BROWSERS, PROGRAMS
 from tests.support.streams import numbered
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
