@@ -141,9 +141,9 @@ def test_the_five_commands_of_the_live_stream(place: Path) -> None:
             assert shell(see, place).count("# @message\n") == 2
             for count in (5, 10):
                 with start(follow) as following:
-                    wait_until(lambda count=count: copied() == count, 30)
+                    wait_until(lambda count=count: copied() == count)
                     following.terminate()
-                    assert following.wait(30) == 0
+                    assert following.wait(120) == 0
                 assert shell(publish, place) == ""
         finally:
             server.terminate()

@@ -13,7 +13,6 @@ import os
 import re
 import sys
 import termios
-import time
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -378,11 +377,9 @@ async def test_a_cancelled_reader_closes_its_file_when_the_thread_is_done(tmp_pa
     writer = await asyncio.to_thread(fifo.open, "wb", buffering=0)  # opens when the reader does
     writer.write(LOG[:1000])
     await eventually(lambda: unread(writer) == 0)  # then the reader waits for more
-    started = time.monotonic()
     reading.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await reading
-    assert time.monotonic() - started < 1
+    await asyncio.wait([reading], timeout=60)  # the thread goes on until the file is written to, or closed
+    assert reading.cancelled()
     writer.close()
     await eventually(lambda: str(fifo) not in open_files())
 

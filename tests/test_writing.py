@@ -253,7 +253,7 @@ async def test_the_loop_runs_while_a_file_takes_its_time() -> None:
 
         def write(self, data: Any) -> int:
             self.begun.set()
-            self.free.wait(10)
+            self.free.wait(60)
             return len(data)
 
     writing = asyncio.create_task(awrite_log(MESSAGES, Blocking()))

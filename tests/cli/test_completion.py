@@ -60,7 +60,7 @@ def test_completions_are_accepted_by_the_shell(here: Here, shell: str, tmp_path:
     script = tmp_path / "completions"
     script.write_text(done.log, encoding="utf-8")
     if program := shutil.which(shell):
-        subprocess.run([program, "-n", str(script)], check=True, timeout=60)
+        subprocess.run([program, "-n", str(script)], check=True, timeout=240)
 
 
 @pytest.mark.usefixtures("shtab")
@@ -85,7 +85,7 @@ def test_bash_completes(here: Here, tmp_path: Path, words: list[str], completed:
         f" $function construct-messages {shlex.quote(line[-1])} {shlex.quote(line[-2])};"
         " printf '%s\\n' \"${COMPREPLY[@]}\""
     )
-    done = subprocess.run(["bash", "-c", ask], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(["bash", "-c", ask], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=240)
     assert done.stdout.split() == completed
 
 

@@ -74,7 +74,7 @@ def shell(arguments: list[str], closed: str) -> Done:
         check=False,
         text=True,
         env=ENVIRONMENT,
-        timeout=60,
+        timeout=240,
     )
     return Done(done.returncode, done.stdout, done.stderr)
 
@@ -256,7 +256,7 @@ def test_terms_that_are_reserved(place: Path) -> None:
         capture_output=True,
         check=False,
         env=ENVIRONMENT,
-        timeout=60,
+        timeout=240,
     )
     assert (done.returncode, done.stderr) == (0, b"")
     assert b'"1"' in done.stdout

@@ -91,13 +91,13 @@ async def test_subscribe_killed(served: StreamsServer, tmp_path: Path, via: str)
             await served.publish(SENT[:number])
         done = number
         # before the state tells of them, most of the time
-        await eventually(lambda least=number - 20: log.exists() and log.read_bytes().count(b"MESSAGE") >= least, 30)
+        await eventually(lambda least=number - 20: log.exists() and log.read_bytes().count(b"MESSAGE") >= least)
         process.kill()
         await process.communicate()
     process = await start(*command)
     last = numbered(COUNT + 1)
     await served.publish([last])  # once this is there, the last process is surely at work, and heeds signals
-    await eventually(lambda: written(state) == COUNT + 1, 30)
+    await eventually(lambda: written(state) == COUNT + 1)
     process.send_signal(signal.SIGINT)
     _, errors = await process.communicate()
     assert (process.returncode, errors) == (0, b"")
@@ -175,7 +175,7 @@ async def test_a_refusal_does_not_wait_for_more_input(served: StreamsServer) -> 
     reading, writing = os.pipe()
     process = await start("publish", "-", "--to", f"{served.url}/streams/none", standard_input=reading)
     os.close(reading)
-    _, errors = await asyncio.wait_for(process.communicate(), 30)
+    _, errors = await asyncio.wait_for(process.communicate(), 120)
     os.close(writing)
     assert (process.returncode, b"status 404" in errors) == (3, True)
 

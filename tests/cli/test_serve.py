@@ -117,7 +117,7 @@ def test_without_the_extra() -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=240,
     )
     assert done.returncode == 2
     assert done.stderr == (
@@ -144,5 +144,5 @@ def test_a_bar_while_files_are_loaded(quiet: bool) -> None:
             shown += os.read(ours, 4096)
         assert (b"loading /sparql" in shown) is not quiet
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0
+        assert process.wait(120) == 0
     os.close(ours)

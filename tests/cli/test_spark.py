@@ -246,7 +246,7 @@ def test_values_out_of_range_may_be_errors_of_the_query(spark_here: Here) -> Non
 
 def run(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
     kept = {name: value for name, value in os.environ.items() if name not in environment}
-    return subprocess.run(command, env=kept | environment, capture_output=True, text=True, check=False, timeout=240)
+    return subprocess.run(command, env=kept | environment, capture_output=True, text=True, check=False, timeout=600)
 
 
 @pytest.mark.usefixtures("place")

@@ -36,14 +36,14 @@ async def test_the_state_is_there_before_the_first_message(served: StreamsServer
     log, state = tmp_path / "log.nq", tmp_path / "state"
     command = ("subscribe", f"{served.url}/streams/a{path}", "--follow", "--state", str(state), "--output", str(log))
     process = await start(*command)
-    await eventually(state.exists, 30)
+    await eventually(state.exists)
     process.kill()
     _, errors = await process.communicate()
     assert errors == b"begins with what comes next; --after 0 begins with the first message\n"
     assert written(state) == 2
     await served.publish(SENT[2:5])
     process = await start(*command)
-    await eventually(lambda: written(state) == 5, 30)
+    await eventually(lambda: written(state) == 5)
     process.send_signal(signal.SIGTERM)
     _, errors = await process.communicate()
     assert (process.returncode, errors) == (0, b"")
@@ -62,11 +62,11 @@ async def test_an_event_stream_killed(served: StreamsServer, tmp_path: Path) -> 
         await served.publish(SENT[done : number - 20])
         await served.publish(SENT[number - 20 : number])
         done = number
-        await eventually(lambda least=number - 25: log.exists() and log.read_bytes().count(b"# @") >= least, 30)
+        await eventually(lambda least=number - 25: log.exists() and log.read_bytes().count(b"# @") >= least)
         process.kill()
         await process.communicate()
     process = await start(*command)
-    await eventually(lambda: written(state) == 300, 30)
+    await eventually(lambda: written(state) == 300)
     process.send_signal(signal.SIGINT)
     assert (await process.communicate(), process.returncode) == ((b"", b""), 0)
     assert list(read_log(log)) == SENT

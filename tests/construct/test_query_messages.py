@@ -163,7 +163,7 @@ def test_threads_end_with_the_stream(store: ox.Store) -> None:
     gc.collect()
     for thread in threading.enumerate():
         if thread.name == "construct-messages evaluation":
-            thread.join(5)
+            thread.join(60)
             assert not thread.is_alive()
 
 

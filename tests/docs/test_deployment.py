@@ -52,7 +52,7 @@ def test_the_unit_of_systemd(tmp_path: Path) -> None:
         own = tmp_path / "construct-messages.service"
         # the program need not be installed to verify the rest
         own.write_text(re.sub("ExecStart=[^ ]*", "ExecStart=/bin/true", TEXTS["ini"]), encoding="utf-8")
-        done = subprocess.run([program, "verify", str(own)], capture_output=True, text=True, check=False, timeout=60)
+        done = subprocess.run([program, "verify", str(own)], capture_output=True, text=True, check=False, timeout=240)
         assert [line for line in done.stderr.splitlines() if own.name in line] == []
 
 

@@ -34,7 +34,7 @@ def test_an_example(example: Path, tmp_path: Path) -> None:
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
-        timeout=60,
+        timeout=240,
     ).stdout
     shown = re.search(rf'^--8<-- "examples/{example.name}"\n```\n\nOutput:\n\n```text\n(.*?)^```$', PAGE, re.M | re.S)
     assert shown is not None

@@ -106,6 +106,6 @@ def test_the_decisions_are_listed(site: Path) -> None:
 def test_the_folder_of_the_pages_does_not_count_as_built() -> None:
     """`make docs` builds although there is a folder of that name."""
     done = subprocess.run(
-        ["make", "--dry-run", "docs"], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
+        ["make", "--dry-run", "docs"], cwd=ROOT, capture_output=True, text=True, check=True, timeout=240
     )
     assert "mkdocs build --strict" in done.stdout

@@ -50,7 +50,7 @@ def test_the_tutorial(tmp_path: Path) -> None:
     finally:
         if server is not None:
             server.terminate()
-            server.communicate(timeout=60)
+            server.communicate(timeout=120)
     assert server is not None
     assert server.returncode == 0
     assert commands > 10

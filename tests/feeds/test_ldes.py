@@ -35,7 +35,7 @@ class Following:
                 self.elements.append(element)
 
     async def until(self, count: int) -> list[Element]:
-        await eventually(lambda: len(self.elements) >= count or self.task.done(), 30)
+        await eventually(lambda: len(self.elements) >= count or self.task.done())
         return self.elements
 
     async def stop(self) -> None:

@@ -155,13 +155,13 @@ async def test_servers_that_stop_and_start(tmp_path: Path, via: Any, monkeypatch
                     following = asyncio.create_task(follow(elements))
                 start = 2 + 10 * run
                 await server.publish([numbered(number) for number in range(start, start + 5)])
-                await eventually(lambda start=start: got and got[-1].sequence >= start, 60)
+                await eventually(lambda start=start: got and got[-1].sequence >= start)
                 await server.publish([numbered(number) for number in range(start + 5, start + 10)])
             between.target = None
         assert following is not None
         async with serving_streams(tmp_path / "streams.db") as server:
             between.target = server.url
-            await eventually(lambda: len(got) == 30, 60)
+            await eventually(lambda: len(got) == 30)
             following.cancel()
             await asyncio.gather(following, return_exceptions=True)
     assert [(each.sequence, each.message) for each in got] == [(n, numbered(n)) for n in range(2, 32)]

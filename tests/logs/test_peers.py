@@ -43,7 +43,7 @@ def _literals_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
 def _node_process_ends() -> Iterator[None]:
     yield
     if node_process.cache_info().currsize:
-        node_process().communicate(timeout=10)
+        node_process().communicate(timeout=120)
 
 
 # --- messages --------------------------------------------------------------------------------------------------------

@@ -271,7 +271,7 @@ def test_comunica(urls: Urls, tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=240,
     )
     assert done.returncode == 0, done.stderr
     expected, *served = [

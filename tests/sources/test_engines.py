@@ -71,7 +71,7 @@ def through_server(url: str, case: Case) -> bytes:
         "Accept": "application/n-quads; messages=rdfm",
         "Content-Type": "application/x-www-form-urlencoded",
     }
-    with closing(HTTPConnection(parts.netloc, timeout=60)) as connection:
+    with closing(HTTPConnection(parts.netloc, timeout=120)) as connection:
         connection.request("POST", parts.path, urlencode(form), headers)
         response = connection.getresponse()
         content_type, body = response.headers["Content-Type"], response.read()

@@ -93,7 +93,13 @@ SLOW = (
 
 @both
 def test_a_query_that_stalls_has_delivered_what_it_found(asynchronous: bool) -> None:
-    source, asked, got = OxigraphSource(numbers(200)), request("x", SLOW, timeout=0.5), 0
+    source = OxigraphSource(numbers(200))
+    # more time where the machine is too slow for so little, and the rest of the query takes longer, too
+    assert any(_found_in_time(source, request("x", SLOW, timeout=seconds), asynchronous) == 10 for seconds in (0.5, 2))
+
+
+def _found_in_time(source: OxigraphSource, asked: Request, asynchronous: bool) -> int:
+    got = 0
     if asynchronous:
 
         async def run() -> None:
@@ -107,7 +113,7 @@ def test_a_query_that_stalls_has_delivered_what_it_found(asynchronous: bool) -> 
         with pytest.raises(SourceTimeout, match="time allowed"):  # noqa: PT012 - counts what came before
             for batch in source.solutions(asked):
                 got += len(batch)
-    assert got == 10
+    return got
 
 
 def evaluations() -> list[threading.Thread]:
@@ -121,7 +127,7 @@ def _no_descriptor_is_left() -> Iterator[None]:
     yield
     gc.collect()
     # an evaluation that finds nothing for long lets go only when it finds something, or ends
-    wait_until(lambda: len(os.listdir("/dev/fd")) <= before, seconds=60)
+    wait_until(lambda: len(os.listdir("/dev/fd")) <= before, seconds=600)
 
 
 CROSS = "{ ?s ?p ?o . ?s2 ?p2 ?o2 }"

@@ -46,7 +46,7 @@ def post(url: str, query: str, accept: str) -> tuple[int, str | None, bytes]:
     """Status, what is said of a cap, and the body, read to its end."""
     parts = urlsplit(url)
     headers = {"Accept": accept, "Content-Type": "application/x-www-form-urlencoded"}
-    with closing(HTTPConnection(parts.netloc, timeout=60)) as connection:
+    with closing(HTTPConnection(parts.netloc, timeout=120)) as connection:
         connection.request("POST", parts.path, urlencode({"query": query}), headers)
         response = connection.getresponse()
         return response.status, response.headers["X-SPARQL-MaxRows"], response.read()

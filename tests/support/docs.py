@@ -58,6 +58,6 @@ def printed(command: str, place: Path, environment: Mapping[str, str]) -> str:
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
-        timeout=60,
+        timeout=240,
     )
     return done.stdout + (f"[exit status {done.returncode}]\n" if done.returncode else "")

@@ -63,7 +63,13 @@ def test_another_reader_finds_the_same_boundaries() -> None:
     ]
     assert len(cases) > 20
     run = subprocess.run(
-        ["node", "-e", COUNT], input=json.dumps(cases), cwd=node, capture_output=True, text=True, check=True, timeout=60
+        ["node", "-e", COUNT],
+        input=json.dumps(cases),
+        cwd=node,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=240,
     )
     for name, counts in json.loads(run.stdout).items():
         expected = [len(message) for message in messages(*READ[name][2])]

@@ -119,6 +119,6 @@ def test_no_place_is_lost_or_doubled(steps: list[str]) -> None:
         assert admission.waiting == 0
         async with AsyncExitStack() as stack:
             for _ in range(3):
-                await asyncio.wait_for(stack.enter_async_context(admission.enter()), 5)
+                await asyncio.wait_for(stack.enter_async_context(admission.enter()), 60)
 
     asyncio.run(scenario())

@@ -114,7 +114,7 @@ class Served:
 
     async def line(self, identifier: str) -> dict[str, object]:
         """The line of a request in the log, which is written a moment after the client has the answer."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while True:
                 for line in map(json.loads, self._lines.getvalue().splitlines()):
                     if line["event"] == "request" and line["request_id"] == identifier:

@@ -26,7 +26,7 @@ from tests.support.http.fault_server import FaultServer
 
 pytestmark = pytest.mark.slow
 
-SECONDS = 10
+SECONDS = 60
 DATA = '@prefix : <urn:> . :a :knows :b, :c ; :name "Anna"@en . :b :knows :c ; :name "Bert" .'
 LIMITS = Limits(request_bytes=100_000, query_characters=20_000, seconds=5, idle_seconds=5)
 

@@ -219,7 +219,7 @@ async def test_an_evaluation_that_is_given_up_gives_up_its_service(proxy: Open, 
     group = f"{{ SERVICE <{remote.url}stall> {{ ?s ?p ?o }} }}"
     with pytest.raises(SourceTimeout):
         await collect(opened, group, timeout=1)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 120
     while not remote.left:
         assert time.monotonic() < deadline, "the remote endpoint still works for nobody"
         await asyncio.sleep(0.02)

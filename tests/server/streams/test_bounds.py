@@ -75,7 +75,7 @@ async def test_publications_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         await server.ask("PUT", "/streams/a")
         monkeypatch.setattr(StreamStore, "aappend_all", hold)
         first = asyncio.create_task(post(server))
-        await eventually(lambda: bounds_of(server).body_bytes == len(BODY), 30)
+        await eventually(lambda: bounds_of(server).body_bytes == len(BODY))
         assert is_busy(await server.ask("POST", "/streams/a/input", BODY, "text/turtle"))
         assert is_busy(await server.ask("PUT", "/streams/b"))
         assert is_busy(await server.ask("DELETE", "/streams/a"))
@@ -98,7 +98,7 @@ async def test_bodies_together(tmp_path: Path) -> None:
     async with serving_streams(tmp_path / "streams.db", bodies_bytes=100_000, **AT_ONCE) as server:
         await server.ask("PUT", "/streams/a")
         first = asyncio.create_task(post(server, slow()))
-        await eventually(lambda: bounds_of(server).body_bytes > 60_000, 30)
+        await eventually(lambda: bounds_of(server).body_bytes > 60_000)
         assert await post(server) == 201, "there is room for a small one"
         assert is_busy(await server.ask("POST", "/streams/a/input", b"#" + b"x" * 60_000, "text/turtle"))
         rest.set()

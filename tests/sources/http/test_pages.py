@@ -76,7 +76,7 @@ def test_pages(
 ) -> None:
     server.play(*answers)
     select = Select("", "SELECT ?s ?o ", VARIABLES, "WHERE ", "{ ?s ?p ?o }", limit=limit)
-    came, error = read(client, EndpointSource(server.url), Request(select, page_size=page_size, timeout=10))
+    came, error = read(client, EndpointSource(server.url), Request(select, page_size=page_size, timeout=120))
     assert error is None
     assert came == TABLE[:count]
     assert _limits(server) == sent
@@ -98,7 +98,7 @@ def test_caps(
 ) -> None:
     server.play(answer)
     select = Select("", "SELECT ?s ?o ", VARIABLES, "WHERE ", "{ ?s ?p ?o }", limit=limit)
-    _, error = read(client, EndpointSource(server.url), Request(select, page_size=page_size, timeout=10))
+    _, error = read(client, EndpointSource(server.url), Request(select, page_size=page_size, timeout=120))
     assert isinstance(error, IncompleteResult)
     assert words in error.message
 
@@ -143,14 +143,14 @@ def test_what_a_probe_asks(server: FaultServer, client: str, profile: str, order
     select = Select(
         "", "SELECT ?s ?o ", VARIABLES, "WHERE ", "{ ?s ?p ?o }", order=order, slice=f" OFFSET {offset}", offset=offset
     )
-    assert read(client, EndpointSource(server.url, profile=profile), Request(select, timeout=10)) == (TABLE, None)
+    assert read(client, EndpointSource(server.url, profile=profile), Request(select, timeout=120)) == (TABLE, None)
     assert server.asked[1].parameters["query"] == [sent]
 
 
 def test_a_limit_that_cannot_be_told(server: FaultServer, client: str) -> None:
     server.play(_page(0, 12, 12))
     select = Select("", "SELECT ?s ?o ", VARIABLES, "WHERE ", "{ ?s ?p ?o }", slice=" LIMIT ${n}")
-    _, error = read(client, EndpointSource(server.url), Request(select, timeout=10))
+    _, error = read(client, EndpointSource(server.url), Request(select, timeout=120))
     assert isinstance(error, IncompleteResult)
     assert len(server.asked) == 1
 
@@ -172,7 +172,7 @@ def test_blank_nodes_of_pages(server: FaultServer, client: str, profile: str, la
     # behind the first page is seen whether OFFSET is heeded, behind the last, which is short, whether it is the last
     server.play(*map(response, [pages[0], nothing, pages[1], nothing]))
     select = Select("", "SELECT ?s ", ("s",), "WHERE ", "{ ?s ?p ?o }")
-    request = Request(select, page_size=2, timeout=10, labels=Labels("x"))
+    request = Request(select, page_size=2, timeout=120, labels=Labels("x"))
     came, error = read(client, EndpointSource(server.url, profile=profile), request)
     assert error is None
     assert [term for (term,) in came] == labels
@@ -245,7 +245,7 @@ def test_an_endpoint_that_ignores_offset(
 def test_a_page_that_comes_again_is_given_once(server: FaultServer, client: str) -> None:
     """Issue 13, 19."""
     server.play(Windows(TABLE, offset=False))
-    came, error = read(client, EndpointSource(server.url), Request(SELECT, page_size=5, timeout=10))
+    came, error = read(client, EndpointSource(server.url), Request(SELECT, page_size=5, timeout=120))
     assert isinstance(error, IncompleteResult)
     assert "sent the same page again: it does not heed OFFSET" in error.message
     assert came == TABLE[:5]
@@ -261,7 +261,7 @@ def test_pages_in_an_order_of_the_query_s_own(server: FaultServer, client: str, 
     server.play(Windows(PERIODIC if heeds else TABLE, offset=heeds))
     slice = "" if limit is None else f" LIMIT {limit}"
     select = replace(SELECT, order=" ORDER BY ?hidden", slice=slice, limit=limit)
-    came, error = read(client, EndpointSource(server.url), Request(select, page_size=5, timeout=10))
+    came, error = read(client, EndpointSource(server.url), Request(select, page_size=5, timeout=120))
     if heeds:
         assert error is None
         assert came == PERIODIC[:limit]

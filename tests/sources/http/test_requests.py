@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("once")
 
 def test_the_form(server: FaultServer, client: str) -> None:
     server.play(response(JSON_BODY))
-    request = Request(SELECT, ("urn:g1", "urn:g2"), ("urn:g3",), timeout=10)
+    request = Request(SELECT, ("urn:g1", "urn:g2"), ("urn:g3",), timeout=120)
     assert read(client, EndpointSource(server.url, headers={"x-key": "ä".encode().hex()}), request)[1] is None
     (asked,) = server.asked
     assert (asked.method, asked.target) == ("POST", "/sparql")
@@ -47,7 +47,7 @@ def test_get(server: FaultServer, client: str) -> None:
     server.play(response(JSON_BODY))
     select = Select("", "SELECT ?s ?o ", VARIABLES, "", '{ ?s ?p "a+b & ü" . ?s ?p ?o }')
     source = EndpointSource(f"{server.url}?key=k%20e", method="get")
-    assert read(client, source, Request(select, timeout=10))[1] is None
+    assert read(client, source, Request(select, timeout=120))[1] is None
     (asked,) = server.asked
     assert (asked.method, asked.body) == ("GET", b"")
     assert asked.target.count("?") == 1
@@ -120,7 +120,7 @@ def test_a_callers_wrapper(server: FaultServer, client: str) -> None:
     before = {name: repr(value) for name, value in vars(wrapper).items()}
     server.play(response(JSON_BODY))
     source = WrapperSource(wrapper)
-    came, error = read(client, source, Request(SELECT, ("urn:g1",), timeout=10))
+    came, error = read(client, source, Request(SELECT, ("urn:g1",), timeout=120))
     assert error is None
     assert came == TABLE
     assert {name: repr(value) for name, value in vars(wrapper).items()} == before

@@ -109,7 +109,7 @@ async def test_only_the_head(server: FaultServer, upstream: Upstream) -> None:
     answer = await upstream.answer(Operation(TEXT, head=True))
     assert dict(answer.headers)["Content-Length"] == str(len(JSON_BODY))
     await answer.body.aclose()
-    assert await asyncio.to_thread(server.left.wait, 5)
+    assert await asyncio.to_thread(server.left.wait, 60)
 
 
 @pytest.mark.parametrize("cut", [0, 1, 100, len(JSON_BODY) - 1])
@@ -149,7 +149,7 @@ async def test_pages_for_browsers(
     expected: int | None,
 ) -> None:
     server.play(response(PAGE, "text/html; charset=utf-8", status=f"{status} Well", headers=headers))
-    operation = Operation(TEXT, headers={"Accept": accept}, parameters=parameters, timeout=10)
+    operation = Operation(TEXT, headers={"Accept": accept}, parameters=parameters, timeout=120)
     if expected is None:
         answer = await upstream.answer(operation)
         assert (answer.status, await body_of(answer)) == (status, PAGE)

@@ -29,7 +29,7 @@ def read(
     client: str, source: Source, request: Request | None = None
 ) -> tuple[list[tuple[Term, ...]], ConstructMessagesError | None]:
     """The solutions that came, and the error behind them."""
-    request = Request(SELECT, timeout=10) if request is None else request
+    request = Request(SELECT, timeout=120) if request is None else request
     came: list[tuple[Term, ...]] = []
 
     async def gather() -> None:

@@ -124,7 +124,7 @@ class Held(list[bytes]):
 
     def __iter__(self) -> Iterator[bytes]:
         yield self[0]
-        assert self.go.wait(30)
+        assert self.go.wait(60)
         yield from self[1:]
 
 
@@ -138,7 +138,7 @@ def refuses(url: str) -> bool:
 def begin(url: str, version: str = "1.1") -> tuple[socket.socket, bytes]:
     """Asks for a log over a bare socket; returns it when the first message is here, with what came."""
     address = urlsplit(url)
-    connection = socket.create_connection((str(address.hostname), int(address.port or 0)), timeout=30)
+    connection = socket.create_connection((str(address.hostname), int(address.port or 0)), timeout=120)
     connection.sendall(f"GET /sparql?{QUERY} HTTP/{version}\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
     came = b""
     while b"# @message" not in came:

@@ -12,7 +12,7 @@ from tests.support.http.clients import SELECT
 from tests.support.http.fault_server import response
 
 TEXT = "SELECT ?é { ?é ?p 'a+b & c' }"
-ASK = Operation(TEXT, headers={"Accept": "text/csv"}, timeout=10)
+ASK = Operation(TEXT, headers={"Accept": "text/csv"}, timeout=120)
 PAGE = b"<!DOCTYPE html><title>secret page</title>"
 
 
@@ -22,7 +22,7 @@ async def body_of(answer: Answer) -> bytes:
 
 
 async def solutions(upstream: Upstream, request: Request | None = None) -> list[tuple[Term, ...]]:
-    async with aclosing(upstream.asolutions(request or Request(SELECT, timeout=10))) as batches:
+    async with aclosing(upstream.asolutions(request or Request(SELECT, timeout=120))) as batches:
         return [solution async for batch in batches for solution in batch]
 
 
