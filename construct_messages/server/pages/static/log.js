@@ -5,16 +5,26 @@
 
 import { commentOf } from "./terms.js";
 
-const ANNOUNCEMENT = /^[ \t]*VERSION[ \t]*"([^"\\]*)"[ \t]*(?:#.*)?$/;
+const ANNOUNCEMENT = /^[ \t]*VERSION[ \t]*"([^"\\]*)"[ \t]*(#.*)?$/;
 const DELIMITER = /^[ \t]*MESSAGE[ \t]*(?:#.*)?$/;
 const COMMENT = /^[ \t]*#\s*@message/;
 const NOTHING = /^[ \t]*(?:#|$)/;
+const LABELS = ["1.2-messages", "1.2-basic-messages", "1.1-messages"];
 
 /** The Accept header for a log that is shown while it comes: each message ends with its own delimiter. */
 export const LOG_TYPE = "application/n-quads; version=1.2-messages";
 
+/** A log that cannot be read. */
+export class LogError extends Error {}
+
 /** A log that ended where it may not; what came before is right, and is not the answer. */
-export class CutError extends Error {}
+export class CutError extends LogError {}
+
+/** The syntax that a media type announces: a label or "rdfm"; null: the log itself has to say. */
+export function syntaxOf(contentType) {
+  const label = /;\s*version="?([^";\s]*-messages)"?/i.exec(contentType ?? "");
+  return label?.[1].toLowerCase() ?? (/;\s*messages="?rdfm"?/i.test(contentType ?? "") ? "rdfm" : null);
+}
 
 /** A message of a log: its number, from 1, and its statements as lines of N-Quads. */
 export class Message {
@@ -27,21 +37,26 @@ export class Message {
 
 /** Reads a log; `take` is called with each Message as soon as it is complete.
  *
- *  `syntax` is what the media type announces, as "rdfm"; null: the log itself has to. This server ends every message of
- *  a labelled log by its delimiter, so statements behind the last one are those of a message that was cut. */
+ *  `syntax` is what the media type announces. This server ends every message of a labelled log by its delimiter, so
+ *  statements behind the last one are those of a message that was cut. */
 export class LogReader {
   constructor(take, syntax = null) {
     this.take = take;
     this.count = 0;
     this.bytes = 0;
-    this.scoped = syntax === null ? null : syntax !== "rdfm"; // whether MESSAGE delimits; null: not known yet
+    this.syntax = syntax;
     this.decoder = new TextDecoder("utf-8", { fatal: true });
     this.pieces = []; // of a line without an end
     this.lines = []; // of the message that is open
     this.begun = false; // whether a delimiter has opened the message (`rdfm`)
   }
 
-  /** Takes bytes; throws CutError where they are no UTF-8 or no log. */
+  /** Whether `MESSAGE` delimits messages. */
+  get labelled() {
+    return this.syntax !== null && this.syntax !== "rdfm";
+  }
+
+  /** Takes bytes; throws LogError where they are no UTF-8 or no log. */
   feed(bytes) {
     this.bytes += bytes.length;
     this.read(this.decode(bytes, { stream: true }));
@@ -50,15 +65,12 @@ export class LogReader {
   /** Ends the log; throws CutError where a message, a line or a character is not whole. */
   close() {
     this.read(this.decode(new Uint8Array(), {}));
-    if (this.pieces.length) {
-      if (this.scoped !== false) throw new CutError("the log ends within a line");
-      this.read("\n");
-    }
-    if (this.scoped === false) {
+    if (this.pieces.length) this.read("\n");
+    if (!this.labelled) {
       if (this.begun || this.lines.length) this.end();
     } else if (this.lines.length) {
       throw new CutError("the log ends within a message");
-    } else if (this.scoped === null) {
+    } else if (this.bytes === 0) {
       throw new CutError("the log ends before it begins");
     }
   }
@@ -67,7 +79,7 @@ export class LogReader {
     try {
       return this.decoder.decode(bytes, options);
     } catch {
-      throw new CutError("the log is not UTF-8");
+      throw new LogError("the log is not UTF-8");
     }
   }
 
@@ -88,26 +100,41 @@ export class LogReader {
   }
 
   line(line) {
-    const first = line[0];
-    if (first === "<" || first === "_") {
-      this.lines.push(line);
-      if (this.scoped !== true && line.includes("@message") && COMMENT.test(commentOf(line))) this.delimit();
+    if (line[0] === "<" || line[0] === "_") {
+      this.statement(line);
     } else if (DELIMITER.test(line)) {
-      if (this.scoped !== true) throw new CutError("MESSAGE without an announcement");
+      if (!this.labelled) throw new LogError("MESSAGE in a log that does not announce it");
       this.end();
-    } else if (COMMENT.test(line) && this.scoped !== true) {
-      this.delimit();
     } else if (ANNOUNCEMENT.test(line)) {
-      if (ANNOUNCEMENT.exec(line)[1].endsWith("-messages")) this.scoped ??= true;
-    } else if (!NOTHING.test(line)) {
-      this.lines.push(line);
+      const [, label, comment] = ANNOUNCEMENT.exec(line);
+      if (label.endsWith("-messages")) this.announce(label);
+      this.comment(comment ?? "");
+    } else if (NOTHING.test(line)) {
+      this.comment(line);
+    } else {
+      this.statement(line);
     }
   }
 
-  /** A comment delimits: it opens the first message, unless that has begun without, and ends each other. */
-  delimit() {
+  statement(line) {
+    this.lines.push(line);
+    if (!this.labelled && line.includes("@message")) this.comment(behind(line));
+  }
+
+  announce(label) {
+    if (!LABELS.includes(label)) throw new LogError(`VERSION "${label}" is not known`);
+    if (this.syntax === null && this.lines.length) throw new LogError(`VERSION "${label}" behind a statement`);
+    if (this.syntax !== null && this.syntax !== label) {
+      throw new LogError(`VERSION "${label}" in a log of ${this.syntax}`);
+    }
+    this.syntax = label;
+  }
+
+  /** A comment may delimit: it opens the first message, unless that has begun without, and ends each other. */
+  comment(text) {
+    if (this.labelled || !COMMENT.test(text)) return;
     if (this.begun || this.lines.length) this.end();
-    this.scoped = false;
+    this.syntax = "rdfm";
     this.begun = true;
   }
 
@@ -119,8 +146,17 @@ export class LogReader {
   }
 }
 
+/** The comment behind a statement; a line that is none has none. */
+function behind(line) {
+  try {
+    return commentOf(line);
+  } catch {
+    return "";
+  }
+}
+
 /** Reads the body of a response, a ReadableStream, into a LogReader; gives the reader at a complete end.
- *  Throws CutError where the body was cut, and what the stream itself throws. */
+ *  Throws LogError where the log is malformed, CutError where it was cut, and what the stream itself throws. */
 export async function readLog(body, take, syntax = null) {
   const reader = new LogReader(take, syntax);
   for await (const bytes of body) reader.feed(bytes);

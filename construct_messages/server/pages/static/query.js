@@ -3,7 +3,7 @@
 import { Cards } from "./cards.js";
 import { Editor } from "./editor.js";
 import { EXAMPLES } from "./examples.js";
-import { CutError, LOG_TYPE, readLog } from "./log.js";
+import { LOG_TYPE, LogError, readLog, syntaxOf } from "./log.js";
 import { element } from "./message-view.js";
 import { ROOT, Refusal, ask, urlOf } from "./server.js";
 import { asCommand, asCurl, asPython } from "./snippets.js";
@@ -130,7 +130,7 @@ export class QuerySection {
       const response = await ask(this.url, query, ANY_TYPE, running.signal);
       if (this.running !== running) return;
       const type = response.headers.get("Content-Type") ?? "";
-      if (/[;\s](?:messages|version)=/.test(type)) await this.takeLog(response, running);
+      if (syntaxOf(type) !== null) await this.takeLog(response, running);
       else await this.takeOther(response, type, query, running);
     } catch (error) {
       if (this.running === running) this.fail(error, running.signal.aborted);
@@ -175,7 +175,7 @@ export class QuerySection {
       }
       this.count = message.number;
       this.cards.add(message);
-    });
+    }, syntaxOf(response.headers.get("Content-Type")));
     if (this.running !== running) return;
     const count = `${reader.count.toLocaleString()} ${reader.count === 1 ? "message" : "messages"}`;
     this.banner("good", `Complete: ${count}.`);
@@ -212,8 +212,8 @@ export class QuerySection {
         this.editor.mark(error.line, error.column);
       }
       this.banner("bad", `Refused (${error.status}): ${error.text}`);
-    } else if (this.bytes > 0 || error instanceof CutError) {
-      const why = error instanceof CutError ? `: ${error.message}` : ": the connection ended within it";
+    } else if (this.bytes > 0 || error instanceof LogError) {
+      const why = error instanceof LogError ? `: ${error.message}` : ": the connection ended within it";
       this.banner("bad", `The answer was cut${why}. It is not complete.${got}`);
     } else {
       this.banner("bad", `The answer failed: ${error.message}.`);

@@ -3,7 +3,7 @@
 // SPARQL 1.2 Query Results JSON Format; N-Triples for graphs, and any other text as it came.
 
 import { button, element, messageElement, termElement } from "./message-view.js";
-import { RDF, XSD } from "./terms.js";
+import { DIRECTED_STRING, LANGUAGE_STRING, XSD } from "./terms.js";
 
 const ROWS = 500;
 const STATEMENTS = 20_000; // distinct ones that are kept of one graph
@@ -23,7 +23,8 @@ export function termOf(value) {
     default: {
       const language = value["xml:lang"] ?? null;
       const direction = value["its:dir"] ?? null;
-      const own = language === null ? `${XSD}string` : `${RDF}${direction === null ? "langString" : "dirLangString"}`;
+      const tagged = direction === null ? LANGUAGE_STRING : DIRECTED_STRING;
+      const own = language === null ? `${XSD}string` : tagged;
       return { kind: "literal", value: value.value, language, direction, datatype: value.datatype ?? own };
     }
   }
