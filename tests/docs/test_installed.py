@@ -81,6 +81,9 @@ def test_the_wheel_runs_outside_of_the_checkout(wheel: Path, tmp_path: Path) -> 
         str(packages)
     )
 
+    pages = "from construct_messages.server.pages.files import static_files as f; print(*sorted(f()))"
+    assert {"index.html", "main.js", "page.css"} <= set(run(python, "-c", pages, cwd=tmp_path).split())
+
     (tmp_path / "data.ttl").write_text("<urn:a> <urn:p> 1 . <urn:b> <urn:p> 2 .", encoding="utf-8")
     command = (python, "-m", "construct_messages")
     query = "CONSTRUCT { ?s <urn:q> ?o } WHERE { ?s <urn:p> ?o } ORDER BY ?s"

@@ -153,7 +153,7 @@ export class Cards {
   }
 
   card(message) {
-    const picture = element("div", { class: "picture", hidden: true });
+    const picture = element("div", { class: "picture", hidden: true, tabindex: "0", role: "region", "aria-label": "Picture" });
     const draw = button(
       "graph",
       () => {

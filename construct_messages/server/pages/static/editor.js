@@ -39,6 +39,8 @@ export class Editor {
 
   set text(text) {
     this.area.value = text;
+    this.area.setSelectionRange(0, 0);
+    this.area.scrollTop = this.area.scrollLeft = 0;
     this.error = null;
     this.repaint();
     this.changed();

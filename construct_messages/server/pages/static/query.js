@@ -129,6 +129,7 @@ export class QuerySection {
     try {
       const response = await ask(this.url, query, ANY_TYPE, running.signal);
       if (this.running !== running) return;
+      this.answered = true;
       const type = response.headers.get("Content-Type") ?? "";
       if (syntaxOf(type) !== null) await this.takeLog(response, running);
       else await this.takeOther(response, type, query, running);
@@ -144,6 +145,7 @@ export class QuerySection {
     this.cards.prefixes = new Prefixes(this.known(), this.editor.prefixes);
     this.cards.filter = $("filter").value.toLowerCase();
     this.count = this.bytes = 0;
+    this.answered = false;
     this.first = this.ended = null;
     this.graph = null;
     this.recent = [];
@@ -212,7 +214,7 @@ export class QuerySection {
         this.editor.mark(error.line, error.column);
       }
       this.banner("bad", `Refused (${error.status}): ${error.text}`);
-    } else if (this.bytes > 0 || error instanceof LogError) {
+    } else if (this.answered) {
       const why = error instanceof LogError ? `: ${error.message}` : ": the connection ended within it";
       this.banner("bad", `The answer was cut${why}. It is not complete.${got}`);
     } else {

@@ -29,7 +29,9 @@ export function asPython(url, query) {
     ...lines,
     ")",
     `for message in construct_messages(query, ${python(url)}):`,
-    "    print(message)",
+    "    print(len(message), 'quads')",
+    "    for quad in message:",
+    "        print(quad)",
     "",
   ].join("\n");
 }

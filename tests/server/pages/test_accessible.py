@@ -1,0 +1,96 @@
+"""The page for everybody, in a real browser: axe-core finds nothing wrong in its states, light, dark and narrow."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from tests.support.http.serving import Served, serving
+from tests.support.pages.browser import Browser, browsing, node_folder
+from tests.support.pages.stores import PEOPLE, store_of
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.engine, pytest.mark.slow]
+
+QUERY = "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }"
+STATES = {
+    "at first": "",
+    "a picture": "await run(given.query); await page.click('.card header button');",
+    "an error": "await run('CONSTRUCT { ?s } WHERE'); await page.waitForSelector('.paint .token-error');",
+    "a table": "await run('SELECT * { ?s ?p ?o }'); await page.waitForSelector('table');",
+    "one graph": (
+        "await run(given.query); await page.click('#tab-graph'); await page.waitForSelector('#graph-view .message');"
+    ),
+    "no messages": "await run('CONSTRUCT WHERE { <urn:none> <urn:none> ?o }');",
+    "a copy": "await page.selectOption('#copy', 'curl'); await page.waitForSelector('dialog[open]');",
+}
+LOOKS: dict[str, dict[str, Any]] = {
+    "light": {"colorScheme": "light"},
+    "dark": {"colorScheme": "dark"},
+    "narrow": {"colorScheme": "light", "viewport": {"width": 360, "height": 740}, "hasTouch": True},
+}
+RUN = """
+const run = async (query) => {
+  await page.fill("#query", query);
+  await page.press("#query", "Control+Enter");
+  await page.waitForSelector("#banner:not([hidden]), #table-view:not([hidden])");
+};
+await page.waitForSelector("html[data-ready]");
+"""
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    async with browsing() as browser:
+        yield browser
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def served(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Served]:
+    store = store_of(tmp_path_factory.mktemp("store"), PEOPLE)
+    async with serving(store, prefixes={"ex": "http://example.org/"}) as server:
+        yield server
+
+
+@pytest.mark.parametrize("look", LOOKS)
+async def test_axe_finds_nothing(browser: Browser, served: Served, look: str) -> None:
+    _, folder = node_folder("axe-core")
+    axe = (folder / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
+    await browser.open(f"{served.url}/", **LOOKS[look])
+    for state, script in STATES.items():
+        found = await browser.run(
+            RUN
+            + script
+            + """
+            await page.evaluate(given.axe);
+            const { violations, passes } = await page.evaluate(() => window.axe.run());
+            const described = violations.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) =>
+              `${id}: ${html.slice(0, 200)} ${failureSummary}`));
+            const wide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
+            return { described, wide, passes: passes.length };
+            """,
+            axe=axe,
+            query=QUERY,
+        )
+        assert found.pop("passes") > 10
+        assert found == {"described": [], "wide": False}, (look, state)
+        assert await browser.errors() == []
+
+
+async def test_nothing_moves(browser: Browser, served: Served) -> None:
+    """There is nothing to reduce for those who prefer that."""
+    await browser.open(f"{served.url}/")
+    animated = await browser.run(
+        RUN
+        + """
+        await run(given.query);
+        return page.locator("*").evaluateAll((all) => all.filter((each) => {
+          const style = getComputedStyle(each);
+          return style.animationName !== "none" || style.transitionDuration !== "0s";
+        }).length);
+        """,
+        query=QUERY,
+    )
+    assert animated == 0
