@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 
 from tests.support.http.serving import Served, serving
-from tests.support.pages.browser import Browser, browsing, node_folder
+from tests.support.pages.browser import Browser, node_folder
 from tests.support.pages.stores import PEOPLE, store_of
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.engine, pytest.mark.slow]
@@ -39,12 +39,6 @@ const run = async (query) => {
 };
 await page.waitForSelector("html[data-ready]");
 """
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with browsing() as browser:
-        yield browser
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -10,7 +10,7 @@ import pytest_asyncio
 
 from construct_messages.server.config import EndpointSettings
 from tests.support.http.serving import Served, serving
-from tests.support.pages.browser import Browser, browsing
+from tests.support.pages.browser import Browser
 from tests.support.pages.stores import store_of
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.engine, pytest.mark.slow]
@@ -32,12 +32,6 @@ x:strange x:p "\\u0000\\u0001\\ufffe\\uFEFF\\u2028" .
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with browsing() as browser:
-        yield browser
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def served(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Served]:
     data = {
         "hostile": DATA,
@@ -47,16 +41,6 @@ async def served(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Serv
     endpoints = {name: EndpointSettings(source=(str(store),)) for name, store in stores.items()}
     async with serving(endpoints=endpoints) as server:
         yield server
-
-
-@pytest_asyncio.fixture(loop_scope="module")
-async def page(browser: Browser, served: Served) -> AsyncIterator[Browser]:
-    """An open page; nothing may run, be refused by the policy, or be asked of another host."""
-    await browser.open(f"{served.url}/")
-    await browser.run('await page.waitForSelector("html[data-ready]")')
-    yield browser
-    assert await browser.errors() == []
-    assert [url for url in await browser.asked() if not url.startswith((f"{served.url}/", "blob:"))] == []
 
 
 async def ask(page: Browser, endpoint: str, query: str) -> str:

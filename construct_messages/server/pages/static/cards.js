@@ -56,7 +56,6 @@ export class Cards {
   /** Stops making cards; messages are kept and counted all the same. */
   pause(paused) {
     this.paused = paused;
-    if (!paused) this.drop();
     this.schedule();
   }
 
@@ -72,7 +71,8 @@ export class Cards {
     this.cards.clear();
     this.pending = this.messages().filter((message) => this.matches(message));
     this.next = 0;
-    this.schedule(true);
+    if (this.paused) this.make(Infinity);
+    else this.schedule();
   }
 
   matches(message) {
@@ -105,10 +105,10 @@ export class Cards {
       this.kept = this.kept.slice(this.first);
       this.first = 0;
     }
-    if (!this.paused) this.drop();
+    this.drop();
   }
 
-  /** Forgets cards, and those still to be made, of messages that are not kept any more. */
+  /** Forgets the cards still to be made of messages that are not kept any more. */
   drop() {
     const oldest = this.kept[this.first]?.number ?? Infinity;
     while (this.next < this.pending.length && this.pending[this.next].number < oldest) {
@@ -121,12 +121,13 @@ export class Cards {
     }
   }
 
-  schedule(even = false) {
-    if ((this.paused && !even) || this.frame) return;
+  schedule() {
+    if (this.paused || this.frame) return;
     this.frame = requestAnimationFrame(() => {
       this.frame = 0;
+      if (this.paused) return;
       this.make(FRAME_MILLISECONDS);
-      if (this.next < this.pending.length && !this.paused) this.schedule();
+      if (this.next < this.pending.length) this.schedule();
     });
   }
 

@@ -1,0 +1,260 @@
+"""The query section in a real browser: answers that are no log, what can be taken away, and the editor."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from urllib.parse import urlencode
+
+import aiohttp
+import pytest
+
+from construct_messages.formats import LOGS, content_type
+from tests.support.http.fault_server import FaultServer, response
+from tests.support.http.serving import Served, unlabelled
+from tests.support.pages.asking import EVERYTHING, RUN, ask, choose, solutions
+from tests.support.pages.browser import Browser
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.engine, pytest.mark.slow]
+
+
+async def log_of(served: Served, endpoint: str, query: str, accept: str) -> bytes:
+    """The log as any client gets it."""
+    async with (
+        aiohttp.ClientSession() as session,
+        session.post(f"{served.url}/{endpoint}/sparql", data={"query": query}, headers={"Accept": accept}) as answer,
+    ):
+        assert answer.status == 200
+        return await answer.read()
+
+
+# --- what is no log --------------------------------------------------------------------------------------------------
+
+
+async def test_select_and_ask(page: Browser) -> None:
+    select = "SELECT ?s ?o ?none { ?s ?p ?o } ORDER BY ?s"
+    seen = await page.run(
+        'await page.selectOption("#endpoint", "people/sparql");'
+        + RUN
+        + 'await page.waitForSelector("table"); return page.locator("tr").allInnerTexts();',
+        query=select,
+    )
+    assert [row.split() for row in seen] == [
+        ["?s", "?o", "?none"],
+        ["ex:a", "ex:b"],
+        ["ex:b", '"Bea"@en'],
+        ["ex:c", '"7"^^xsd:integer'],
+    ]
+    asked = RUN + 'await page.waitForSelector("#table-view .good"); return page.textContent("#table-view");'
+    assert await page.run(asked, query="ASK {}") == "yes (true)"
+
+
+async def test_a_table_of_many_rows_grows_on_demand(page: Browser) -> None:
+    await choose(page, "many")
+    rows = await page.run(
+        RUN
+        + """
+        await page.waitForSelector("table");
+        const before = await page.locator("tbody tr").count();
+        await page.click("#table-view button");
+        return [before, await page.locator("tbody tr").count(), await page.textContent("#table-view .note")];
+        """,
+        query="SELECT * { ?s ?p ?o }",
+    )
+    assert rows == [500, 1000, "10,000 solutions"]
+
+
+async def test_a_cut_table_is_no_table(page: Browser, upstream: FaultServer) -> None:
+    whole = response(solutions(20), framing="chunked")
+    upstream.play([whole[: len(whole) // 2]])
+    banner = await ask(page, "remote", "SELECT * { ?s ?p ?o }")
+    assert banner["kind"] == "banner bad"
+    assert await page.run('return page.locator("#table-view").isHidden()') is True
+
+
+async def test_the_same_as_one_graph(page: Browser) -> None:
+    query = "PREFIX ex: <http://example.org/> CONSTRUCT { ?s a ex:Thing . ex:all ex:has ex:one } WHERE { ?s ?p ?o }"
+    await ask(page, "people", query)
+    seen = await page.run(
+        """
+        await page.click("#tab-graph");
+        await page.waitForSelector("#graph-view .message");
+        const graph = await page.innerText("#graph-view");
+        await page.click("#tab-messages");
+        return [graph, await page.locator(".card").count(), await page.locator("#graph-view").isHidden()];
+        """
+    )
+    note, *lines = seen[0].splitlines()
+    words = ["ex:a", "a", "ex:Thing", "ex:b", "a", "ex:Thing", "ex:c", "a", "ex:Thing", "ex:all", "ex:has", "ex:one"]
+    assert note == "4 triples, 4 of them distinct"
+    assert sorted(" ".join(lines).split()) == sorted(words)
+    assert seen[1:] == [3, True]
+
+
+# --- taking it away --------------------------------------------------------------------------------------------------
+
+
+async def test_downloads_are_what_the_server_gives(page: Browser, served: Served, tmp_path: Path) -> None:
+    """Byte for byte, in every format of logs."""
+    types = [content_type(*type) for type in LOGS]
+    await choose(page, "people")
+    await page.run('await page.fill("#query", given.query)', query=EVERYTHING)
+    assert (
+        await page.run(
+            'return page.locator("#format optgroup:first-child option").evaluateAll('
+            "(all) => all.map((each) => each.value))"
+        )
+        == types
+    )
+    for number, type in enumerate(types):
+        name = await page.run(
+            """
+            await page.selectOption("#format", given.type);
+            const [download] = await Promise.all([page.waitForEvent("download"), page.click("#download")]);
+            await download.saveAs(given.path);
+            await page.waitForSelector("#download:not([disabled])");
+            return download.suggestedFilename();
+            """,
+            type=type,
+            path=str(tmp_path / str(number)),
+        )
+        assert name == f"messages.{LOGS[number].format.extension}"
+        expected = await log_of(served, "people", EVERYTHING, type)
+        assert (tmp_path / str(number)).read_bytes() == expected, type
+        assert expected
+
+
+async def test_a_cut_download_is_not_saved(page: Browser, upstream: FaultServer) -> None:
+    whole = response(solutions(200), framing="chunked")
+    upstream.play([whole[: whole.index(b"value 150")]])
+    await choose(page, "remote")
+    text = await page.run(
+        """
+        let saved = 0;
+        page.on("download", () => { saved += 1; });
+        await page.fill("#query", given.query);
+        await page.click("#download");
+        await page.waitForSelector("#banner:not([hidden])");
+        await page.waitForSelector("#download:not([disabled])");
+        return [await page.textContent("#banner"), saved];
+        """,
+        query=EVERYTHING,
+    )
+    assert text == ["The answer was cut or failed: nothing is saved.", 0]
+
+
+@pytest.mark.parametrize("kind", ["curl", "command", "python"])
+async def test_copies_can_be_run(page: Browser, served: Served, kind: str, tmp_path: Path) -> None:
+    query = '# it\'s \\ "quoted"\nCONSTRUCT { ?s ?p "it\'s $HOME `x` \\\\ é😀" }\nWHERE { ?s ?p ?o }\nORDER BY ?s'
+    await choose(page, "people")
+    text = await page.run(
+        """
+        await page.fill("#query", given.query);
+        await page.selectOption("#copy", given.kind);
+        await page.waitForSelector("#text-dialog[open]");
+        const text = await page.inputValue("#text-dialog-text");
+        await page.click("#text-dialog-close");
+        return text;
+        """,
+        query=query,
+        kind=kind,
+    )
+    program = ("python", "-c", text) if kind == "python" else ("bash", "-euo", "pipefail", "-c", text)
+    process = await asyncio.create_subprocess_exec(*program, stdout=-1, stderr=-1, cwd=tmp_path)
+    out, err = await process.communicate()
+    assert process.returncode == 0, err.decode()
+    log = await log_of(served, "people", query, content_type(*LOGS[0]))
+    if kind == "python":
+        assert out.splitlines() == [line.replace(b"# @message", b"1 quads") for line in log.splitlines()]
+    else:
+        assert unlabelled(out) == unlabelled(log)
+
+
+async def test_the_fragment_shares_query_and_endpoint(page: Browser, served: Served) -> None:
+    await ask(page, "people")
+    shared = await page.run("return page.url()")
+    assert (
+        shared == f"{served.url}/#{urlencode({'endpoint': 'people/sparql', 'query': EVERYTHING}).replace('%2A', '*')}"
+    )
+    await page.open(shared)
+    seen = await page.run(
+        """
+        await page.waitForSelector("html[data-ready]");
+        const values = [await page.inputValue("#query"), await page.inputValue("#endpoint")];
+        return [...values, await page.locator(".card").count()];
+        """
+    )
+    assert seen == [EVERYTHING, "people/sparql", 0]  # what somebody else wrote is not run unasked
+
+
+@pytest.mark.parametrize(("path", "endpoint"), [("/many/", "many/sparql"), ("/remote/sparql", "remote/sparql")])
+async def test_the_endpoint_is_that_of_the_address(page: Browser, served: Served, path: str, endpoint: str) -> None:
+    await page.open(served.url + path)
+    value = await page.run('await page.waitForSelector("html[data-ready]"); return page.inputValue("#endpoint");')
+    assert value == endpoint
+
+
+# --- the editor ------------------------------------------------------------------------------------------------------
+
+
+async def test_the_editor_paints_what_is_typed(page: Browser) -> None:
+    await choose(page, "people")
+    seen = await page.run(
+        """
+        await page.fill("#query", "CONSTRUCT { ?s ex:p 'a' } # x\\nWHERE { ?s ex:q <urn:x> }");
+        await page.locator("#query").evaluate((area) => { area.focus(); area.setSelectionRange(11, 11); });
+        await page.waitForSelector(".paint .match");
+        await page.click("#add-prefixes");
+        await page.waitForFunction(() => document.querySelector(".lines").textContent.startsWith("1\\n2\\n3"));
+        return {
+          text: await page.inputValue("#query"), painted: await page.textContent(".paint"),
+          kinds: await page.locator(".paint span").evaluateAll((all) => all.map((each) => each.className)),
+          hidden: await page.locator("#add-prefixes").isHidden(),
+        };
+        """
+    )
+    assert seen["text"] == (
+        "PREFIX ex: <http://example.org/>\nCONSTRUCT { ?s ex:p 'a' } # x\nWHERE { ?s ex:q <urn:x> }"
+    )
+    assert seen["painted"].rstrip("\n") == seen["text"]
+    kinds = {"token-keyword", "token-variable", "token-name", "token-string", "token-comment", "token-iri"}
+    assert kinds <= set(seen["kinds"])
+    assert seen["hidden"] is True
+
+
+async def test_examples_run(page: Browser) -> None:
+    count = await page.run('return page.locator("#examples option").count()')
+    assert count > 3
+    await choose(page, "people")
+    for number in range(count - 1):
+        failed = await page.run(
+            """
+            await page.selectOption("#examples", String(given.number));
+            await page.click("#run");
+            await page.waitForSelector("#results:not([aria-busy])");
+            await page.waitForSelector("#banner:not([hidden]), #table-view:not([hidden])");
+            return page.locator("#banner.bad").isVisible();
+            """,
+            number=number,
+        )
+        assert failed is False
+
+
+async def test_everything_is_reached_by_keyboard(page: Browser) -> None:
+    await ask(page, "people")
+    reached = await page.run(
+        """
+        await page.evaluate(() => document.activeElement.blur());
+        const reached = new Set();
+        for (let number = 0; number < 60; number += 1) {
+          await page.keyboard.press("Tab");
+          reached.add(await page.evaluate(() => document.activeElement.id || document.activeElement.className));
+        }
+        return [...reached];
+        """
+    )
+    wanted = {
+        *("skip", "to-query", "endpoint", "examples", "query", "run", "format", "download", "copy"),
+        *("tab-messages", "tab-graph", "pause", "filter", "jump", "go", "keep", "quiet", "iri"),
+    }
+    assert wanted <= set(reached)

@@ -1,0 +1,203 @@
+"""The query section in a real browser: messages as they come, and how answers end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.http.fault_server import HOLD, RESET, FaultServer, response
+from tests.support.pages.asking import BANNER, ENDED, EVERYTHING, RUN, ask, choose, solutions
+from tests.support.pages.browser import Browser
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.engine, pytest.mark.slow]
+
+
+# --- messages as they come -------------------------------------------------------------------------------------------
+
+
+async def test_a_message_is_seen_before_the_next_is_made(page: Browser, upstream: FaultServer) -> None:
+    whole = response(solutions(20), framing="close")
+    half = whole.index(b"value 10")
+    upstream.play([whole[:half], HOLD, whole[half:]])
+    await choose(page, "remote")
+    seen = await page.run(
+        RUN + 'await page.waitForSelector(".card"); return page.locator("#banner").isHidden();', query=EVERYTHING
+    )
+    assert seen is True
+    upstream.go_on.set()
+    assert (await page.run(ENDED + BANNER))["text"] == "Complete: 20 messages."
+
+
+async def test_ten_thousand_messages_in_a_bounded_list(page: Browser) -> None:
+    await ask(page, "people")
+    await page.run(
+        """
+        await page.selectOption("#keep", "100");
+        await page.evaluate(() => {
+          window.most = 0;
+          const cards = document.getElementById("cards");
+          new MutationObserver(() => { window.most = Math.max(window.most, cards.childElementCount); })
+            .observe(cards, { childList: true });
+          window.said = 0;
+          new MutationObserver(() => { window.said += 1; })
+            .observe(document.getElementById("announcement"), { childList: true });
+        });
+        """
+    )
+    assert (await ask(page, "many"))["text"] == "Complete: 10,000 messages."
+    seen = await page.run(
+        """
+        await page.waitForFunction(() => document.querySelector(".card:last-child h3")?.textContent === "10,000");
+        return {
+          most: await page.evaluate(() => window.most), said: await page.evaluate(() => window.said),
+          count: await page.locator(".card").count(), first: await page.textContent(".card h3"),
+          figure: await page.textContent("#figure-count"), kept: await page.textContent("#kept"),
+        };
+        """
+    )
+    assert seen.pop("most") <= 200  # those that came are added before those that went are removed
+    assert seen.pop("said") <= 4
+    assert seen == {"count": 100, "first": "9,901", "figure": "10,000", "kept": "kept: 9,901 to 10,000"}
+
+
+async def test_pause_goes_on_receiving(page: Browser, upstream: FaultServer) -> None:
+    whole = response(solutions(200), framing="close")
+    half = whole.index(b"value 100")
+    upstream.play([whole[:half], HOLD, whole[half:]])
+    await choose(page, "remote")
+    before = await page.run(
+        RUN
+        + """
+        await page.waitForSelector(".card");
+        await page.click("#pause");
+        return page.locator(".card").count();
+        """,
+        query=EVERYTHING,
+    )
+    upstream.go_on.set()
+    paused = await page.run(
+        ENDED
+        + """
+        await page.waitForFunction(() => document.getElementById("figure-count").textContent === "200");
+        return { cards: await page.locator(".card").count(), kept: await page.textContent("#kept") };
+        """
+    )
+    assert paused == {"cards": before, "kept": "kept: 1 to 200; paused, and still receiving"}
+    assert before < 200
+    await page.run(
+        """
+        await page.click("#pause");
+        await page.waitForFunction(() => document.querySelectorAll(".card").length === 200);
+        """
+    )
+
+
+async def test_filter_and_jump(page: Browser) -> None:
+    await ask(page, "many", "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o } ORDER BY ?o LIMIT 900")
+    found = await page.run(
+        """
+        await page.waitForFunction(() => document.querySelectorAll(".card").length === 900);
+        await page.fill("#filter", "EXAMPLE.ORG/77");
+        await page.waitForFunction(() => document.querySelectorAll(".card").length === 11);
+        const filtered = await page.locator(".card h3").allInnerTexts();
+        await page.fill("#jump", "500");
+        await page.press("#jump", "Enter");
+        const card = page.locator(".card:focus");
+        await card.waitFor();
+        const at = await card.getAttribute("aria-label");
+        await page.fill("#jump", "901");
+        await page.click("#go");
+        return { filtered, at, all: await page.locator(".card").count(), said: await page.textContent("#kept") };
+        """
+    )
+    assert found == {
+        "filtered": ["77", *map(str, range(770, 780))],
+        "at": "message 500",
+        "all": 900,
+        "said": "message 901 is not among those that are kept",
+    }
+
+
+async def test_a_new_query_takes_the_place_of_the_one_before(page: Browser, upstream: FaultServer) -> None:
+    whole = response(solutions(20), framing="close")
+    upstream.play([whole[: len(whole) // 2], HOLD])
+    await choose(page, "remote")
+    await page.run(RUN + 'await page.waitForSelector(".card");', query=EVERYTHING)
+    assert (await ask(page, "people"))["text"] == "Complete: 3 messages."
+    upstream.go_on.set()
+    assert await page.run('return page.locator(".card").count()') == 3
+
+
+# --- how answers end -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("end", [(), (RESET,)], ids=["closed", "reset"])
+async def test_a_cut_answer_is_never_shown_as_complete(
+    page: Browser, upstream: FaultServer, end: tuple[Any, ...]
+) -> None:
+    whole = response(solutions(200), framing="chunked")
+    upstream.play([whole[: whole.index(b"value 150")], HOLD, *end])
+    await choose(page, "remote")
+    await page.run(RUN + 'await page.waitForSelector(".card");', query=EVERYTHING)
+    upstream.go_on.set()
+    banner = await page.run(ENDED + BANNER)
+    assert banner["kind"] == "banner bad"
+    cut = "The answer was cut: the connection ended within it. It is not complete. What is below are the first "
+    assert banner["text"].startswith(cut)
+    seen = await page.run(
+        """
+        return {
+          role: await page.getAttribute("#banner", "role"), announced: await page.textContent("#announcement"),
+        };
+        """
+    )
+    assert seen == {"role": "alert", "announced": "The first message is here."}
+
+
+async def test_an_answer_that_is_cut_at_once(page: Browser, upstream: FaultServer) -> None:
+    """The browser may throw away what it has got."""
+    whole = response(solutions(200), framing="chunked")
+    upstream.play([whole[: whole.index(b"value 150")]])
+    banner = await ask(page, "remote")
+    assert banner["kind"] == "banner bad"
+    assert banner["text"].startswith(("The answer was cut", "Refused (502)"))
+
+
+async def test_a_source_that_fails_at_once(page: Browser, upstream: FaultServer) -> None:
+    upstream.play(response(b"no", "text/plain", status="500 No"))
+    banner = await ask(page, "remote")
+    assert banner["kind"] == "banner bad"
+    assert banner["text"].startswith("Refused (5")
+
+
+async def test_stopped(page: Browser, upstream: FaultServer) -> None:
+    whole = response(solutions(200), framing="close")
+    upstream.play([whole[: whole.index(b"value 100")], HOLD])
+    await choose(page, "remote")
+    banner = await page.run(
+        RUN + 'await page.waitForSelector(".card"); await page.click("#stop");' + ENDED + BANNER, query=EVERYTHING
+    )
+    upstream.go_on.set()
+    assert banner["kind"] == "banner warn"
+    assert banner["text"].startswith("Stopped: the answer is not complete.")
+
+
+async def test_an_error_is_shown_at_its_place(page: Browser) -> None:
+    query = "# 😀\nCONSTRUCT { ?s ?p ?o }\nWHERE { '😀' nope:x ?o"
+    banner = await ask(page, "people", query)
+    assert banner["text"].startswith("Refused (400)")
+    seen = await page.run(
+        """
+        await page.waitForSelector(".paint .token-error");
+        return {
+          error: await page.textContent("#query-error"), line: await page.textContent(".lines .token-error"),
+          cursor: await page.evaluate(() => document.activeElement.selectionStart),
+        };
+        """
+    )
+    line, column = (int(word) for word in seen["error"].replace(",", "").replace(":", "").split()[1:4:2])
+    assert str(line) == seen["line"]
+    before = "".join(f"{each}\n" for each in query.split("\n")[: line - 1]) + query.split("\n")[line - 1][: column - 1]
+    assert seen["cursor"] == len(before.encode("utf-16-le")) // 2
+    assert await page.run('await page.type("#query", " "); return page.locator("#query-error").isHidden();') is True

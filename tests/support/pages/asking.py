@@ -1,0 +1,45 @@
+"""Asking an endpoint over the page, as tests do."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from tests.support.pages.browser import Browser
+
+EVERYTHING: Final = "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o } ORDER BY ?o"
+
+RUN: Final = """
+await page.fill("#query", given.query);
+await page.press("#query", "Control+Enter");
+"""
+"""Runs the query `given.query`, and does not wait for its answer."""
+
+ENDED: Final = 'await page.waitForSelector("#banner:not([hidden])");'
+"""Waits for what is said of a log that has ended."""
+
+BANNER: Final = 'return { kind: await page.getAttribute("#banner", "class"), text: await page.textContent("#banner") };'
+
+
+async def choose(page: Browser, endpoint: str) -> None:
+    """Chooses an endpoint by its name."""
+    await page.run('await page.selectOption("#endpoint", given.path)', path=f"{endpoint}/sparql")
+
+
+async def ask(page: Browser, endpoint: str, query: str = EVERYTHING) -> Any:
+    """Runs a query whose answer is a log, or fails, to its end; gives the banner."""
+    await choose(page, endpoint)
+    return await page.run(RUN + ENDED + BANNER, query=query)
+
+
+def solutions(count: int) -> bytes:
+    """A SPARQL result of so many solutions."""
+    bindings = [
+        {
+            "s": {"type": "uri", "value": f"http://example.org/{number}"},
+            "p": {"type": "uri", "value": "urn:p"},
+            "o": {"type": "literal", "value": f"value {number}"},
+        }
+        for number in range(1, count + 1)
+    ]
+    return json.dumps({"head": {"vars": ["s", "p", "o"]}, "results": {"bindings": bindings}}).encode()
