@@ -34,10 +34,16 @@ def main(arguments: Sequence[str]) -> None:
     run.add_argument("--only", nargs="+", metavar="COMPETITOR", help="names of competitors; all without it")
     run.add_argument("--queries", nargs="+", metavar="QUERY", help="names of queries; all without it")
     run.add_argument("--sizes", nargs="+", type=int, metavar="TRIPLES", help="those of the profile without it")
+    run.add_argument("--real", metavar="FOLDER|URL", help="also run over real DBpedia files of this folder or mirror")
+    run.add_argument("--endpoint", metavar="URL", help="ask a live endpoint alone: few queries, one request a second")
+    run.add_argument("--contact", metavar="ADDRESS", help="mail or web address that the live endpoint is told")
     run.add_argument("--fresh", action="store_true", help="forget the rows that the output file has")
     data = commands.add_parser("data", help="write the data sets of a profile, and check what the queries find")
     data.add_argument("--profile", choices=("smoke", "default", "full"), default="default")
     data.add_argument("--seed", type=int, default=42, help="of the generated data")
+    report = commands.add_parser("report", help="write tables, plots and pages from the rows of a run")
+    report.add_argument("results", nargs="?", type=Path, metavar="FILE.json", help="those of the docs without it")
+    report.add_argument("--output", type=Path, metavar="FOLDER", help="docs/benchmarks without it")
     known = parser.parse_args(arguments)
     # modules are imported where they are needed: a benchmark of memory shall not hold what the suite imports
     match known.command:
@@ -48,6 +54,10 @@ def main(arguments: Sequence[str]) -> None:
             importlib.import_module("benchmarks.suite.commands").run(known)
         case "data":
             importlib.import_module("benchmarks.suite.commands").data(known)
+        case "report":
+            paths = {"source": known.results, "output": known.output}
+            given = {name: path for name, path in paths.items() if path is not None}
+            importlib.import_module("benchmarks.suite.report").report(**given)
 
 
 if __name__ == "__main__":

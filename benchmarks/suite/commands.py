@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import tempfile
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -11,7 +13,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from benchmarks.suite.competitors import COMPETITORS
-from benchmarks.suite.datasets import generated
+from benchmarks.suite.datasets import Dataset, generated
+from benchmarks.suite.live import QUERIES, live, polite
+from benchmarks.suite.real import place_of, real
 from benchmarks.suite.records import Row
 from benchmarks.suite.runs import PROFILES, Session, opened
 from benchmarks.suite.truth import Reference
@@ -30,18 +34,39 @@ def run(arguments: argparse.Namespace) -> None:
     profile = PROFILES[arguments.profile]
     if arguments.sizes:
         profile = replace(profile, sizes=tuple(arguments.sizes))
-    output = arguments.output or _RESULTS / f"suite-{arguments.profile}.json"
+    output = arguments.output or _RESULTS / f"suite-{'endpoint' if arguments.endpoint else arguments.profile}.json"
     output.parent.mkdir(parents=True, exist_ok=True)
     competitors = _chosen("competitor", {each.name: each for each in COMPETITORS}, arguments.only)
     asked = _chosen("query", {query.name: query for query in queries()}, arguments.queries)
     results = opened(output, arguments.profile, arguments.seed, competitors, fresh=arguments.fresh)
-    results.limits |= {str(size): profile.limit for size in profile.sizes}
     session = Session(results, output, profile, competitors, asked)
-    datasets = [generated(size, arguments.seed) for size in sorted(profile.sizes)]
+    if arguments.endpoint:
+        _live(session, arguments)
+    else:
+        place = place_of(arguments.real)
+        generated_ones = [generated(size, arguments.seed) for size in sorted(profile.sizes)]
+        _told(session, [*generated_ones, *(real(place) if place else ())])
+    counts = {status: sum(row.status == status for row in results.rows) for status in {r.status for r in results.rows}}
+    print(f"{output}: {len(results.rows)} rows, " + ", ".join(f"{n} {status}" for status, n in sorted(counts.items())))
+
+
+def _live(session: Session, arguments: argparse.Namespace) -> None:
+    if not arguments.contact:
+        raise SystemExit("say by --contact whom the endpoint's operators can ask: a mail or web address")
+    few = arguments.queries or QUERIES
+    with tempfile.TemporaryDirectory() as place, polite(arguments.endpoint, arguments.contact) as url:
+        queries = [query for query in session.queries if query.name in few]
+        dataset, session.queries = live(url, queries, Path(place))
+        _told(session, [dataset])
+
+
+def _told(session: Session, datasets: Sequence[Dataset]) -> None:
+    """Runs, and tells meanwhile how far it is, and what was not as it should be."""
+    session.results.limits |= {str(dataset.size): session.profile.limit for dataset in datasets}
     columns = (BarColumn(20), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
     with Progress(*columns, console=Console(stderr=True)) as progress:
-        rows = progress.add_task("", total=sum(len(session.planned(dataset)) for dataset in datasets))
-        progress.update(rows, completed=len(results.rows))
+        total = sum(len(session.planned(dataset)) for dataset in datasets)
+        rows = progress.add_task("", total=total, completed=len(session.results.rows))
 
         def said(row: Row) -> None:
             progress.update(rows, advance=1, description=f"{row.size:,} triples, {row.query}")
@@ -50,8 +75,6 @@ def run(arguments: argparse.Namespace) -> None:
 
         session.said = said
         session.run(datasets)
-    counts = {status: sum(row.status == status for row in results.rows) for status in {r.status for r in results.rows}}
-    print(f"{output}: {len(results.rows)} rows, " + ", ".join(f"{n} {status}" for status, n in sorted(counts.items())))
 
 
 def data(arguments: argparse.Namespace) -> None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+from benchmarks.suite.records import Group
 from benchmarks.suite.shape import (
     ABSTRACT,
     ACCENTED,
@@ -43,7 +44,6 @@ from benchmarks.suite.shape import (
 )
 
 FOLDER = Path(__file__).parents[1] / "results" / "data"
-DATA_VARIABLE = "CONSTRUCT_MESSAGES_DBPEDIA"
 
 
 @dataclass(frozen=True)
@@ -55,12 +55,16 @@ class Dataset:
         size: triples.
         path: writes or fetches the N-Triples file if need be, and says where it is.
         queries: names of the queries that find something in it; empty for all.
+        endpoint: the URL where it is, for data that are in no file.
+        truth: what each query must give, where there is no file that it could be computed from.
     """
 
     name: str
     size: int
     path: Callable[[], Path]
     queries: tuple[str, ...] = ()
+    endpoint: str | None = None
+    truth: Mapping[str, Sequence[Group]] | None = None
 
 
 # --- generated ---

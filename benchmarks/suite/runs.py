@@ -21,7 +21,7 @@ from benchmarks import harness
 from benchmarks.suite.datasets import Dataset
 from benchmarks.suite.engines import Missing, engine
 from benchmarks.suite.groups import Parts, bag, verdict
-from benchmarks.suite.records import Competitor, Job, Measured, Results, Row
+from benchmarks.suite.records import Competitor, Group, Job, Measured, Results, Row
 from benchmarks.suite.relay import Relay, relay
 from benchmarks.suite.truth import Reference
 from benchmarks.suite.workload import Query
@@ -110,6 +110,11 @@ class Session:
         for query in self.queries:
             if dataset.queries and query.name not in dataset.queries:
                 continue
+            if dataset.endpoint is not None:
+                plan += [
+                    (query, replace(each, engine="endpoint")) for each in self.competitors if each.engine != "file"
+                ]
+                continue
             asked = [each for each in self.competitors if profile.asks(each, query, size)]
             plan += [(query, each) for each in asked]
             if query.name in profile.capped and size >= profile.capped_from and size < 10_000_000:
@@ -126,9 +131,11 @@ class Session:
         if not plan:
             return
         data = dataset.path()
-        truth = _Truth(data)
+        truth = _Truth(dataset)
         with ExitStack() as stack, tempfile.TemporaryDirectory() as place:
             endpoints = _Endpoints(stack, data, Path(place))
+            if dataset.endpoint is not None:
+                endpoints.add("endpoint", dataset.endpoint)
             for query in dict.fromkeys(query for query, _ in plan):
                 rows = [(each, self._empty(dataset, query, each)) for other, each in plan if other == query]
                 for _ in range(self.profile.runs):
@@ -218,6 +225,10 @@ class _Endpoints:
         self._stack, self._data, self._place = stack, data, place
         self._started: dict[str, Relay | Missing] = {}
 
+    def add(self, name: str, url: str) -> None:
+        """Puts a relay before an endpoint that runs."""
+        self._started[name] = self._stack.enter_context(relay(url))
+
     def __getitem__(self, name: str) -> Relay:
         """The relay before an engine.
 
@@ -232,7 +243,7 @@ class _Endpoints:
             except Missing as missing:
                 self._started[name] = missing
             else:
-                self._started[name] = self._stack.enter_context(relay(url))
+                self.add(name, url)
         found = self._started[name]
         if isinstance(found, Missing):
             raise found
@@ -242,15 +253,19 @@ class _Endpoints:
 class _Truth:
     """What each query must give over a data set, which is loaded when it is first asked for."""
 
-    def __init__(self, data: Path) -> None:
-        self._data = data
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset = dataset
         self._reference: Reference | None = None
         self._known: dict[str, Counter[Parts]] = {}
 
     def of(self, query: Query) -> Counter[Parts]:
         if query.name not in self._known:
-            self._reference = self._reference or Reference(self._data)
-            self._known[query.name] = bag(self._reference.groups(query.text))
+            if self._dataset.truth is not None:
+                groups: Sequence[Group] = self._dataset.truth[query.name]
+            else:
+                self._reference = self._reference or Reference(self._dataset.path())
+                groups = self._reference.groups(query.text)
+            self._known[query.name] = bag(groups)
         return self._known[query.name]
 
 

@@ -49,7 +49,7 @@ class Reference:
         return len(solutions), sum(1 for _ in instantiate(query, solutions))
 
 
-def select(query: str) -> str:
+def select(query: str, projection: str = "*") -> str:
     """The SELECT with the pattern of a CONSTRUCT.
 
     >>> select("PREFIX ex: <urn:{> CONSTRUCT { ?s ex:p '}' } WHERE { ?s ?p ?o } LIMIT 1")
@@ -65,8 +65,14 @@ def select(query: str) -> str:
         elif token[0] == "}":
             depth -= 1
             if not depth:
-                return f"{query[:start]}SELECT *{query[token.end() :]}"
+                return f"{query[:start]}SELECT {projection}{query[token.end() :]}"
     raise ValueError("this is no CONSTRUCT query with a template")
+
+
+def root(query: str) -> str:
+    """The variable that the template of a CONSTRUCT query begins with."""
+    template: Template = prepareQuery(query).algebra.template
+    return next(str(term) for triple in template for term in triple if isinstance(term, Variable))
 
 
 def instantiate(query: str, solutions: Iterable[Solution]) -> Iterator[Group]:
