@@ -135,12 +135,13 @@ def test_the_headline_says_what_the_rows_say() -> None:
     told = headline(fields(results(*rows)))
     assert told == [
         "**From files (dbpedia-shaped)**, at 100k triples: this package is **2.00 × as fast** as the fastest other"
-        " program with all groups right (ahead in 1 of 2 pairs of query and size, 0.50 × to 8.00 ×), with **0.50 × the"
-        " memory** of the leanest (1 of 2) and 0.50 × the best time to the first result (1 of 2).",
-        "**Where others win.** Faster with all groups right: Cli (from files) in 1 of 2 pairs."
+        " program with all groups right, mostly *Cli* (ahead in 1 of 2 pairs of query and size, 0.50 × to 8.00 ×), with"
+        " **0.50 × the memory** of the leanest (1 of 2) and 0.50 × the best time to the first result (1 of 2).",
+        "**Where others win.** Faster with all groups right: *Cli* (from files) in 1 of 2 pairs."
         " [What we lose](#where-we-lose).",
-        "**Wrong groups.** 1 of 2 other programs lose or change groups: 40.0 % came right, 60.0 % missing."
-        " All groups right: Cli.",
+        "**Wrong groups.** 1 of 2 other programs lose or change groups. Of the groups expected of these, 40.0 % came"
+        " right: 60.0 % missing."
+        " All groups right: *Cli*.",
         "This package gave all 2,000 groups right that were expected of it, and no others.",
         "**Failures.** 0 of 2 runs of this package failed, and 1 of 4 of the others: 1 ran into the time limit.",
     ]
@@ -155,7 +156,7 @@ def test_the_headline_hides_neither_failures_nor_wrong_groups_of_ours() -> None:
     first, wins, _, groups_, failures = headline(fields(results(*rows)))
     assert "takes **2.00 × the time** of the fastest" in first
     assert first.endswith("In 2 more pairs, others gave all groups right and this package did not.")
-    assert "Cli (from files) in 2 of 2 pairs" in wins
+    assert "*Cli* (from files) in 2 of 2 pairs" in wins
     assert groups_ == "This package gave 1,009 of 1,010 groups right: 0.1 % missing."
     assert failures == "**Failures.** 1 of 3 runs of this package failed, and 0 of 3 of the others."
 

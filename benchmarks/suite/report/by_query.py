@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from benchmarks.suite.records import Results, Row
-from benchmarks.suite.report.figures import best, is_right, measured
+from benchmarks.suite.report.figures import best, failure, is_right, measured
 from benchmarks.suite.report.headline import capital, way
 from benchmarks.suite.report.pages import LOADS, WRITTEN, joined, named
 from benchmarks.suite.report.standings import MEASURES, Field, fields
@@ -15,9 +15,10 @@ from benchmarks.suite.workload import Query
 
 _MARKS: Final = (
     "**Bold**: best of those with all groups right. †: not all groups right. ≠: another number of groups than expected."
-    f" ✗: failed. {LOADS}: loads the file itself, in the time shown."
+    " ✗: failed: beyond the time limit, an error, no way to ask the query, or left out because a smaller size had"
+    f" failed or taken too long. {LOADS}: loads the file itself, in the time shown."
 )
-_FAILURES: Final = {"timeout": "✗ time", "failed": "✗ error", "skipped": "✗ not run"}
+_FAILURES: Final = {"timeout": "✗ time", "failed": "✗ error", "cannot": "✗ cannot", "skipped": "✗ left out"}
 
 
 def by_query(results: Results | None, queries: Sequence[Query]) -> str:
@@ -82,7 +83,7 @@ def _cell(row: Row | None, rivals: Sequence[Row], name: str) -> str:
     if row is None:
         return ""
     if row.status != "ok":
-        return _FAILURES[row.status] if name == "time" else ""
+        return _FAILURES[failure(row) or row.status] if name == "time" else ""
     value = measured(row, MEASURES[name])
     text = mebibytes(value) if name == "memory" else seconds(value)
     if value is not None and is_right(row) and value == best(rivals, MEASURES[name]):

@@ -86,6 +86,15 @@ def has_failed(row: Row) -> bool:
     return row.status in ("failed", "timeout", "skipped") or (row.status == "ok" and row.counts_match is False)
 
 
+def failure(row: Row) -> str | None:
+    """Return how a row failed: its status, `cannot` for a program that has no way to ask the query, or `count`."""
+    if not has_failed(row):
+        return None
+    if row.status == "failed" and (row.reason or "").startswith("cannot"):
+        return "cannot"
+    return "count" if row.status == "ok" else row.status
+
+
 def measured(row: Row, measure: Measure) -> float | None:
     """Return a figure of a run that ended; None for others, which may have figures up to their end."""
     return measure(row) if row.status == "ok" else None

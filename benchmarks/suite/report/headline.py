@@ -49,9 +49,10 @@ def _race(field: Field) -> str:
         sentence = f"{start}this package is **{times(time.ratio.mean)} as fast** as"
     else:
         sentence = f"{start}this package takes **{times(1 / time.ratio.mean)} the time** of"
+    ((rival, _),) = time.rivals.most_common(1)
     sentence += (
-        f" the fastest other program with all groups right (ahead in {_ahead(time.ratio)} pairs of query and size,"
-        f" {times(time.ratio.low)} to {times(time.ratio.high)})"
+        f" the fastest other program with all groups right, mostly {_named(rival)} (ahead in {_ahead(time.ratio)} pairs"
+        f" of query and size, {times(time.ratio.low)} to {times(time.ratio.high)})"
     )
     if memory is not None:
         sentence += f", with **{times(1 / memory.ratio.mean)} the memory** of the leanest ({_ahead(memory.ratio)})"
@@ -62,6 +63,10 @@ def _race(field: Field) -> str:
         f" In {time.failed} more pairs, others gave all groups right and this package did not." if time.failed else ""
     )
     return f"{sentence}.{alone}{failed}"
+
+
+def _named(title: str) -> str:
+    return f"*{escape(title)}*"  # titles have commas
 
 
 def _ahead(ratio: Ratio) -> str:
@@ -81,10 +86,12 @@ def _wins(fields: Sequence[Field]) -> Iterator[str]:
             compared[standing.title, field.engine] += time.cells if time else 0
     winners = sorted(cells, key=lambda key: -cells[key])
     told = [
-        f"{escape(title)} ({ENGINES.get(engine) or escape(engine)}) in {cells[title, engine]} of"
+        f"{_named(title)} ({ENGINES.get(engine) or escape(engine)}) in {cells[title, engine]} of"
         f" {compared[title, engine]} pairs"
-        for title, engine in winners
+        for title, engine in winners[:3]
     ]
+    if len(winners) > 3:
+        told.append(f"{len(winners) - 3} more in fewer pairs")
     if told:
         yield f"**Where others win.** Faster with all groups right: {listed(told)}. [What we lose](#where-we-lose)."
     else:
@@ -103,11 +110,12 @@ def _groups(fields: Sequence[Field]) -> Iterator[str]:
                 checked[standing.title].append(standing)
     if checked:
         faulty = {title: of for title, of in checked.items() if not all(each.gets_all_right for each in of)}
-        faultless = [escape(title) for title in checked if title not in faulty]
+        faultless = [_named(title) for title in checked if title not in faulty]
         sentence = f"**Wrong groups.** {len(faulty)} of {len(checked)} other programs lose or change groups"
         delivered = total([row for of in faulty.values() for row in _rows(of)])
         if delivered is not None:
-            sentence += f": {share(delivered.right, delivered.expected)} came right, {_faults(delivered)}"
+            right = share(delivered.right, delivered.expected)
+            sentence += f". Of the groups expected of these, {right} came right: {_faults(delivered)}"
         right = f"All groups right: {listed(faultless)}" if faultless else "None gives all groups right"
         yield f"{sentence}. {right}."
     own = total(_rows([each for field in fields for each in field.standings if each.is_ours]))
@@ -126,7 +134,7 @@ def _faults(groups: Groups) -> str:
     ]
     instead = [f"{each:,} {kind}" for kind in ("merged", "wrong") if (each := getattr(groups, kind))]
     came = [f"{listed(instead)} groups came instead"] if instead else []
-    return listed([*lacking, *came] or ["but not as many as expected"])
+    return "; ".join([*([listed(lacking)] if lacking else []), *came]) or "not as many came as expected"
 
 
 def _silent(fields: Sequence[Field]) -> Iterator[str]:
@@ -152,8 +160,9 @@ def _silent(fields: Sequence[Field]) -> Iterator[str]:
 _FAILED: Final = {
     "timeout": "ran into the time limit",
     "failed": "ended with an error",
+    "cannot": "had no way to ask the query",
     "count": "gave another number of groups than expected",
-    "skipped": "were not run because a smaller size had failed",
+    "skipped": "were left out because a smaller size had failed or taken too long",
 }
 
 

@@ -30,6 +30,19 @@ from what it measured.
 """
 
 _METHOD: Final = f"""\
+## What is compared
+
+- **construct-messages**: this package, as `run` over a file or an endpoint, as `serve` in front of an endpoint, from
+  Python, and on Spark.
+- **flat CONSTRUCT**: the graph of all results, taken apart on the client: by concise bounded descriptions (CBD), by
+  shapes, or by matching the template against the graph again.
+- **SELECT + own code**: a SELECT, and code that fills in the template. Somebody writes that for each query; writing it
+  is not measured.
+- **one query for each entity**: the entities first, then a CONSTRUCT for each of them. LDkit does so from a schema.
+
+Each is written as its users would write it; `benchmarks/suite/competitors/` has the programs, and says what each can
+and cannot know.
+
 ## What is measured
 
 - **Time** is from the start of a program to its end, **first result** until the first group is on its output. Each run
@@ -39,8 +52,9 @@ _METHOD: Final = f"""\
   triples that belong together. An expected group is *right* if a delivered one equals it, blank nodes up to
   isomorphism, *split* if it was only delivered in pieces, and *missing* otherwise. A delivered group is *merged* if it
   contains several expected ones, and *wrong* if it is none of these: too much, too little, or once too often.
-- **Failures** are errors, runs beyond the time limit, runs that were left out because a smaller size had failed, and
-  other numbers of groups than expected. In a **penalised mean** each counts as twice the time limit.
+- **Failures** are errors, runs beyond the time limit, queries that a program has no way to ask, runs that were left out
+  because a smaller size had failed or taken too long, and other numbers of groups than expected. In a **penalised
+  mean** each counts as twice the time limit.
 - **Ratios** are geometric means over the pairs of query and size that both programs finished, so a program that fails
   where it is slow looks better in them than it is. Programs that read a file are compared with this package over
   files, programs that ask an endpoint with this package over the same endpoint.
@@ -94,6 +108,10 @@ def _full(results: Results, plots: Mapping[str, Plot]) -> Iterator[str]:
     found = fields(results)
     yield from ("# Benchmarks", WRITTEN, _INTRODUCTION, "## In short")
     yield "\n".join(f"- {sentence}" for sentence in headline(found))
+    if _is_busy(results):
+        yield (
+            f"**The machine was busy**: its load was {results.machine['load']} when this was started. Times say little."
+        )
     yield (
         "All figures: [by query](queries.md) · [in a sortable table](table.html) · [JSON](results.json) ·"
         " [CSV](results.csv). [Micro-benchmarks](micro.md) measure the parts of this package."
@@ -111,6 +129,11 @@ def _full(results: Results, plots: Mapping[str, Plot]) -> Iterator[str]:
     yield from _absent(results.rows)
     yield from (_METHOD, _repeat(results.profile))
     yield from _provenance(results)
+
+
+def _is_busy(results: Results) -> bool:
+    load = results.machine.get("load")
+    return isinstance(load, int | float) and load >= 1
 
 
 def _repeat(profile: str) -> str:
@@ -262,7 +285,7 @@ def _provenance(results: Results) -> Iterator[str]:
     yield "## Machine and versions"
     limits = ", ".join(f"{number(limit)} s" for limit in dict.fromkeys(results.limits.values()))
     facts = {
-        **results.machine,
+        **{name.removesuffix("_bytes"): _fact(name, value) for name, value in results.machine.items()},
         "profile": results.profile,
         "time limit of a run": limits,
         "seed": results.seed,
@@ -271,3 +294,7 @@ def _provenance(results: Results) -> Iterator[str]:
         **results.versions,
     }
     yield "\n".join(table(["what", "value"], [[escape(str(each)) for each in fact] for fact in facts.items()], left=2))
+
+
+def _fact(name: str, value: object) -> str:
+    return f"{mebibytes(value)} MiB" if name.endswith("_bytes") and isinstance(value, int) else str(value)

@@ -23,7 +23,7 @@ from benchmarks.suite.report.figures import (
     by_cell,
     cell,
     exponent,
-    has_failed,
+    failure,
     is_right,
     measured,
     penalised_mean,
@@ -75,8 +75,8 @@ class Standing:
 
     @cached_property
     def failures(self) -> Counter[str]:
-        """How many rows failed, by what: a status, or `count` for another number of groups than expected."""
-        return Counter("count" if row.status == "ok" else row.status for row in self.rows if has_failed(row))
+        """How many rows failed, by how."""
+        return Counter(how for row in self.rows if (how := failure(row)) is not None)
 
     @property
     def gets_all_right(self) -> bool:
@@ -158,6 +158,7 @@ class Race(NamedTuple):
     """Ours beside the best of the others that gave all groups right, over the cells that both got right."""
 
     ratio: Ratio
+    rivals: Counter[str]  # titles of the best others, and in how many cells each is it
     alone: int  # cells that only ours got right
     failed: int  # cells that another one got right and ours did not
 
@@ -169,17 +170,19 @@ def race(field: Field, measure: Measure, smallest: int = LARGE) -> Race | None:
         None where there is no cell that both got right.
     """
     of_cell = by_cell(row for standing in field.others for row in standing.rows)
-    pairs, alone, failed = [], 0, 0
+    pairs, rivals, alone, failed = [], Counter[str](), 0, 0
     for row in field.ours.rows if field.ours else ():
         if row.size < smallest:
             continue
-        own, theirs = best([row], measure), best(of_cell.get(cell(row), ()), measure)
+        others = of_cell.get(cell(row), [])
+        own, theirs = best([row], measure), best(others, measure)
         if own is not None and theirs is not None:
             pairs.append((theirs, own))
+            rivals[next(each.title for each in others if is_right(each) and measure(each) == theirs)] += 1
         alone += theirs is None and own is not None
         failed += own is None and theirs is not None
     compared = ratio(pairs)
-    return None if compared is None else Race(compared, alone, failed)
+    return None if compared is None else Race(compared, rivals, alone, failed)
 
 
 class Loss(NamedTuple):
