@@ -1,6 +1,6 @@
 PYTHON ?= python
 
-.PHONY: check lint fuzz fuzz-logs fuzz-spark w3c-spark kill-streams kill-queries jar bench load docs
+.PHONY: check lint fuzz fuzz-logs fuzz-spark w3c-spark kill-streams kill-queries jar bench benchmark-suite load docs
 
 # everything; `pytest` alone leaves out the slow tests and takes two minutes
 check: lint
@@ -67,6 +67,11 @@ bench:
 	$(PYTHON) -m benchmarks micro turtle
 	$(PYTHON) -m benchmarks micro virtuoso
 	$(PYTHON) -m benchmarks micro watch
+
+# this package beside what people do today, and docs/benchmarks/ from the rows; half an hour
+benchmark-suite:
+	$(PYTHON) -m benchmarks run
+	$(PYTHON) -m benchmarks report benchmarks/results/suite-default.json
 
 # 200 clients for a minute against each kind of source, and 10,000 that leave
 load:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import doctest
 import html
 import importlib.util
 import re
@@ -16,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.suite.records import Results, Row
-from benchmarks.suite.report import STORED, report, texts
+from benchmarks.suite.report import STORED, report, text, texts
 from benchmarks.suite.report.by_query import by_query
 from benchmarks.suite.report.goals import goals
 from benchmarks.suite.report.headline import headline
@@ -64,8 +65,8 @@ def stored() -> Results | None:
 
 def test_the_stored_pages_are_made_of_the_stored_results() -> None:
     """`python -m benchmarks report` writes them again."""
-    for name, text in texts(stored()).items():
-        assert (STORED / name).read_text(encoding="utf-8") == text, f"{name}: run `python -m benchmarks report`"
+    for name, page in texts(stored()).items():
+        assert (STORED / name).read_text(encoding="utf-8") == page, f"{name}: run `python -m benchmarks report`"
 
 
 def test_the_stored_table_of_rows_is_that_of_the_stored_results() -> None:
@@ -115,6 +116,10 @@ def test_escaped_text_has_no_markup_and_is_the_same_text(text: str) -> None:
 def test_markup_in_names_is_shown(text: str) -> None:
     assert html.unescape(escape(text)) == text
     assert escape(text) != text
+
+
+def test_the_examples_of_numbers_hold() -> None:
+    assert doctest.testmod(text).failed == 0
 
 
 def test_no_share_is_rounded_to_all_or_nothing() -> None:

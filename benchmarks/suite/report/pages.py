@@ -69,10 +69,10 @@ _REPEAT: Final = """\
 {commands}
 ```
 
-The first command makes the data from a seed, runs every program that is installed, names the others, and goes on where
-it was interrupted. `--profile smoke` takes a few minutes, `--profile full` hours. The second writes these pages.
-Nothing needs a network except `--endpoint https://dbpedia.org/sparql`, which asks a live endpoint a few queries,
-politely.
+`run` makes the data from a seed, runs every program that is installed, names the others, and goes on where it was
+interrupted. `--profile smoke` takes a few minutes, `--profile full` hours. `--real FOLDER` adds real DBpedia files.
+`--endpoint https://dbpedia.org/sparql --contact ADDRESS` asks a live endpoint a few queries, one request a second;
+nothing else needs a network. `report` writes these pages. `make benchmark-suite` does both.
 """
 
 

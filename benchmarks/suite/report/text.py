@@ -65,13 +65,15 @@ def share(part: int, whole: int) -> str:
 
 
 def size(triples: int) -> str:
-    """Return a number of triples, shortened.
+    """Return a number of triples, shortened; 0 is that of a live endpoint, which nobody has counted.
 
-    >>> [size(triples) for triples in (1_000, 100_000, 1_000_000, 437_797)]
-    ['1k', '100k', '1M', '437,797']
+    >>> [size(triples) for triples in (1_000, 100_000, 1_000_000, 437_797, 0)]
+    ['1k', '100k', '1M', '437,797', 'unknown']
     """
+    if not triples:
+        return "unknown"
     for unit, letter in ((1_000_000, "M"), (1_000, "k")):
-        if triples and triples % unit == 0:
+        if triples % unit == 0:
             return f"{triples // unit}{letter}"
     return f"{triples:,}"
 
