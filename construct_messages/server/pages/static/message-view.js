@@ -149,6 +149,20 @@ function graphElement(graph, statements, prefixes) {
   const written = new Set();
   const nests = (object) => object.kind === "blank" && uses.get(keyOf(object)) === 1 && subjects.has(keyOf(object));
 
+  /** The nodes of a list; null: it is not whole, or one of its nodes is something else as well. */
+  const cellsOf = (key) => {
+    const cells = new Set();
+    for (;;) {
+      const { properties } = subjects.get(key);
+      const [first, rest] = [properties.get(`${RDF}first`), properties.get(`${RDF}rest`)];
+      if (properties.size !== 2 || first?.length !== 1 || rest?.length !== 1 || cells.has(key)) return null;
+      cells.add(key);
+      if (rest[0].value === `${RDF}nil`) return [...cells];
+      if (!nests(rest[0]) || written.has(keyOf(rest[0]))) return null;
+      key = keyOf(rest[0]);
+    }
+  };
+
   const propertiesElement = (properties, depth) => {
     const list = element("dl", {});
     for (const [predicate, objects] of properties) {
@@ -161,6 +175,12 @@ function graphElement(graph, statements, prefixes) {
   const objectElement = (object, depth) => {
     const key = nests(object) ? keyOf(object) : null;
     if (key === null || depth >= DEEPEST || written.has(key)) return termElement(object, prefixes);
+    const cells = cellsOf(key);
+    if (cells !== null) {
+      for (const cell of cells) written.add(cell);
+      const items = cells.map((cell) => subjects.get(cell).properties.get(`${RDF}first`)[0]);
+      return element("ol", { class: "items" }, ...items.map((item) => element("li", {}, objectElement(item, depth + 1))));
+    }
     written.add(key);
     return element("div", { class: "nested" }, propertiesElement(subjects.get(key).properties, depth + 1));
   };

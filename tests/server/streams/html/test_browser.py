@@ -222,6 +222,7 @@ async def test_a_query_is_registered_paused_resumed_and_deleted(browser: Browser
     await browser.run(
         """
         await page.evaluate(() => { window.confirm = () => true; });
+        await page.click("summary:has-text('Delete')");
         await page.click("form[data-form=manage] button.danger");
         await page.waitForURL("**/streams");
         """
