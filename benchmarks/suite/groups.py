@@ -1,8 +1,9 @@
 """Right, wrong, merged, split, missing: the groups that a competitor delivers, against the truth.
 
 A group is a set of triples; what is expected and what is delivered are bags: two solutions with equal results count
-twice. Blank nodes are equal up to their labels, group by group. A *part* of a group is a triple without blank nodes, or
-all triples that blank nodes hold together; a group contains another one if it has all its parts.
+twice. Blank nodes are equal up to their labels, group by group; literals are equal if Oxigraph, which the truth comes
+from, keeps them alike. A *part* of a group is a triple without blank nodes, or all triples that blank nodes hold
+together; a group contains another one if it has all its parts.
 
 - *right*: delivered groups that equal an expected one, each expected one counted once.
 - *merged*: other delivered groups that contain several expected ones, of which none contains all those.
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 import pyoxigraph as ox
 
@@ -57,12 +59,27 @@ def verdict(wanted: Counter[Parts], found: Counter[Parts]) -> Groups:
 
 def parts(group: Group) -> Parts:
     """What a group consists of, the same for groups that differ in labels of blank nodes alone."""
+    group = frozenset((s, p, kept(o)) for s, p, o in group)
     ground = [triple for triple in group if triple[0][0] != "_" and triple[2][0] != "_"]
     found = list(map(hash, ground))
     if len(ground) < len(group):
         held = Counter(_canonical(triples) for triples in _held(group.difference(ground)))
         found += [hash((part, number)) for part, count in held.items() for number in range(count)]
     return frozenset(found)
+
+
+@lru_cache(1 << 16)
+def kept(term: str) -> str:
+    """A term as Oxigraph's store keeps it: `"07"^^xsd:int` is an integer there, and `"1.5E1"^^xsd:float` is `"15"`."""
+    if term[0] != '"' or term[-1] != ">":
+        return term
+    try:
+        (quad,) = ox.parse(f"<urn:s> <urn:p> {term} .", ox.RdfFormat.N_TRIPLES, lenient=True)
+    except SyntaxError:  # which no expected term has
+        return term
+    store = ox.Store()
+    store.add(quad)
+    return str(next(iter(store)).object)
 
 
 def _held(triples: Iterable[Triple]) -> Iterator[list[Triple]]:

@@ -33,6 +33,21 @@ def renamed(one: Group, names: dict[str, str]) -> Group:
     return frozenset((names.get(s, s), p, names.get(o, o)) for s, p, o in one)
 
 
+@pytest.mark.parametrize(
+    ("delivered", "right"),
+    [
+        ('"7"^^<http://www.w3.org/2001/XMLSchema#nonNegativeInteger>', 1),
+        ('"007"^^<http://www.w3.org/2001/XMLSchema#int>', 1),
+        ('"7"', 0),
+        ('"8"^^<http://www.w3.org/2001/XMLSchema#integer>', 0),
+        ('"7"^^<not an IRI>', 0),
+    ],
+)
+def test_literals_are_equal_if_the_store_of_the_truth_keeps_them_alike(delivered: str, right: int) -> None:
+    expected = frozenset({("<urn:a>", P, '"7"^^<http://www.w3.org/2001/XMLSchema#integer>')})
+    assert compare([expected], [frozenset({("<urn:a>", P, delivered)})]).right == right
+
+
 @given(bags, st.randoms(use_true_random=False))
 def test_any_order_and_any_labels_are_right(expected: list[Group], random: object) -> None:
     delivered = [renamed(each, {"_:x": "_:y", "_:y": "_:n1"}) for each in expected]

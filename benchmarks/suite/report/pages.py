@@ -50,8 +50,9 @@ and cannot know.
 - **Memory** is the peak of all processes of a program, without the endpoint that it asks.
 - **Groups.** For each solution of a query, a reference evaluator, which shares no code with this package, makes the
   triples that belong together. An expected group is *right* if a delivered one equals it, blank nodes up to
-  isomorphism, *split* if it was only delivered in pieces, and *missing* otherwise. A delivered group is *merged* if it
-  contains several expected ones, and *wrong* if it is none of these: too much, too little, or once too often.
+  isomorphism and numbers by their value, *split* if it was only delivered in pieces, and *missing* otherwise. A
+  delivered group is *merged* if it contains several expected ones, and *wrong* if it is none of these: too much, too
+  little, or once too often.
 - **Failures** are errors, runs beyond the time limit, queries that a program has no way to ask, runs that were left out
   because a smaller size had failed or taken too long, and other numbers of groups than expected. In a **penalised
   mean** each counts as twice the time limit.
