@@ -3,7 +3,6 @@
 import argparse
 import os
 import re
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -21,6 +20,7 @@ from construct_messages.query.continuous.parse import parse_continuous
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.sources.http.profiles import PROFILES
 from tests.support.docs import BLOCKS, PAGES, SPARK, TUTORIAL, Block, printed
+from tests.support.engines.servers import free_port
 from tests.support.places import ROOT
 from tests.support.waiting import wait_until
 
@@ -116,9 +116,7 @@ def test_the_two_commands_of_the_readme(place: Path) -> None:
 def test_the_five_commands_of_the_live_stream(place: Path) -> None:
     """As they stand, but for the port; the last one until the file has what was published before and after a stop."""
     commands = [block.text.strip() for block in BLOCKS if (block.page, block.language) == ("docs/streams.md", "sh")][:5]
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     serve, make, publish, see, follow = (command.replace(":8080", f":{port}") for command in commands)
     environment = os.environ | {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",

@@ -259,11 +259,11 @@ def test_other_pragmas(text: str) -> None:
 )
 def test_linear_time(part: str) -> None:
     text = part * (100_000 // len(part))
-    start = time.process_time()
+    start = time.thread_time()
     services(text)
     with suppress(Forbidden):
         check_fetches(f"{text} DEFINE x:y 'get:'")
-    assert time.process_time() - start < 5
+    assert time.thread_time() - start < 30
 
 
 class Listener:

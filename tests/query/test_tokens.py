@@ -118,11 +118,11 @@ LONG = [
 @pytest.mark.parametrize("part", LONG)
 def test_linear_time(part: str) -> None:
     text = part * (50_000 // len(part))
-    start = time.process_time()
+    start = time.thread_time()
     for query in (text, f"CONSTRUCT {{ {text}", f"CONSTRUCT {{}} {{ {text} }}"):
         with refusals():
             ConstructQuery.parse(query, base="http://e/")
-    assert time.process_time() - start < 5
+    assert time.thread_time() - start < 30
 
 
 @pytest.mark.parametrize(

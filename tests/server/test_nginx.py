@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.support.docs import BLOCKS
+from tests.support.engines.servers import free_port
 from tests.support.http.command import HALF, QUERY, WHOLE, Held, Running, begin, drain, refuses
 from tests.support.http.fault_server import FaultServer
 from tests.support.places import absent
@@ -46,8 +47,7 @@ def behind(tmp_path: Path, upstream: FaultServer) -> Iterator[Behind]:
             tmp_path, "--source", upstream.url, CONSTRUCT_MESSAGES_SERVER_TRUST_FORWARDED="true", **variables
         )
         started.append(running)
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            url = f"http://127.0.0.1:{probe.getsockname()[1]}"
+        url = f"http://127.0.0.1:{free_port()}"
         (block,) = (block for block in BLOCKS if block.language == "nginx")
         assert "http://127.0.0.1:8080;" in block.text
         places = "".join(f"{place}_temp_path {tmp_path}/{place};\n" for place in PLACES)

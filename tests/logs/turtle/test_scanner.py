@@ -238,11 +238,11 @@ ENDLESS: dict[str, Callable[[int], bytes]] = {
 def test_a_message_without_an_end_takes_linear_time(case: str, piece: int, size: int) -> None:
     def seconds(size: int) -> float:
         data, scanner = ENDLESS[case](size), TurtleScanner()
-        start = time.process_time()
+        start = time.thread_time()
         for at in range(0, len(data), piece):
             assert [mark for mark in scanner.feed(data[at : at + piece]) if mark.kind is not Found.VERSION] == []
-        return time.process_time() - start
+        return time.thread_time() - start
 
     small = min(seconds(size) for _ in range(3))
     # ten times as much takes ten times as long; read again from its beginning, a hundred times
-    assert seconds(10 * size) < 40 * small + 0.05
+    assert any(seconds(10 * size) < 40 * small + 0.05 for _ in range(3))

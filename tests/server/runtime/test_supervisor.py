@@ -73,7 +73,7 @@ def test_it_serves_and_stops(start: Callable[..., Running], workers: int, number
             return b"construct_messages_requests_total{%b} 1.0" % labels in answer.read()
 
     eventually(counted, running)  # a request ends a moment after its client has everything
-    assert len(running.children) == (workers if workers > 1 else 0)
+    eventually(lambda: len(running.children) == (workers if workers > 1 else 0), running)
     below = descendants(running.process.pid)
     running.process.send_signal(number)
     assert running.wait() == 0
@@ -147,8 +147,8 @@ def test_an_answer_that_does_not_end_is_reset(
 def test_a_worker_that_dies_is_replaced(start: Callable[..., Running]) -> None:
     running = start("--source", DATA, "--workers", "2")
     url = running.url
+    eventually(lambda: len(running.children) == 2, running)
     before = running.children
-    assert len(before) == 2
     below = descendants(before[0])
     os.kill(before[0], signal.SIGKILL)
     eventually(lambda: len(running.children) == 2 and before[0] not in running.children, running)
@@ -166,8 +166,8 @@ def test_a_worker_that_dies_is_replaced(start: Callable[..., Running]) -> None:
 def test_workers_end_with_the_supervisor(start: Callable[..., Running]) -> None:
     running = start("--source", DATA, "--workers", "2")
     assert running.url
+    eventually(lambda: len(running.children) == 2, running)
     below = descendants(running.process.pid)
-    assert len(below) >= 2
     running.process.kill()
     eventually(lambda: not any(b"construct_messages" in command_of(pid) for pid in below), running)
 

@@ -248,14 +248,15 @@ def test_queries_are_read_in_linear_time(part: str, place: str) -> None:
     def seconds(characters: int) -> float:
         before, _, after = place.replace("{{", "\1").replace("}}", "\2").partition("{}")
         text = f"{before}{part * (characters // len(part))}{after}".replace("\1", "{").replace("\2", "}")
-        began = time.process_time()
+        began = time.thread_time()
         with contextlib.suppress(ConstructMessagesError):
             ConstructQuery.parse(text)
-        return time.process_time() - began
+        return time.thread_time() - began
 
     gc.disable()  # its own time is that of all objects of all tests
     try:
         # nine times the text; a quadratic reader would take eighty times as long
-        assert seconds(90_000) < 30 * max(min(seconds(10_000) for _ in range(3)), 0.01)
+        small = max(min(seconds(10_000) for _ in range(3)), 0.01)
+        assert any(seconds(90_000) < 30 * small for _ in range(3))
     finally:
         gc.enable()

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
+from random import SystemRandom
 from typing import Final, NamedTuple
 
 import pyoxigraph as ox
@@ -28,7 +29,7 @@ DEFAULT_GRAPH: Final = "urn:default"
 
 _PIP: Final = "pip install 'construct-messages[test]'"
 _APT: Final = "apt-get install virtuoso-opensource-7-bin"
-_SECONDS: Final = 60.0
+_SECONDS: Final = 300.0
 
 
 class Missing(LookupError):
@@ -59,10 +60,18 @@ def node_program(name: str, package: str) -> str:
     return program(name, f"npm install --prefix FOLDER {package}, and {NODE}=FOLDER in the environment")
 
 
+# below those that systems give to connections and to whoever asks for any, and each for one process of pytest-xdist
+_PORTS: Final = iter(
+    SystemRandom().sample(range(10_000 + int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 16, 32_000, 16), 1_000)
+)
+
+
 def free_port() -> int:
-    """A port of loopback that nothing listens to."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
+    """A port of loopback that nothing listens to, and that nobody else takes before the server it is for."""
+    for port in _PORTS:
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+    raise AssertionError("all ports are taken")
 
 
 @contextmanager

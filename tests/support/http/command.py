@@ -73,7 +73,7 @@ class Running:
         """The processes that serve, of several."""
         return [pid for pid in descendants(self.process.pid) if b"server.runtime.process" in command_of(pid)]
 
-    def wait(self, seconds: float = 30) -> int:
+    def wait(self, seconds: float = 120) -> int:
         """The exit status."""
         status = self.process.wait(seconds)
         self._reader.join(seconds)
@@ -108,7 +108,7 @@ def ancestors(pid: int, parents: dict[int, int]) -> Iterator[int]:
         yield pid
 
 
-def eventually(holds: Callable[[], object], running: Running, seconds: float = 30) -> None:
+def eventually(holds: Callable[[], object], running: Running, seconds: float = 120) -> None:
     deadline = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < deadline, running.log
