@@ -22,7 +22,7 @@ from tests.support.logs.kinds import KINDS, Kind, Reading, cut, isomorphic, read
 from tests.support.logs.seeds import seeds, tokens
 
 SECONDS: Final = 30.0
-"""How long reading one input may take; its few kilobytes take some milliseconds."""
+"""How much CPU reading one input may take; its few kilobytes take some milliseconds."""
 _LONGEST: Final = 4096
 _SMALL: Final = 150  # bytes of a message: some of the seeds' are larger
 _BYTE_BY_BYTE: Final = 1000  # bytes of an input that is read so now and then
