@@ -211,6 +211,25 @@ def test_tables_mark_the_best_the_failures_and_the_wrong() -> None:
     ]
 
 
+def test_what_is_lost_is_told_by_program_data_and_size() -> None:
+    rows = [
+        *(row(query="one"), row(query="two")),
+        *(row("cli", 0.25, query="one"), row("cli", 4, query="two")),
+        row("flat", 2, query="one", groups=groups(3, wrong=1), peak_bytes=2**20),
+        *(row(query="three", groups=groups(3, right=1, missing=2)), row(query="four", seconds=None, reason="a | b")),
+    ]
+    page = texts(results(*rows))["index.md"]
+    _, _, lost = page.partition("## Where we lose\n\n")
+    assert [line for line in lost.splitlines() if line.startswith("|")][2:8] == [
+        "| Ours | three | dbpedia-shaped, 100k | 1 of 3 groups right, 0 split, 2 missing, 0 merged, 0 wrong |",
+        "| Ours | four | dbpedia-shaped, 100k | timeout: a &#124; b |",
+        "| program | data | triples | time | time to the first | memory |",
+        "| --- | --- | --: | --: | --: | --: |",
+        "| Cli | from files (dbpedia-shaped) | 100k | 1 of 2: 0.25 × | 1 of 2: 0.25 × |  |",
+        "| Flat | from files (dbpedia-shaped) | 100k |  |  | 1 of 1: 0.02 × † |",
+    ]
+
+
 def test_absent_competitors_are_named() -> None:
     page = texts(many())["index.md"]
     _, _, absent = page.partition("## Absent\n\n")

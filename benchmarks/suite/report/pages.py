@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -11,7 +12,7 @@ from benchmarks.suite.report.figures import has_failed, is_right
 from benchmarks.suite.report.goals import goals
 from benchmarks.suite.report.headline import capital, headline, way
 from benchmarks.suite.report.plots import KINDS, Plot, file_name
-from benchmarks.suite.report.standings import LARGE, MEASURES, Field, Standing, fields, losses
+from benchmarks.suite.report.standings import LARGE, MEASURES, Field, Loss, Standing, fields, losses
 from benchmarks.suite.report.text import MISSING, escape, mebibytes, number, seconds, share, size, table, times
 
 WRITTEN: Final = "<!-- written by `python -m benchmarks report`; do not edit -->"
@@ -234,23 +235,23 @@ def _where_we_lose(found: Sequence[Field], rows: Sequence[Row]) -> Iterator[str]
         yield "No other program took less time, to the first result or the last, or less memory, in any query."
         return
     yield (
-        "Who took less than this package, of the queries that both finished. The ratio is theirs to ours over the"
-        " queries in which they took less; the last column counts those in which all their groups were right."
+        "Who took less than this package: in how many of the queries that both finished, and the ratio of theirs to"
+        " ours in these. †: not all groups of these were right."
     )
+    of_line: dict[tuple[str, str, int], dict[str, Loss]] = defaultdict(dict)
+    for loss in lost:
+        of_line[loss.title, way(loss.field), loss.size][loss.measure] = loss
     lines = [
-        [
-            escape(loss.title),
-            way(loss.field),
-            size(loss.size),
-            loss.measure,
-            f"{loss.cells} of {loss.compared}",
-            times(loss.factor),
-            f"{loss.right} of {loss.cells}",
-        ]
-        for loss in lost
+        [escape(title), data, size(triples), *(_lost(measures.get(name)) for name in MEASURES)]
+        for (title, data, triples), measures in of_line.items()
     ]
-    columns = ["program", "data", "triples", "of what", "queries", "theirs to ours", "all groups right"]
-    yield "\n".join(table(columns, lines, left=2))
+    yield "\n".join(table(["program", "data", "triples", *MEASURES], lines, left=2))
+
+
+def _lost(loss: Loss | None) -> str:
+    if loss is None:
+        return ""
+    return f"{loss.cells} of {loss.compared}: {times(loss.factor)}{'' if loss.right == loss.cells else ' †'}"
 
 
 def _what(row: Row) -> str:

@@ -100,9 +100,7 @@ def plots(fields: Sequence[Field]) -> dict[str, Plot]:
             if len(field.sizes) > 1 and any(line.points for line in lines):
                 found[file_name(name, field)] = Scaling(title, unit, lines)
         if bars := [bar for standing in field.standings if (bar := _bar(standing)) is not None]:
-            found[file_name("groups", field)] = Bars(
-                "Groups, in percent of those expected; beyond 100: delivered instead", bars
-            )
+            found[file_name("groups", field)] = Bars("Groups", bars)
     return found
 
 
@@ -279,6 +277,13 @@ def _draw_bars(plot: Bars, figure: Figure) -> None:
             label=kind,
         )
         starts = [start + width for start, width in zip(starts, widths, strict=True)]
+    widest = 250  # what is far beyond would hide the rest
+    box = {"boxstyle": "round,pad=0.2", "facecolor": _CARD, "edgecolor": "none"}
+    axes.set_xlim(0, min(max(*starts, 100.0) * 1.05, widest))
+    for position, end in zip(positions, starts, strict=True):
+        if end > widest:
+            axes.annotate(f"{end:,.0f} % →", (widest, position), ha="right", va="center", fontsize=8, bbox=box)
+    axes.set_xlabel("percent of the groups expected; beyond 100: delivered, but not expected")
     axes.set_yticks(positions, [bar.label for bar in plot.bars])
     axes.invert_yaxis()
     axes.axvline(100, color=_TEXT, linewidth=0.8)
