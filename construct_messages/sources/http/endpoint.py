@@ -15,10 +15,9 @@ from collections.abc import AsyncGenerator, Generator, Mapping
 from concurrent.futures import Executor
 from contextlib import aclosing
 from importlib.metadata import version
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl
 
-import aiohttp
 from SPARQLWrapper import DIGEST, GET, JSON, POST, SELECT, SPARQLWrapper
 
 from construct_messages.errors import UsageError
@@ -26,7 +25,6 @@ from construct_messages.formats.results import READ
 from construct_messages.query.select import Select
 from construct_messages.solutions import Solutions
 from construct_messages.sources import UNION, Request
-from construct_messages.sources.http.aiohttp_client import aread, new_session
 from construct_messages.sources.http.paging import pages
 from construct_messages.sources.http.profiles import Profile
 from construct_messages.sources.http.response import without_query
@@ -34,6 +32,9 @@ from construct_messages.sources.http.retries import attempts
 from construct_messages.sources.http.timeouts import CONNECT_SECONDS, RETRIES, Timeouts
 from construct_messages.sources.http.urllib_client import Digest, read
 from construct_messages.sources.http.urls import check_url
+
+if TYPE_CHECKING:
+    import aiohttp
 
 _AGENT: Final = f"construct-messages/{version('construct-messages')} (one RDF Message per CONSTRUCT solution)"
 _METHODS: Final = {"get": GET, "post": POST}
@@ -116,6 +117,10 @@ class WrapperSource:
 
     async def asolutions(self, request: Request) -> AsyncGenerator[Solutions]:
         """See `Source.asolutions`."""
+        import aiohttp  # takes longer than a short answer to the other client
+
+        from construct_messages.sources.http.aiohttp_client import new_session
+
         middlewares = [] if self._digest is None else [aiohttp.DigestAuthMiddleware(*self._digest)]
         async with (
             new_session(*middlewares, connect_seconds=self._connect_seconds) as session,
@@ -134,6 +139,8 @@ class WrapperSource:
             request: the SELECT to answer.
             executor: threads for decoding long solutions; None: those of the event loop.
         """
+        from construct_messages.sources.http.aiohttp_client import aread
+
         timeouts = self._timeouts(request)
         for page in pages(request, self._profile, asked=self._asked, url=self._url):
             with page:

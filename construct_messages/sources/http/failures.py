@@ -7,8 +7,6 @@ import socket
 import ssl
 from typing import Final
 
-import aiohttp
-
 from construct_messages.errors import SourceError, shown
 
 REDIRECTS: Final = 5
@@ -36,15 +34,26 @@ def unreachable(url: str, cause: BaseException | str) -> SourceError:
 
 def _passes(cause: object) -> bool:
     match cause:
-        case aiohttp.ClientConnectorError():
-            return _passes(cause.os_error)
         case socket.gaierror():
             return cause.errno == socket.EAI_AGAIN
         case ssl.SSLError():
             return False
-        case ConnectionError() | aiohttp.ServerDisconnectedError():
+        case ConnectionError():
             return True
+    if _is_of_aiohttp(cause):
+        import aiohttp
+
+        match cause:
+            case aiohttp.ClientConnectorError():
+                return _passes(cause.os_error)
+            case aiohttp.ServerDisconnectedError():
+                return True
     return isinstance(cause, OSError) and cause.errno in _PASSING
+
+
+def _is_of_aiohttp(cause: object) -> bool:
+    # which the other client does not import: that takes longer than a short answer
+    return any(each.__module__.partition(".")[0] == "aiohttp" for each in type(cause).__mro__)
 
 
 def too_many_redirects(url: str) -> SourceError:
@@ -54,9 +63,12 @@ def too_many_redirects(url: str) -> SourceError:
 
 def reason(cause: object) -> str:
     """The message of a library's exception, or its class where it has none; never the URL, which may hold the query."""
-    match cause:
-        case aiohttp.ClientResponseError() | aiohttp.http.HttpProcessingError():
-            cause = cause.message
-        case aiohttp.ServerDisconnectedError():
-            cause = "the connection was closed before an answer"  # aiohttp may show the head of one
+    if _is_of_aiohttp(cause):
+        import aiohttp
+
+        match cause:
+            case aiohttp.ClientResponseError() | aiohttp.http.HttpProcessingError():
+                cause = cause.message
+            case aiohttp.ServerDisconnectedError():
+                cause = "the connection was closed before an answer"  # aiohttp may show the head of one
     return shown(str(cause)) or type(cause).__name__

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -65,8 +66,8 @@ async def test_a_failure_behind_a_refusal_is_the_failure(server: FaultServer, up
 
 
 async def test_a_refusal_for_longer_is_relayed_at_once(server: FaultServer, upstream: Upstream) -> None:
-    server.play(busy(429, Retry_After="11"))
-    answer = await upstream.answer(ASK)
+    server.play(busy(429, Retry_After="31"))
+    answer = await upstream.answer(replace(ASK, timeout=30))
     assert (answer.status, await body_of(answer)) == (429, b"busy")
     assert len(server.asked) == 1
 
