@@ -37,6 +37,8 @@ def main(arguments: Sequence[str]) -> None:
     run.add_argument("--real", metavar="FOLDER|URL", help="also run over real DBpedia files of this folder or mirror")
     run.add_argument("--endpoint", metavar="URL", help="ask a live endpoint alone: few queries, one request a second")
     run.add_argument("--contact", metavar="ADDRESS", help="mail or web address that the live endpoint is told")
+    run.add_argument("--every", type=float, default=1.0, metavar="SECONDS", help="between requests to a live endpoint")
+    run.add_argument("--check", action="store_true", help="fail unless all of this package is right and others run")
     run.add_argument("--fresh", action="store_true", help="forget the rows that the output file has")
     data = commands.add_parser("data", help="write the data sets of a profile, and check what the queries find")
     data.add_argument("--profile", choices=("smoke", "default", "full"), default="default")
