@@ -102,8 +102,8 @@ def test_a_live_endpoint_is_measured(tmp_path: Path) -> None:
     (tmp_path / "engine").mkdir()
     with engine("oxigraph", tmp_path / "data.nt", tmp_path / "engine") as url:
         main(
-            ["run", "--endpoint", url, "--contact", "a@example.org", "--every", "0", "--output", str(output), "--profile", "smoke",
-             "--queries", "star", "--only", "ours", "ours-endpoint", "entities"]
+            ["run", "--endpoint", url, "--contact", "a@example.org", "--every", "0", "--profile", "smoke",
+             "--output", str(output), "--queries", "star", "--only", "ours", "ours-endpoint", "entities"]
         )  # fmt: skip
     ours, entities = Results.read(output).rows
     assert (ours.competitor, ours.engine, ours.dataset, ours.status) == ("ours-endpoint", "endpoint", "endpoint", "ok")
