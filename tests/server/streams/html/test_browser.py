@@ -14,6 +14,7 @@ from construct_messages.streams import Description, Retention, open_store
 from tests.support.http.relay import relay
 from tests.support.http.streams import StreamsServer, serving_streams
 from tests.support.pages.browser import Browser
+from tests.support.pages.prefix import prefixed
 from tests.support.streams import numbered
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.engine, pytest.mark.slow]
@@ -136,9 +137,6 @@ async def test_what_retention_took_meanwhile_is_named(browser: Browser, tmp_path
             said = await browser.run("return page.textContent('#follow .gaps')")
             assert said == "Elements 4 to 15 are missing: retention removed them before they came."
             await server.ask("DELETE", "/streams/a")
-            between.target = None
-            await browser.run("await page.waitForSelector('#follow .state[data-state=waiting]')")
-            between.target = server.url
             ended = "await page.waitForSelector('#follow .state[data-state=ended]');"
             assert "no such stream" in await browser.run(ended + "return page.textContent('#follow .state')")
 
@@ -267,3 +265,37 @@ async def test_hostile_messages(browser: Browser, tmp_path: Path) -> None:
             assert not shown["wide"], path
             assert shown["text"] < 200_000
             assert await browser.errors() == []
+
+
+@pytest.mark.parametrize("public", [True, False], ids=["public_url", "without"])
+async def test_behind_a_prefix(browser: Browser, tmp_path: Path, public: bool) -> None:
+    """All links, forms and live connections keep the prefix, also where the server does not know of it."""
+    async with relay() as between:
+        with prefixed(between.url, "/data/linked/", tmp_path) as url:
+            settings = {"public_url": url.rstrip("/")} if public else {}
+            async with serving_streams(tmp_path / "streams.db", server=settings, **ALLOWED) as server:
+                between.target = server.url
+                await server.ask("PUT", "/streams/a")
+                await server.publish(map(numbered, range(1, 4)))
+                await browser.open(f"{url}streams")
+                await browser.run("await page.click('main a:text-is(\"a\")'); await page.waitForURL('**/streams/a')")
+                await browser.run(FOLLOW + ATTACH + "await cards(3);", begin="10")
+                seen = await browser.run(
+                    ATTACH
+                    + """
+                    await page.click("summary:has-text('Publish')");
+                    await page.fill("form[data-form=publish] textarea", "<urn:s> <urn:p> <urn:o> .");
+                    await page.click("form[data-form=publish] button");
+                    await cards(4);
+                    await page.click("form[data-form=publish] .result a");
+                    await page.waitForURL("**/output/4");
+                    await page.click(".crumbs a:text-is('elements')");
+                    await page.waitForURL("**/output");
+                    await page.click(".sequences a >> nth=0");
+                    await page.waitForURL("**/output/1");
+                    return page.url();
+                    """
+                )
+                assert seen == f"{url}streams/a/output/1"
+                assert all(each.startswith(url) for each in await browser.asked())
+                between.target = None
