@@ -6,6 +6,7 @@ said in `subscription.py`. No transport knows another.
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -31,6 +32,8 @@ AFTER: Final = "RDF-Stream-After"
 """The response header that tells the sequence before the first element of an answer."""
 
 _EVENT: Final = "rdf-message"
+_ERROR: Final = "error"
+"""The event that says why no further one can come, also on the next connection."""
 _PAUSES: Final = (0.1, 60.0)
 """The least and the most seconds that a server may ask a client to wait."""
 _SUBPROTOCOLS: Final = {format.subprotocol: format for format in FORMATS}
@@ -115,6 +118,10 @@ async def events(client: Client, url: str, position: Position, reading: Reading)
         parser = EventParser(2 * reading.message_bytes)  # as text, a message may be longer than as N-Quads
         async for chunk in chunks:
             for event in parser.feed(chunk):
+                if event.type == _ERROR:
+                    raise SourceError(
+                        f"{without_query(url)} ended with an error: {shown(event.data.decode(errors='replace'))}"
+                    )
                 if event.type != _EVENT:
                     continue
                 last = position.sequence or 0
@@ -173,24 +180,24 @@ async def frames(client: Client, url: str, position: Position, reading: Reading)
         documents = Documents(
             _SUBPROTOCOLS[socket.protocol], without_query(url), reading.contexts, None, reading.message_bytes
         )
-        async for frame in socket:
-            if frame.type not in (aiohttp.WSMsgType.TEXT, aiohttp.WSMsgType.BINARY):
-                break
+        while (frame := await socket.receive()).type in (aiohttp.WSMsgType.TEXT, aiohttp.WSMsgType.BINARY):
             sequence = position.sequence + 1
             data = frame.data.encode() if isinstance(frame.data, str) else frame.data
             element = element_of(reading.stream, sequence, documents.read(data, sequence))
             position.sequence = sequence
             yield element
-    _check_close(url, socket.close_code)
+    reason = frame.extra if frame.type is aiohttp.WSMsgType.CLOSE else None
+    _check_close(url, socket.close_code, reason or "")
 
 
-def _check_close(url: str, code: int | None) -> None:
+def _check_close(url: str, code: int | None, reason: str) -> None:
     """Tells by the code with which a socket was closed whether that is an end, a failure that may pass, or an error."""
     if code in _ENDS:
         return
     if code is not None and 4400 <= code < 4600:  # as the server's own errors are: 4000 and the HTTP status
-        raise refusal(url, code - 4000, b"")
-    raise SourceError(f"{without_query(url)} was closed with code {code}", transient=code not in _REFUSED)
+        raise refusal(url, code - 4000, json.dumps({"detail": reason}).encode() if reason else b"")
+    said = f": {shown(reason)}" if reason else ""
+    raise SourceError(f"{without_query(url)} was closed with code {code}{said}", transient=code not in _REFUSED)
 
 
 async def log(client: Client, url: str, position: Position, reading: Reading) -> AsyncGenerator[Element]:

@@ -10,7 +10,6 @@ import asyncio
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import islice
 from threading import Condition
 from typing import Final
 
@@ -52,34 +51,33 @@ class Broadcast:
         self.closed = False
 
     def publish(self, elements: Sequence[Element], gone: Sequence[str] = ()) -> None:
-        """Takes what was committed, in order, and wakes everybody, unless it is nothing.
+        """Takes what was committed, in order. Those that wait hear of it by `wake`.
 
         Args:
             elements: of any streams.
             gone: the streams that were deleted.
         """
-        if not elements and not gone:
-            return  # who waits for elements would ask for them in vain, and may commit something for it
         with self._changed:
             for name in gone:
                 self._recent.pop(name, None)
             for element in elements:
                 self._recent.setdefault(element.stream, _Recent()).append(element)
-            self._wake()
 
     def close(self) -> None:
         """Wakes everybody for the last time."""
         with self._changed:
             self.closed = True
-            self._wake()
+        self.wake()
 
-    def _wake(self) -> None:
-        self._version += 1
-        self._changed.notify_all()
-        for loop, events in self._waiting.items():
-            with suppress(RuntimeError):  # the loop was closed under its followers
-                # one call for all followers in a loop, however many there are
-                loop.call_soon_threadsafe(_set_all, events)
+    def wake(self) -> None:
+        """Wakes everybody that waits."""
+        with self._changed:
+            self._version += 1
+            self._changed.notify_all()
+            for loop, events in self._waiting.items():
+                with suppress(RuntimeError):  # the loop was closed under its followers
+                    # one call for all followers in a loop, however many there are
+                    loop.call_soon_threadsafe(_set_all, events)
 
     def after(self, stream: str, sequence: int, most: int) -> list[Element] | None:
         """The elements behind one, oldest first; None where they are not at hand, and the store has to be asked.
@@ -96,7 +94,8 @@ class Broadcast:
             start = sequence + 1 - recent.elements[0].sequence
             if not 0 <= start <= len(recent.elements):
                 return None
-            return list(islice(recent.elements, start, start + most))
+            # a follower is mostly near the end, where a deque is indexed fast, and iterating begins at its other end
+            return [recent.elements[at] for at in range(start, min(start + most, len(recent.elements)))]
 
     @property
     def version(self) -> int:

@@ -127,9 +127,7 @@ class StoreReader:
         with self._broadcast.subscribed() as changed:
             while True:
                 changed.clear()
-                elements = self._recent(stream, position)
-                if elements is None:
-                    elements = await self._in_thread(self._page, stream, position)
+                elements = await self.apage(stream, position)
                 if elements:
                     yield elements
                     position = elements[-1].sequence
@@ -139,6 +137,15 @@ class StoreReader:
                     await asyncio.sleep(_POLL_SECONDS)
                 else:
                     await changed.wait()
+
+    async def apage(self, stream: str, after: int) -> list[Element]:
+        """Returns the elements behind a sequence that are at hand, as many as are read at a time; none at the end.
+
+        Raises:
+            NotFound, Gone, StoreError: see `read`.
+        """
+        elements = self._recent(stream, after)
+        return await self._in_thread(self._page, stream, after) if elements is None else elements
 
     def check(self) -> None:
         """Checks that the store can be read.

@@ -229,7 +229,11 @@ class Writer:
             return
         self._streams = transaction.streams
         self._broadcast.publish(transaction.elements, transaction.gone)
+        # publishers first: they need not wait until all followers have been served
         _tell(outcomes)
+        if transaction.elements or transaction.gone:
+            # who waits for elements would ask for others in vain, and may commit something for it
+            self._broadcast.wake()
 
     def _stopped(self) -> StoreError:
         return StoreError(f"{self._path}: nothing is written any more", hint="open the store again")

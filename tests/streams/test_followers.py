@@ -16,6 +16,7 @@ from construct_messages.errors import (
     StoreError,
 )
 from construct_messages.streams import Description, Retention, StreamStore, open_store
+from construct_messages.streams.writer import Change
 from tests.support.streams import numbered, sequences
 
 
@@ -125,6 +126,7 @@ def test_nothing_wakes_followers_but_elements_and_the_end_of_streams(store: Stre
     async def main() -> list[bool]:
         store.create("a")
         woken = []
+        assert store._writer is not None
         with store.changes() as changed:
             for change in (
                 lambda: store.anow(),
@@ -135,7 +137,8 @@ def test_nothing_wakes_followers_but_elements_and_the_end_of_streams(store: Stre
             ):
                 changed.clear()
                 await change()
-                await asyncio.sleep(0)  # what the writer left for the loop
+                # what the change has left for the loop is there before the end of the next one
+                await asyncio.to_thread(store._writer.write, Change(lambda _: None))
                 woken.append(changed.is_set())
         return woken
 

@@ -100,12 +100,13 @@ class Metrics:
         """Counts a request while it is answered, and what its record says at the end."""
         endpoint = record.endpoint or ""
         counted = dict.fromkeys(record.COUNTERS, 0)
+        counters = {name: self._counters[name].labels(endpoint) for name in counted}
 
         def progress(record: Record) -> None:
             # an answer may take hours: what it delivers is counted as it goes
             for name, count in record.counts().items():
                 if more := count - counted[name]:
-                    self._counters[name].labels(endpoint).inc(more)
+                    counters[name].inc(more)
                     counted[name] = count
 
         in_flight = self._in_flight.labels(endpoint)

@@ -24,11 +24,9 @@ from construct_messages.errors import (
     Forbidden,
     LimitExceeded,
     ProtocolError,
+    UnsupportedByFormat,
 )
-from construct_messages.formats import (
-    N_QUADS,
-    find_format,
-)
+from construct_messages.formats import N_QUADS, Format, find_format
 from construct_messages.formats.media_types import EVENT_STREAM, SPARQL_QUERY
 from construct_messages.message import Message
 from construct_messages.server.config import StreamsSettings
@@ -39,6 +37,7 @@ from construct_messages.server.http.sending import ClientLeft, send
 from construct_messages.server.streams.addresses import ROOT, StreamIris
 from construct_messages.server.streams.bounds import Bounds
 from construct_messages.server.streams.description import read_description
+from construct_messages.server.streams.documents import not_carried
 from construct_messages.server.streams.html.view import SHOWN, HtmlView
 from construct_messages.server.streams.input import read_messages
 from construct_messages.server.streams.intake import take_frames
@@ -46,10 +45,10 @@ from construct_messages.server.streams.ldes.view import LdesView
 from construct_messages.server.streams.output_view import AFTER, OutputView
 from construct_messages.server.streams.push import (
     SUBPROTOCOLS,
+    Live,
     check_text,
     event_stream,
     push_frames,
-    with_pauses,
 )
 from construct_messages.server.streams.queries.parameters import WatchedEndpoint
 from construct_messages.server.streams.queries.view import QueriesView, check_query, is_query
@@ -124,6 +123,7 @@ class StreamsEndpoint:
         self._stopping = asyncio.Event()
         self._html = HtmlView(enabled=page, base=self._base, in_thread=self._in_thread)
         self._watched = watched
+        self._live = Live(store, settings.heartbeat_seconds)
         self._queries = QueriesView(
             settings, store, register=register, watched=watched, in_thread=self._in_thread, iris_of=self._iris
         )
@@ -161,6 +161,7 @@ class StreamsEndpoint:
     async def stop(self) -> None:
         """See `Endpoint.stop`: followers get a proper end, and can resume; queries go on at the next start."""
         self._stopping.set()
+        self._live.stop()
         await self._queries.registry.stop()
 
     async def aclose(self) -> None:
@@ -377,13 +378,11 @@ class StreamsEndpoint:
             parameters["after"] = request.headers["Last-Event-ID"]
         with self.bounds.following():
             after = await self._after(name, parameters)
+            await self._check_next(name, after, format)
             headers[AFTER] = str(after)
-            pages = self._store.apages(name, after, follow=True)
             if request.method == "HEAD":
-                await pages.aclose()
                 return web.Response(headers=headers)
-            live = with_pauses(pages, self._stopping, self._settings.heartbeat_seconds)
-            body = event_stream(live, self._output.documents(format), record.deliver)
+            body = event_stream(self._live.pages(name, after), self._output.events(format), record.deliver)
             return await send(request, body, headers, idle_seconds=self._settings.idle_seconds, sent=record.sent)
 
     async def _socket(self, request: web.Request) -> web.StreamResponse:
@@ -394,28 +393,32 @@ class StreamsEndpoint:
             protocols=tuple(SUBPROTOCOLS),
             heartbeat=self._settings.heartbeat_seconds,
             max_msg_size=_FOLLOWERS_BYTES,
+            compress=False,  # or else each frame would be compressed for each follower alone
         )
         if not socket.can_prepare(request):
             raise ProtocolError("this is a WebSocket", status=426, hint="connect by ws: or wss:")
         with self.bounds.following():
-            pages = self._store.apages(name, await self._after(name, selecting(request.query)), follow=True)
+            live = self._live.pages(name, await self._after(name, selecting(request.query)))
             try:
                 await socket.prepare(request)
-                await self._push(socket, pages, record)
+                await self._push(request, socket, live, record)
             except ConnectionError as error:
                 raise ClientLeft("left") from error
         return socket
 
     async def _push(
-        self, socket: web.WebSocketResponse, pages: AsyncGenerator[list[Element]], record: StreamRecord
+        self,
+        request: web.Request,
+        socket: web.WebSocketResponse,
+        live: AsyncGenerator[list[Element]],
+        record: StreamRecord,
     ) -> None:
         protocol = socket.ws_protocol or N_QUADS.subprotocol
         record.format = protocol
-        documents = self._output.documents(SUBPROTOCOLS[protocol])
-        live = with_pauses(pages, self._stopping, self._settings.heartbeat_seconds)
+        pushing = self._output.frames(SUBPROTOCOLS[protocol])
         code, reason = WSCloseCode.INTERNAL_ERROR, b"the server failed"
         try:
-            await push_frames(socket, live, documents, record.deliver)
+            await push_frames(request, socket, live, pushing, record.deliver)
             code, reason = WSCloseCode.GOING_AWAY, b"the server stops"
         finally:
             if not socket.closed:
@@ -433,6 +436,20 @@ class StreamsEndpoint:
         elif parameters:
             after = (await self._in_thread(select, self._store, state, parameters)).after
         return after
+
+    async def _check_next(self, name: str, after: int, format: Format) -> None:
+        """Refuses a follower to whom not even the next element can be sent; it would come back for it again and again.
+
+        Raises:
+            NotAcceptable: the format cannot carry it.
+        """
+        if after == self._store.state(name).last:
+            return
+        element = await self._in_thread(self._store.get, name, after + 1)
+        try:
+            self._output.documents(format).encode(element)
+        except UnsupportedByFormat as error:
+            raise not_carried(error) from error
 
     # --- within ---
 

@@ -20,6 +20,7 @@ from construct_messages.server.http.sending import send
 from construct_messages.server.streams.addresses import StreamIris
 from construct_messages.server.streams.documents import Documents, json_ld, log, negotiate_document, not_carried
 from construct_messages.server.streams.html.view import HtmlView
+from construct_messages.server.streams.push import Pushing
 from construct_messages.server.streams.requests import (
     FOR_GOOD,
     InThread,
@@ -67,10 +68,20 @@ class OutputView:
         self._settings, self._store, self._in_thread, self._iris_of = settings, store, in_thread, iris_of
         self._html = html
         self._documents: dict[str, Documents] = {}
+        self._events: dict[str, Pushing] = {}
+        self._frames: dict[str, Pushing] = {}
 
     def documents(self, format: Format) -> Documents:
         """Elements as documents of a format, which all requests share."""
         return self._documents.setdefault(format.name, Documents(format))
+
+    def events(self, format: Format) -> Pushing:
+        """Elements as server-sent events, which all followers share."""
+        return self._events.setdefault(format.name, Pushing.events(self.documents(format)))
+
+    def frames(self, format: Format) -> Pushing:
+        """Elements as frames of WebSockets, which all followers share."""
+        return self._frames.setdefault(format.name, Pushing.frames(self.documents(format)))
 
     async def inbox(self, request: web.Request) -> web.StreamResponse:
         """Answers with the list of elements, as that of an inbox."""

@@ -1,22 +1,26 @@
 """Elements pushed as they come: server-sent events, and frames of WebSockets.
 
 RDF Messages, section 3 (SSE, WebSocket); WHATWG HTML, section 9.2 (server-sent events); RFC 6455. Both begin behind an
-element that the follower names, so that one that comes back misses nothing.
+element that the follower names, so that one that comes back misses nothing. What many followers get at once is made
+ready once.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+import struct
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
-from typing import Final
+from typing import Final, NamedTuple
 
 from aiohttp import WSCloseCode, WSMsgType, web
 
-from construct_messages.errors import ConstructMessagesError, NotAcceptable
+from construct_messages.errors import ConstructMessagesError, NotAcceptable, UnsupportedByFormat
 from construct_messages.formats import FORMATS, Format
-from construct_messages.server.streams.documents import Documents
+from construct_messages.server.streams.documents import Documents, not_carried
 from construct_messages.streams.element import Element
+from construct_messages.streams.store import StreamStore
 
 SUBPROTOCOLS: Final = {format.subprotocol: format for format in FORMATS}
 """The subprotocols of WebSocket, and the formats of their frames."""
@@ -24,6 +28,8 @@ SUBPROTOCOLS: Final = {format.subprotocol: format for format in FORMATS}
 EVENT: Final = b"rdf-message"
 _RETRY_MILLISECONDS: Final = 2000
 _CLOSE_REASON: Final = 120  # bytes; a close frame has 125
+_PIECE_BYTES: Final = 1 << 16  # that are written at once
+_REMEMBERED_BYTES: Final = 1 << 20
 
 
 def check_text(format: Format) -> None:
@@ -49,68 +55,228 @@ def event(sequence: int, document: bytes) -> bytes:
     return b"event: %s\nid: %d\ndata: %s\n\n" % (EVENT, sequence, lines)
 
 
+def frame(document: bytes, *, text: bool) -> bytes:
+    """A message as a frame of a WebSocket, as servers send them (RFC 6455, section 5.2).
+
+    >>> frame(b"abc", text=True), frame(b"", text=False), frame(bytes(300), text=True)[:4]
+    (b'\\x81\\x03abc', b'\\x82\\x00', b'\\x81~\\x01,')
+    """
+    first, size = (_FINAL | (WSMsgType.TEXT if text else WSMsgType.BINARY)), len(document)
+    if size < 126:
+        return struct.pack("!BB", first, size) + document
+    if size < 1 << 16:
+        return struct.pack("!BBH", first, 126, size) + document
+    return struct.pack("!BBQ", first, 127, size) + document
+
+
+_FINAL: Final = 0x80
+
+
+class Pushed(NamedTuple):
+    """Elements as the bytes of a transport.
+
+    Args:
+        pieces: whole events or frames, some of them together.
+        elements: how many there are.
+        refused: why the next element cannot be sent, and none behind it; None: they are all.
+    """
+
+    pieces: tuple[bytes, ...]
+    elements: int
+    refused: UnsupportedByFormat | None = None
+
+
+class Pushing:
+    """Pages of elements in the bytes of a transport and format. Followers that are at the same place share them.
+
+    Args:
+        documents: in the format.
+        wrapped: an element and its document as an event or a frame.
+    """
+
+    def __init__(self, documents: Documents, wrapped: Callable[[Element, bytes], bytes]) -> None:
+        self.documents, self._wrapped = documents, wrapped
+        self._known: OrderedDict[tuple[str, int, int, int], Pushed] = OrderedDict()
+        self._bytes = 0
+
+    @classmethod
+    def events(cls, documents: Documents) -> Pushing:
+        """As server-sent events."""
+        return cls(documents, lambda element, document: event(element.sequence, document))
+
+    @classmethod
+    def frames(cls, documents: Documents) -> Pushing:
+        """As frames of WebSockets."""
+        return cls(documents, lambda _, document: frame(document, text=documents.is_text))
+
+    def push(self, page: Sequence[Element]) -> Pushed:
+        """A page of elements that follow each other; at least one."""
+        newest = page[-1]
+        # a stream that was deleted and made again has other times
+        key = (newest.stream, page[0].sequence, newest.sequence, newest.microseconds)
+        if (known := self._known.get(key)) is not None:
+            return known
+        pushed = self._made(page)
+        size = sum(map(len, pushed.pieces))
+        if size <= _PIECE_BYTES:  # what is longer is history, where hardly two are at the same place
+            self._known[key] = pushed
+            self._bytes += size
+            while self._bytes > _REMEMBERED_BYTES:
+                _, old = self._known.popitem(last=False)
+                self._bytes -= sum(map(len, old.pieces))
+        return pushed
+
+    def _made(self, page: Sequence[Element]) -> Pushed:
+        pieces: list[bytes] = []
+        held: list[bytes] = []
+        size = 0
+        refused = None
+        count = 0
+        for element in page:
+            try:
+                held.append(self._wrapped(element, self.documents.encode(element)))
+            except UnsupportedByFormat as error:
+                refused = error
+                break
+            count += 1
+            size += len(held[-1])
+            if size > _PIECE_BYTES:
+                pieces.append(b"".join(held))
+                held, size = [], 0
+        if held:
+            pieces.append(b"".join(held))
+        return Pushed(tuple(pieces), count, refused)
+
+
+class Live:
+    """Elements of the streams of a store as they come, until the server stops.
+
+    Args:
+        store: where the streams are.
+        seconds: where no element comes for so long, followers get an empty page.
+    """
+
+    def __init__(self, store: StreamStore, seconds: float) -> None:
+        self._store, self._seconds = store, seconds
+        self._following: set[asyncio.Event] = set()
+        self._stopped = False
+
+    def stop(self) -> None:
+        """Ends the pages of all followers."""
+        self._stopped = True
+        for changed in self._following:
+            changed.set()
+
+    async def pages(self, stream: str, after: int) -> AsyncGenerator[list[Element]]:
+        """Pages of elements behind a sequence.
+
+        Raises:
+            NotFound, Gone, StoreError: see `StreamStore.read`.
+        """
+        position = after
+        with self._store.changes() as changed:
+            self._following.add(changed)
+            pause = _Pause(self._seconds, changed)
+            try:
+                while not self._stopped:
+                    changed.clear()
+                    page = await self._store.apage(stream, position)
+                    if page:
+                        position = page[-1].sequence
+                    elif not pause.is_over:
+                        await changed.wait()
+                        continue
+                    pause.begin()
+                    yield page
+            finally:
+                pause.cancel()
+                self._following.discard(changed)
+
+
+class _Pause:
+    """Wakes a follower for whom nothing came for a while.
+
+    Its timer is set again when it rings, and not for each element, which would cost as much as sending it.
+
+    Args:
+        seconds: how long a pause is.
+        changed: set when it is over.
+
+    Attributes:
+        is_over: whether it is.
+    """
+
+    def __init__(self, seconds: float, changed: asyncio.Event) -> None:
+        self._seconds, self._changed = seconds, changed
+        self._loop = asyncio.get_running_loop()
+        self.begin()
+        self._timer = self._loop.call_later(seconds, self._ring)
+
+    def begin(self) -> None:
+        """Begins the pause, also anew."""
+        self.is_over, self._end = False, self._loop.time() + self._seconds
+
+    def cancel(self) -> None:
+        """Ends it for good."""
+        self._timer.cancel()
+
+    def _ring(self) -> None:
+        left = self._end - self._loop.time()
+        if left <= 0:
+            self.is_over = True
+            self._changed.set()
+        self._timer = self._loop.call_later(left if left > 0 else self._seconds, self._ring)
+
+
 async def event_stream(
-    live: AsyncGenerator[list[Element]], documents: Documents, delivered: Callable[[int], None]
+    live: AsyncGenerator[list[Element]], pushing: Pushing, delivered: Callable[[int], None]
 ) -> AsyncGenerator[bytes]:
     """Server-sent events, and a comment for each pause, which keeps the connection open.
 
+    An element that the format cannot carry ends them, with an event that says so.
+
     Args:
-        live: pages of elements, see `with_pauses`; closed at the end.
-        documents: in the format of the events.
+        live: pages of elements, see `Live`; closed at the end.
+        pushing: as events.
         delivered: told how many elements are sent.
     """
     yield b"retry: %d\n\n" % _RETRY_MILLISECONDS
     async with aclosing(live):
         async for page in live:
-            yield b"".join([event(each.sequence, documents.encode(each)) for each in page]) or b": still here\n\n"
-            delivered(len(page))
+            if not page:
+                yield b": still here\n\n"
+                continue
+            pushed = pushing.push(page)
+            for piece in pushed.pieces:
+                yield piece
+            delivered(pushed.elements)
+            if pushed.refused is not None:
+                yield _error_event(not_carried(pushed.refused))
+                return
 
 
-async def with_pauses(
-    pages: AsyncGenerator[list[Element]], stopping: asyncio.Event, seconds: float
-) -> AsyncGenerator[list[Element]]:
-    """Pages of elements as they come, until the server stops.
-
-    Args:
-        pages: closed at the end.
-        stopping: set when the server stops.
-        seconds: where none comes for so long, an empty page does.
-    """
-    stop = asyncio.ensure_future(stopping.wait())
-    coming: asyncio.Future[list[Element]] | None = None
-    async with aclosing(pages):
-        try:
-            while True:
-                coming = asyncio.ensure_future(anext(pages))
-                while not coming.done():
-                    done, _ = await asyncio.wait([coming, stop], timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-                    if stop in done:
-                        return
-                    if not done:
-                        yield []
-                yield coming.result()
-        finally:
-            stop.cancel()
-            if coming is not None:
-                coming.cancel()
-                await asyncio.gather(coming, return_exceptions=True)
+def _error_event(error: ConstructMessagesError) -> bytes:
+    said = f"{error.message}: {error.hint}" if error.hint else error.message
+    return b"event: error\ndata: %s\n\n" % b"\ndata: ".join(said.encode().splitlines())
 
 
 async def push_frames(
+    request: web.Request,
     socket: web.WebSocketResponse,
     live: AsyncGenerator[list[Element]],
-    documents: Documents,
+    pushing: Pushing,
     delivered: Callable[[int], None],
 ) -> None:
     """Sends each element as a frame, until the client leaves or nothing more can come.
 
     Args:
-        socket: prepared; closed where an element cannot be sent.
-        live: pages of elements, see `with_pauses`; closed at the end.
-        documents: in the format of the frames.
+        request: that became the socket.
+        socket: prepared, without compression; closed where an element cannot be sent.
+        live: pages of elements, see `Live`; closed at the end.
+        pushing: as frames.
         delivered: told how many elements are sent.
     """
-    sending = asyncio.ensure_future(_send_frames(socket, live, documents, delivered))
+    sending = asyncio.ensure_future(_send_frames(request, socket, live, pushing, delivered))
     leaving = asyncio.ensure_future(_until_closed(socket))
     try:
         await asyncio.wait([sending, leaving], return_when=asyncio.FIRST_COMPLETED)
@@ -127,20 +293,28 @@ async def push_frames(
 
 
 async def _send_frames(
+    request: web.Request,
     socket: web.WebSocketResponse,
     pages: AsyncGenerator[list[Element]],
-    documents: Documents,
+    pushing: Pushing,
     delivered: Callable[[int], None],
 ) -> None:
     async with aclosing(pages):
         async for page in pages:
-            for element in page:
-                document = documents.encode(element)
-                if documents.is_text:
-                    await socket.send_str(document.decode())
-                else:
-                    await socket.send_bytes(document)
-            delivered(len(page))
+            if not page:
+                continue  # pings of the socket keep it open
+            pushed = pushing.push(page)
+            for piece in pushed.pieces:
+                # the frames of a piece in one write, and not each in one of its own, as the socket would send them
+                transport = request.transport
+                if socket.closed or transport is None or transport.is_closing():
+                    raise ConnectionResetError("the client has left")
+                transport.write(piece)
+                if request.protocol.writing_paused:
+                    await request.writer.drain()
+            delivered(pushed.elements)
+            if pushed.refused is not None:
+                raise pushed.refused
 
 
 async def _until_closed(socket: web.WebSocketResponse) -> None:

@@ -24,6 +24,8 @@ HOSTILE = Message(
 )
 
 
+GRAPH = Message([Quad(iri("urn:s"), iri("urn:p"), iri("urn:o"), iri("urn:g"))])
+
 TEXTS = [format for format in FORMATS if format != JELLY]
 
 
@@ -80,6 +82,18 @@ async def test_refused_followers(served: StreamsServer, query: str, status: int)
         assert raised.value.status == status
 
 
+async def test_silence_behind_an_element_is_broken_too(tmp_path: Path) -> None:
+    async with serving_streams(tmp_path / "streams.db", heartbeat_seconds=0.05) as server:
+        await server.ask("PUT", "/streams/a")
+        async with server.client.get(f"{server.url}/streams/a/events") as response:
+            for number in (1, 2):
+                await server.publish([numbered(number)])
+                while await response.content.readline() != b"id: %d\n" % number:
+                    pass
+                while await response.content.readline() != b": still here\n":
+                    pass
+
+
 async def test_silence_is_broken_by_comments(tmp_path: Path) -> None:
     async with serving_streams(tmp_path / "streams.db", heartbeat_seconds=0.05) as server:
         await server.ask("PUT", "/streams/a")
@@ -102,6 +116,43 @@ async def test_frames(served: StreamsServer, protocol: str) -> None:
     expected = aiohttp.WSMsgType.BINARY if protocol == "rdfm.jelly" else aiohttp.WSMsgType.TEXT
     assert {frame.type for frame in frames} == {expected}
     assert [read(frame.data, SUBPROTOCOLS[protocol]) for frame in frames] == sent
+
+
+SIZES = (125, 126, 127, 65535, 65536, 65537, 200_000)
+
+
+async def test_frames_of_each_size(served: StreamsServer) -> None:
+    """RFC 6455, section 5.2: the size of a frame is written in one of three ways; many frames are written at once."""
+    rest = len(numbered(0, size=0).lines)
+    sent = [numbered(0, size=size - rest) for size in SIZES if size > rest] + [numbered(0)] * 500
+    await served.publish(sent)
+    async with served.client.ws_connect(f"{served.url}/streams/a/socket?after=0") as socket:
+        assert [read((await socket.receive()).data, N_QUADS) for _ in sent] == sent
+
+
+async def test_no_compression_is_agreed_on(served: StreamsServer) -> None:
+    """Frames are made once for all followers."""
+    async with served.client.ws_connect(f"{served.url}/streams/a/socket?after=0", compress=15) as socket:
+        assert socket.compress == 0
+        await served.publish([numbered(1)])
+        assert read((await socket.receive()).data, N_QUADS) == numbered(1)
+
+
+async def test_a_follower_that_reads_nothing_for_a_while(served: StreamsServer) -> None:
+    """The others go on, and it gets all when it reads."""
+    big = [numbered(number, size=50_000) for number in range(1, 101)]
+    url = f"{served.url}/streams/a"
+    socket = await served.client.ws_connect(f"{url}/socket?after=0")
+    response = await served.client.get(f"{url}/events?after=0")
+    others = asyncio.create_task(take(served, "/streams/a/events?after=0", len(big)))
+    for start in range(0, len(big), 10):
+        await served.publish(big[start : start + 10])
+    assert [event.id for event in await others] == [str(number) for number in range(1, 101)]
+    assert [read((await socket.receive()).data, N_QUADS) for _ in big] == big
+    late = events(response)
+    assert [read((await anext(late)).data, N_QUADS) for _ in big] == big
+    response.close()
+    await socket.close()
 
 
 async def test_the_case_of_the_specification(served: StreamsServer) -> None:
@@ -133,15 +184,26 @@ async def test_a_client_without_subprotocols_gets_n_quads(served: StreamsServer)
 
 
 async def test_a_format_that_cannot_carry_a_message_ends_the_socket(served: StreamsServer) -> None:
-    graph = Message([Quad(iri("urn:s"), iri("urn:p"), iri("urn:o"), iri("urn:g"))])
-    await served.publish([numbered(1), graph, numbered(3)])
+    await served.publish([numbered(1), GRAPH, numbered(3)])
     url = f"{served.url}/streams/a/socket?after=0"
     async with served.client.ws_connect(url, protocols=("rdfm.turtle",)) as socket:
         assert read((await socket.receive()).data, SUBPROTOCOLS["rdfm.turtle"]) == numbered(1)
         closed = await socket.receive()
         assert (closed.data, "named graph" in (closed.extra or "")) == (4422, True)
-    with pytest.raises(aiohttp.ClientPayloadError):  # never a clean end
-        await take(served, "/streams/a/events?after=0&format=ttl", 3)
+
+
+async def test_a_format_that_cannot_carry_a_message_ends_the_events(served: StreamsServer) -> None:
+    """An event says so behind those that can be sent; who comes back is refused, and stays away."""
+    await served.publish([numbered(1), GRAPH, numbered(3)])
+    first, last = await take(served, "/streams/a/events?after=0&format=ttl", 3)
+    assert (first.id, read(first.data, SUBPROTOCOLS["rdfm.turtle"])) == ("1", numbered(1))
+    assert (last.type, "named graph" in last.data, "application/trig" in last.data) == ("error", True, True)
+    for headers in ({}, {"Last_Event_ID": "1"}):
+        query = "format=ttl" if headers else "format=ttl&after=1"
+        refused = await served.ask("GET", f"/streams/a/events?{query}", **headers)
+        assert (refused.status, "named graph" in refused.json["detail"]) == (406, True)
+    (third,) = await take(served, "/streams/a/events?format=ttl&after=2", 1)
+    assert third.id == "3"
 
 
 async def test_a_fault_of_the_server_ends_the_socket(served: StreamsServer, monkeypatch: pytest.MonkeyPatch) -> None:
