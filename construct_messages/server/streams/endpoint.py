@@ -20,13 +20,8 @@ from typing import Final, ParamSpec, TypeVar
 
 from aiohttp import WSCloseCode, web
 
-from construct_messages.errors import (
-    Forbidden,
-    LimitExceeded,
-    ProtocolError,
-    UnsupportedByFormat,
-)
-from construct_messages.formats import N_QUADS, Format, find_format
+from construct_messages.errors import Forbidden, LimitExceeded, ProtocolError
+from construct_messages.formats import N_QUADS, find_format
 from construct_messages.formats.media_types import EVENT_STREAM, SPARQL_QUERY
 from construct_messages.message import Message
 from construct_messages.server.config import StreamsSettings
@@ -37,7 +32,6 @@ from construct_messages.server.http.sending import ClientLeft, send
 from construct_messages.server.streams.addresses import ROOT, StreamIris
 from construct_messages.server.streams.bounds import Bounds
 from construct_messages.server.streams.description import read_description
-from construct_messages.server.streams.documents import not_carried
 from construct_messages.server.streams.html.view import SHOWN, HtmlView
 from construct_messages.server.streams.input import read_messages
 from construct_messages.server.streams.intake import take_frames
@@ -378,7 +372,7 @@ class StreamsEndpoint:
             parameters["after"] = request.headers["Last-Event-ID"]
         with self.bounds.following():
             after = await self._after(name, parameters)
-            await self._check_next(name, after, format)
+            await self._output.check_next(name, after, format)
             headers[AFTER] = str(after)
             if request.method == "HEAD":
                 return web.Response(headers=headers)
@@ -436,20 +430,6 @@ class StreamsEndpoint:
         elif parameters:
             after = (await self._in_thread(select, self._store, state, parameters)).after
         return after
-
-    async def _check_next(self, name: str, after: int, format: Format) -> None:
-        """Refuses a follower to whom not even the next element can be sent; it would come back for it again and again.
-
-        Raises:
-            NotAcceptable: the format cannot carry it.
-        """
-        if after == self._store.state(name).last:
-            return
-        element = await self._in_thread(self._store.get, name, after + 1)
-        try:
-            self._output.documents(format).encode(element)
-        except UnsupportedByFormat as error:
-            raise not_carried(error) from error
 
     # --- within ---
 

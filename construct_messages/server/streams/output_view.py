@@ -83,6 +83,20 @@ class OutputView:
         """Elements as frames of WebSockets, which all followers share."""
         return self._frames.setdefault(format.name, Pushing.frames(self.documents(format)))
 
+    async def check_next(self, name: str, after: int, format: Format) -> None:
+        """Refuses a follower to whom not even the next element can be sent; it would come back for it again and again.
+
+        Raises:
+            NotAcceptable: the format cannot carry it.
+        """
+        if after == self._store.state(name).last:
+            return
+        element = await self._in_thread(self._store.get, name, after + 1)
+        try:
+            self.documents(format).encode(element)
+        except UnsupportedByFormat as error:
+            raise not_carried(error) from error
+
     async def inbox(self, request: web.Request) -> web.StreamResponse:
         """Answers with the list of elements, as that of an inbox."""
         return await self._list(request, self._iris_of(request, request.match_info["stream"]).inbox)

@@ -15,7 +15,6 @@ import pytest
 from construct_messages.checking import Checker
 from construct_messages.message import Message
 from construct_messages.server.streams.bounds import Bounds
-from construct_messages.server.streams.endpoint import StreamsEndpoint
 from construct_messages.streams import StreamStore, open_store
 from tests.support.http.command import Running
 from tests.support.http.streams import Answer, StreamsServer, serving_streams
@@ -27,9 +26,7 @@ AT_ONCE = {"concurrency": 1, "queue_seconds": 0.0}
 
 
 def bounds_of(server: StreamsServer) -> Bounds:
-    (endpoint,) = server.served.endpoints
-    assert isinstance(endpoint, StreamsEndpoint)
-    return endpoint.bounds
+    return server.streams.bounds
 
 
 def is_busy(answer: Answer) -> bool:

@@ -157,8 +157,7 @@ async def test_the_end_of_the_server(tmp_path: Path) -> None:
         socket = await server.client.ws_connect(server.url + PATH)
         await send(socket, frame(numbered(1)))
         assert (await socket.receive()).type is aiohttp.WSMsgType.TEXT
-        (endpoint,) = server.served.endpoints
-        await endpoint.stop()
+        await server.streams.stop()
         closed = await socket.receive()
         assert (closed.type, closed.data, closed.extra) == (aiohttp.WSMsgType.CLOSE, 1001, "the server stops")
 

@@ -51,11 +51,15 @@ class StreamsServer:
         """Of the server, without a path."""
         return self.served.url
 
+    @property
+    def streams(self) -> StreamsEndpoint:
+        """The endpoint of streams; the page for browsers is another one."""
+        (endpoint,) = (each for each in self.served.endpoints if isinstance(each, StreamsEndpoint))
+        return endpoint
+
     def followers(self) -> int:
         """How many follow now."""
-        (endpoint,) = self.served.endpoints
-        assert isinstance(endpoint, StreamsEndpoint)
-        return endpoint.bounds.followers
+        return self.streams.bounds.followers
 
     async def ask(self, method: str, path: str, body: bytes = b"", type: str = "", **headers: str) -> Answer:
         """Sends a request; underscores in the names of headers stand for hyphens."""
