@@ -68,12 +68,7 @@ bench:
 	$(PYTHON) -m benchmarks micro virtuoso
 	$(PYTHON) -m benchmarks micro watch
 
-# this package beside what people do today, and docs/benchmarks/ from the rows; half an hour
-benchmark-suite:
-	$(PYTHON) -m benchmarks run
-	$(PYTHON) -m benchmarks report benchmarks/results/suite-default.json
-
-# DBpedia-shaped data, twenty queries, and what people do today beside this package: half an hour on two idle cores
+# DBpedia-shaped data, what people do today beside this package, and docs/benchmarks/ from it: half an hour on two idle cores
 benchmark-suite:
 	$(PYTHON) -m benchmarks run --profile default
 	$(PYTHON) -m benchmarks report benchmarks/results/suite-default.json
