@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AsyncExitStack, ExitStack
@@ -48,7 +49,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure() -> None:
-    """Heeds signals as in a terminal: what a background job ignores, the programs that it starts ignore, too."""
+    """Heeds signals as in a terminal: what a background job ignores, the programs that it starts ignore, too.
+
+    Keeps commands from using and making archives in the user's cache.
+    """
+    os.environ["CONSTRUCT_MESSAGES_CACHE"] = ""
     for number, handler in ((signal.SIGHUP, signal.SIG_DFL), (signal.SIGINT, signal.default_int_handler)):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, handler)

@@ -89,7 +89,9 @@ FLOORS = {
         "distribution / explanation",
         "optimize",
     ),
-    "spark": floors("jar", "session / planning / regex", "sql", "quads", "frames", "logs", "construct"),
+    "spark": floors(
+        "jar / class_archive", "session / planning / regex", "sql", "quads", "frames", "logs", "construct", "archiving"
+    ),
     "spark/sql": floors(
         "columns / values",
         "numbers / datetimes / lines",

@@ -20,7 +20,15 @@ from typing import TYPE_CHECKING, Final
 
 from construct_messages.cli.arguments import pairs
 from construct_messages.errors import SourceError, UsageError
-from construct_messages.spark.session import failures, local_session, remote_session, require, translated
+from construct_messages.spark import class_archive
+from construct_messages.spark.session import (
+    failures,
+    java_version,
+    local_session,
+    remote_session,
+    require,
+    translated,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -82,6 +90,9 @@ def add_session(command: argparse.ArgumentParser) -> None:
         default=[],
         help="files for Spark's workers: this package, as a .zip",
     )
+    group.add_argument(
+        "--no-class-archive", action="store_true", help="neither use nor make the archive of Java classes in the cache"
+    )
     group.add_argument("--quiet", action="store_true", help="show neither progress nor summary")
     group.add_argument("--debug", action="store_true", help="show where in the program an error occurred")
 
@@ -108,6 +119,8 @@ def open_job(options: argparse.Namespace) -> Iterator[Job]:
             if is_own:
                 with suppress(*failures()):  # Java may have gone, which is an error already, or what a signal wanted
                     spark.stop()
+    if is_own and not options.remote and not options.no_class_archive:
+        class_archive.begin(class_archive.archive_path(java_version()))
     if not options.quiet and not getattr(options, "explain", False):
         print(job.summary, file=sys.stderr)
 
@@ -201,7 +214,8 @@ def _session(options: argparse.Namespace) -> tuple[SparkSession, bool]:
     shown = sys.stderr.isatty() and not options.quiet
     own = {"spark.ui.showConsoleProgress": str(shown).lower()} | ({} if options.debug else {"spark.log.level": "FATAL"})
     with _java_heard(start=options.debug, later=options.debug or not options.quiet):
-        return local_session(options.master or "local[*]", own | settings), True
+        master = options.master or "local[*]"
+        return local_session(master, own | settings, class_archive=not options.no_class_archive), True
 
 
 def _check_shipped(file: str) -> None:

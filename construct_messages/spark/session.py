@@ -28,6 +28,7 @@ from construct_messages.errors import (
     UsageError,
     ValueOutOfRange,
 )
+from construct_messages.spark import class_archive as archives
 from construct_messages.spark import jar
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def require(*, java: bool = True) -> None:
     """
     _require_modules(("pyspark", "pyarrow", "pandas"), "Spark", _INSTALL)
     if java:
-        _require_java()
+        java_version()
 
 
 def _require_modules(names: Sequence[str], use: str, install: str) -> None:
@@ -73,8 +74,12 @@ def _require_modules(names: Sequence[str], use: str, install: str) -> None:
         raise SparkUnavailable(f"{' and '.join(missing)} not installed, and needed for {use}", hint=install)
 
 
-def _require_java() -> None:
-    # as Spark's own launcher looks for it
+def java_version() -> str:
+    """What `java -version` says, of the Java that Spark's launcher finds.
+
+    Raises:
+        SparkUnavailable: Java is missing or too old; the hint contains the install command.
+    """
     home = os.environ.get("JAVA_HOME")
     command = os.path.join(home, "bin", "java") if home else "java"
     found = shutil.which(command)
@@ -82,36 +87,42 @@ def _require_java() -> None:
         where = f"in JAVA_HOME ({home})" if home else "on PATH"
         raise SparkUnavailable(f"Spark needs Java, and there is none {where}", hint=_INSTALL_JAVA)
     done = subprocess.run([found, "-version"], capture_output=True, text=True)
-    version = _java_version(done.stderr + done.stdout)
+    said = done.stderr + done.stdout
+    version = _feature_release(said)
     if done.returncode or version is None:
         raise SparkUnavailable(f"{found} does not run: {(done.stderr or done.stdout).strip()}", hint=_INSTALL_JAVA)
     if version < _OLDEST_JAVA:
         raise SparkUnavailable(
             f"Spark needs Java {_OLDEST_JAVA} or later, and {found} is Java {version}", hint=_INSTALL_JAVA
         )
+    return said
 
 
-def _java_version(text: str) -> int | None:
+def _feature_release(text: str) -> int | None:
     """The feature release that `java -version` tells; before Java 9 it was the second number.
 
-    >>> _java_version('openjdk version "17.0.15" 2025-04-15'), _java_version('java version "1.8.0_402"')
+    >>> _feature_release('openjdk version "17.0.15" 2025-04-15'), _feature_release('java version "1.8.0_402"')
     (17, 8)
     """
     match = re.search(r'version "(?:1\.)?(\d+)', text)
     return int(match[1]) if match else None
 
 
-def local_session(master: str = "local[*]", settings: Mapping[str, str] | None = None) -> SparkSession:
+def local_session(
+    master: str = "local[*]", settings: Mapping[str, str] | None = None, *, class_archive: bool = True
+) -> SparkSession:
     """Creates a session, or return the existing one of this process.
 
     Args:
         master: Spark's master URL.
         settings: settings of the new session, by Spark's names; they override the defaults of this package.
+        class_archive: load Spark's classes from the archive in the user's cache, if it is there.
 
     Raises:
         SparkUnavailable: see `require`.
     """
-    require()
+    require(java=False)
+    java = java_version()
     from pyspark.sql import SparkSession
 
     if (active := SparkSession.getActiveSession()) is not None:
@@ -120,8 +131,9 @@ def local_session(master: str = "local[*]", settings: Mapping[str, str] | None =
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master(master).appName("construct-messages")
     quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
-    given = dict(settings or {})
-    for name, value in {**quiet, **_BOUNDED, **_COLLECTOR, **given, **jar.settings(given)}.items():
+    chosen = {**quiet, **_BOUNDED, **_COLLECTOR, **(settings or {})}
+    archive = archives.settings(chosen, archives.archive_path(java)) if class_archive else {}
+    for name, value in {**chosen, **jar.settings(chosen), **archive}.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
 

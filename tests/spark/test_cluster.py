@@ -90,7 +90,11 @@ class Cluster(NamedTuple):
         paths = [self.client, *([self.home / "bin", *os.environ["PATH"].split(os.pathsep)] if java else [])]
         spark = {"SPARK_HOME": self.home, "PYSPARK_PYTHON": self.workers} if java else {}
         kept = {name: os.environ[name] for name in ("HOME", "JAVA_HOME", "TMPDIR") if name in os.environ and java}
-        own = {"PATH": os.pathsep.join(map(str, paths)), "SPARK_LOG_DIR": str(self.place / "log")}
+        own = {
+            "PATH": os.pathsep.join(map(str, paths)),
+            "SPARK_LOG_DIR": str(self.place / "log"),
+            "CONSTRUCT_MESSAGES_CACHE": "",
+        }
         return kept | own | {name: str(value) for name, value in spark.items()}
 
 

@@ -1,0 +1,119 @@
+"""The class archive: a file from which Java loads Spark's classes in half the time (JEP 350, Dynamic AppCDS).
+
+It lies in the user's cache, one for each version of Spark, Java and this package. A session uses it if it is there;
+`begin` has it made by a process of its own (`archiving`), for the next sessions. Whatever is wrong with it, Java starts
+without it. Nothing here starts a session.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Final
+from zlib import crc32
+
+CACHE: Final = "CONSTRUCT_MESSAGES_CACHE"
+"""The environment variable that names the folder of the archives; if it is empty, there are none."""
+
+OPTIONS: Final = "spark.driver.extraJavaOptions"
+"""Spark's setting that archives are named in."""
+
+_OWN: Final = ("-XX:SharedArchiveFile", "-XX:ArchiveClassesAtExit", "-XX:+AutoCreateSharedArchive", "-Xshare")
+_QUIET: Final = "-Xshare:auto -Xlog:cds*=off"
+_CHUNK: Final = 1 << 20
+
+
+def archive_path(java: str) -> Path | None:
+    """Where the archive is, if there is one; None if there is to be none.
+
+    Args:
+        java: what `java -version` says.
+    """
+    folder = _folder()
+    if folder is None:
+        return None
+    try:
+        versions = [version(name) for name in ("pyspark", "construct-messages")]
+    except PackageNotFoundError:  # a checkout that is not installed, or pyspark of a cluster
+        return None
+    place = os.environ.get("SPARK_HOME", ""), os.environ.get("SPARK_CONF_DIR", ""), sys.prefix
+    key = "\n".join([*versions, java, platform.machine(), *place])
+    return folder / f"spark-{versions[0]}-{hashlib.sha256(key.encode()).hexdigest()[:16]}.jsa"
+
+
+def _folder() -> Path | None:
+    if (given := os.environ.get(CACHE)) is not None:
+        return Path(given) if given else None
+    try:
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:  # a user without a home
+        return None
+    return cache / "construct-messages"
+
+
+def settings(given: Mapping[str, str], archive: Path | None) -> dict[str, str]:
+    """The settings of a new session that uses an archive, if it is there and the user names none.
+
+    Args:
+        given: settings of the session; options of Java are kept.
+        archive: see `archive_path`.
+    """
+    options = given.get(OPTIONS, "")
+    if archive is None or any(own in options for own in _OWN) or not _is_usable(archive):
+        return {}
+    return {OPTIONS: f"{options} -XX:SharedArchiveFile={archive} {_QUIET}".strip()}
+
+
+def _is_usable(archive: Path) -> bool:
+    # Java checks what it was made of, but a file that was cut off or changed ends it
+    try:
+        whole = summary_of(archive).read_text(encoding="ascii") == summary(archive)
+    except (OSError, UnicodeDecodeError):
+        return False
+    return whole and not set(str(archive)) & set(" \"'\\")  # options are told apart by spaces
+
+
+def summary(archive: Path) -> str:
+    """The size and the CRC-32 of an archive.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    size = crc = 0
+    with archive.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            size, crc = size + len(chunk), crc32(chunk, crc)
+    return f"{size} {crc:08x}\n"
+
+
+def summary_of(archive: Path) -> Path:
+    """The file beside an archive that holds its `summary`."""
+    return archive.with_suffix(".crc32")
+
+
+def failure(archive: Path) -> Path:
+    """The file that tells that an archive could not be made, so that it is not tried again."""
+    return archive.with_suffix(".failed")
+
+
+def begin(archive: Path | None) -> None:
+    """Starts a process that makes an archive, if it is not there; nobody waits for it, and it may fail."""
+    if archive is None or archive.exists() or failure(archive).exists():
+        return
+    try:
+        archive.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.Popen(
+            [sys.executable, "-m", "construct_messages.spark.archiving", str(archive)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except OSError:  # a cache that cannot be written, or no more processes: the next run starts as slowly as this one
+        return
