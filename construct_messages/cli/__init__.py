@@ -12,11 +12,10 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from importlib.metadata import version
 from typing import Final
 
 from construct_messages.cli import convert, examine, feeds, run, serve, spark, watch
-from construct_messages.cli.arguments import Parser, PrintCompletion
+from construct_messages.cli.arguments import Parser, PrintCompletion, PrintVersion
 from construct_messages.cli.report import report
 from construct_messages.cli.standard import occupy_closed
 from construct_messages.errors import (
@@ -112,7 +111,7 @@ def build_parser() -> argparse.ArgumentParser:
         action=PrintCompletion,
         help="print completions for a shell and exit",
     )
-    parser.add_argument("--version", action="version", version=f"%(prog)s {version('construct-messages')}")
+    parser.add_argument("--version", action=PrintVersion, help="show program's version number and exit")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     run.add(commands)
     serve.add(commands)

@@ -84,6 +84,21 @@ class PrintCompletion(argparse.Action):
         parser.exit()
 
 
+class PrintVersion(argparse.Action):
+    """Prints the version of the package and ends the program."""
+
+    def __init__(self, option_strings: Sequence[str], **arguments: Any) -> None:
+        given = {"dest": argparse.SUPPRESS, "default": argparse.SUPPRESS, "nargs": 0}
+        super().__init__(option_strings, **(arguments | given))
+
+    def __call__(self, parser: argparse.ArgumentParser, *_given: Any, **_: Any) -> None:
+        """Prints; see `argparse.Action`."""
+        from importlib.metadata import version  # takes a tenth of what all commands take to start
+
+        print(f"{parser.prog} {version('construct-messages')}")
+        parser.exit()
+
+
 def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
     """The arguments of a parser and of its commands."""
     for action in parser._actions:
