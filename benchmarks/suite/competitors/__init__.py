@@ -174,6 +174,11 @@ COMPETITORS: Final = (
         printed_groups, environment=_ENVIRONMENT,
     ),
     Competitor(
+        "select-pages", "SELECT + own code, SPARQLWrapper in pages of 10,000", "select", "oxigraph", False,
+        _python("SPARQLWrapper"), _pip("SPARQLWrapper"), _select("pages"),
+        printed_groups, environment=_ENVIRONMENT,
+    ),
+    Competitor(
         "select-rdflib", "SELECT + own code, rdflib", "select", "file", True, _python("rdflib"),
         _pip("rdflib"), _select("rdflib"), printed_groups, environment=_ENVIRONMENT,
     ),

@@ -6,6 +6,7 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import IO, Any
 
@@ -50,6 +51,16 @@ def by_pyoxigraph(data: Path | IO[bytes], select: str) -> Iterator[Solution]:
     names = [str(variable) for variable in result.variables]
     for solution in result:
         yield {name: str(value) for name, value in zip(names, solution, strict=True) if value is not None}
+
+
+def by_pages(endpoint: str, select: str, size: int = 10_000) -> Iterator[Solution]:
+    """Asked of an endpoint through SPARQLWrapper, page by page: the query as a subselect, with LIMIT and OFFSET."""
+    head, where = re.split(r"(?=\bSELECT\b)", select, maxsplit=1)
+    for offset in count(0, size):
+        page = list(by_sparqlwrapper(endpoint, f"{head} SELECT * {{ {{ {where} }} }} LIMIT {size} OFFSET {offset}"))
+        yield from page
+        if len(page) < size:
+            break
 
 
 def by_sparqlwrapper(endpoint: str, select: str) -> Iterator[Solution]:
