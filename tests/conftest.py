@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # what an example takes says nothing where other work shares the machine; figures are the benchmarks' business
 settings.register_profile("project", deadline=None, print_blob=True)
 settings.register_profile("long", deadline=None, print_blob=True, max_examples=2000)
-settings.register_profile("thousands", deadline=None, print_blob=True, max_examples=16_000)  # of which a part on Spark
+settings.register_profile("thousands", deadline=None, print_blob=True, max_examples=32_000)  # of which a part on Spark
 settings.load_profile("project")
 
 
@@ -40,7 +40,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
     parser.addoption(
-        "--kills", type=int, default=3, help="how often the server of streams is killed while it is published to"
+        "--kills", type=int, default=2, help="how often the server of streams is killed while it is published to"
     )
 
     parser.addoption(

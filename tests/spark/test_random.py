@@ -1,6 +1,6 @@
 """Random queries over random data: solutions as pyoxigraph's, messages as those of the embedded path.
 
-Each test draws as many queries as its share of the profile's examples: a few dozen in a usual run, thousands by
+Each test draws as many queries as its share of the profile's examples: some in a usual run, thousands by
 `make fuzz-spark`. What they were made of is printed.
 """
 
@@ -125,7 +125,7 @@ def test_solutions_are_those_of_pyoxigraph(quick: SparkSession) -> None:
         answer = Answer(planned.variables, tuple(tuple(Term(value or "") for value in one) for one in found))
         assert agree(answer, wanted), (query.text, [str(quad) for quad in quads], answer, wanted)
 
-    ask(8, question)
+    ask(16, question)
 
 
 def test_messages_are_those_of_the_embedded_path(quick: SparkSession) -> None:
@@ -146,7 +146,7 @@ def test_messages_are_those_of_the_embedded_path(quick: SparkSession) -> None:
         found = read_log(log.encode(), "nq", messages="rdfm", keep_labels=True)
         assert comparable(found) == comparable(wanted), (text, options, [str(quad) for quad in quads])
 
-    ask(16, question)
+    ask(32, question)
 
 
 def comparable(messages: Iterable[Message]) -> Counter[frozenset[tuple[str, ...]]]:

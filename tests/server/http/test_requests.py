@@ -28,7 +28,7 @@ pytestmark = pytest.mark.slow
 
 SECONDS = 60
 DATA = '@prefix : <urn:> . :a :knows :b, :c ; :name "Anna"@en . :b :knows :c ; :name "Bert" .'
-LIMITS = Limits(request_bytes=100_000, query_characters=20_000, seconds=5, idle_seconds=5)
+LIMITS = Limits(request_bytes=100_000, query_characters=20_000, seconds=60, idle_seconds=60)
 
 
 class Sent(NamedTuple):

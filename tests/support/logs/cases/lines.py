@@ -223,7 +223,7 @@ LIMITS: dict[str, tuple[str, int, list[Message], tuple[int, int] | None]] = {
     "a byte too much in the first": (V + S + T + M, 82, [], (1, 4)),
     "a line end is one byte": ("\r\n\n\r" * 100 + S + "\n" * 100, 426, [ON], None),
     "13.15-blank lines count": ("\r\n\n\r" * 100 + S + "\n" * 100, 425, [], (1, 401)),
-    "13.15-nothing but blank lines": ("\n" * 100_000, 99_999, [], (1, 100_000)),
+    "13.15-nothing but blank lines": ("\n" * 10_000, 9_999, [], (1, 10_000)),
     "comments count": ("# comment\n" + S, 35, [], (1, 2)),
     "a line without an end": (S + R + S[:-1], 37, [ON, ON], None),
     "a line without an end, too long": (R + S[:-1], 24, [], (1, 2)),
