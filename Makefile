@@ -55,6 +55,7 @@ bench:
 	$(PYTHON) -m benchmarks micro log_memory
 	$(PYTHON) -m benchmarks micro lines
 	$(PYTHON) -m benchmarks micro memory
+	$(PYTHON) -m benchmarks micro page
 	$(PYTHON) -m benchmarks micro proxy
 	$(PYTHON) -m benchmarks micro spark
 	$(PYTHON) -m benchmarks micro spark_floor

@@ -14,6 +14,7 @@ NAMES = {
     "lines": "N-Quads logs, read and written, against npm's n3",
     "log_memory": "logs of 10,000 against 1,000,000 messages",
     "memory": "100,000 against 1,000,000 solutions",
+    "page": "the page in Chromium: the first card, the longest frame, memory",
     "proxy": "through `construct-messages serve`, against a direct download",
     "spark": "CONSTRUCT over a dump on Spark, against loading it into Oxigraph",
     "spark_floor": "the same query written by hand for that dump: what Spark takes at least, or so",
