@@ -1,6 +1,6 @@
 PYTHON ?= python
 
-.PHONY: check lint fuzz fuzz-logs fuzz-spark w3c-spark kill-streams kill-queries jar bench benchmark-suite load docs
+.PHONY: check lint fuzz fuzz-logs fuzz-spark w3c-spark kill-streams kill-queries jar bench benchmark-suite load docs screenshots
 
 # everything; `pytest` alone leaves out the slow tests and takes two minutes
 check: lint
@@ -15,6 +15,10 @@ lint:
 # the documentation site, into site/; needs the extra `docs`
 docs:
 	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --strict
+
+# the pictures of the page in the documentation; needs Chromium and npm's playwright-core
+screenshots:
+	$(PYTHON) -m pytest -q -n 0 --screenshots docs/images -k screenshots tests/server
 
 # the property tests at length: twenty times the examples
 fuzz:

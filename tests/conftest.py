@@ -43,6 +43,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--kills", type=int, default=2, help="how often the server of streams is killed while it is published to"
     )
 
+    parser.addoption("--screenshots", metavar="FOLDER", help="where screenshots of the page go")
+
     parser.addoption(
         "--slow", action="store_true", help="run the slow tests, too; by default, where they are named only"
     )
@@ -88,6 +90,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.write_line(
             "`make check` adds the slow tests: Spark, other engines and programs, faults at every byte, large inputs"
         )
+
+
+@pytest.fixture
+def screenshots(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """The folder for screenshots of pages: a temporary one, or that of the documentation."""
+    return Path(request.config.getoption("--screenshots") or tmp_path).absolute()
 
 
 @pytest.fixture

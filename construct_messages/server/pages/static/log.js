@@ -155,11 +155,21 @@ function behind(line) {
   }
 }
 
-/** Reads the body of a response, a ReadableStream, into a LogReader; gives the reader at a complete end.
+/** The pieces of a response's body, which not all browsers iterate over by themselves; leaving off cancels it. */
+export async function* piecesOf(body) {
+  const reader = body.getReader();
+  try {
+    for (let { done, value } = await reader.read(); !done; { done, value } = await reader.read()) yield value;
+  } finally {
+    await reader.cancel();
+  }
+}
+
+/** Reads pieces of bytes into a LogReader; gives the reader at a complete end.
  *  Throws LogError where the log is malformed, CutError where it was cut, and what the stream itself throws. */
-export async function readLog(body, take, syntax = null) {
+export async function readLog(pieces, take, syntax = null) {
   const reader = new LogReader(take, syntax);
-  for await (const bytes of body) reader.feed(bytes);
+  for await (const bytes of pieces) reader.feed(bytes);
   reader.close();
   return reader;
 }

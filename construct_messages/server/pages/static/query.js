@@ -3,7 +3,7 @@
 import { Cards } from "./cards.js";
 import { Editor } from "./editor.js";
 import { EXAMPLES } from "./examples.js";
-import { LOG_TYPE, LogError, readLog, syntaxOf } from "./log.js";
+import { LOG_TYPE, LogError, piecesOf, readLog, syntaxOf } from "./log.js";
 import { element } from "./message-view.js";
 import { ROOT, Refusal, ask, urlOf } from "./server.js";
 import { asCommand, asCurl, asPython } from "./snippets.js";
@@ -168,8 +168,7 @@ export class QuerySection {
   async takeLog(response, running) {
     $("figures").hidden = $("tabs").hidden = false;
     this.show("messages");
-    const body = this.counted(response.body);
-    const reader = await readLog(body, (message) => {
+    const reader = await readLog(this.counted(response.body), (message) => {
       if (this.running !== running) return;
       if (this.first === null) {
         this.first = performance.now();
@@ -185,7 +184,7 @@ export class QuerySection {
   }
 
   async *counted(body) {
-    for await (const bytes of body) {
+    for await (const bytes of piecesOf(body)) {
       this.bytes += bytes.length;
       this.showSoon();
       yield bytes;

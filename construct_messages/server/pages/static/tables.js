@@ -2,6 +2,7 @@
 //
 // SPARQL 1.2 Query Results JSON Format; N-Triples for graphs, and any other text as it came.
 
+import { piecesOf } from "./log.js";
 import { button, element, messageElement, termElement } from "./message-view.js";
 import { DIRECTED_STRING, LANGUAGE_STRING, XSD } from "./terms.js";
 
@@ -87,7 +88,7 @@ export async function readGraph(body) {
       }
     }
   };
-  for await (const bytes of body) read(decoder.decode(bytes, { stream: true }));
+  for await (const bytes of piecesOf(body)) read(decoder.decode(bytes, { stream: true }));
   read(`${decoder.decode()}\n`);
   return { lines: [...lines], statements, left };
 }
