@@ -35,10 +35,10 @@ BATCHES: Final = 50  # a second, of a steady flow
 WATCH: Final = """
 await page.waitForSelector("html[data-ready]");
 await page.evaluate(() => {
-  const seen = window.seen = { frames: [], first: null };
+  const seen = window.seen = { frames: [], first: null, collecting: false };
   let last = performance.now();
   const frame = (now) => {
-    seen.frames.push(now - last);
+    if (!seen.collecting) seen.frames.push(now - last);
     last = now;
     requestAnimationFrame(frame);
   };
@@ -57,11 +57,15 @@ RESULT: Final = """
 const seen = await page.evaluate(() => ({ longest: Math.max(...window.seen.frames), first: window.seen.first }));
 return { ...seen, banner: await page.textContent("#banner"), cards: await page.locator(".card").count() };
 """
+# the frame of a collection that is asked for here is not the page's own
 HEAP: Final = """
 const session = state.session ??= await context.newCDPSession(page);
 await session.send("HeapProfiler.enable");
+await page.evaluate(() => { window.seen.collecting = true; });
 await session.send("HeapProfiler.collectGarbage");
 const { usedSize } = await session.send("Runtime.getHeapUsage");
+await page.evaluate(() => new Promise(requestAnimationFrame));
+await page.evaluate(() => { window.seen.collecting = false; });
 return usedSize;
 """
 
@@ -153,7 +157,6 @@ async def steady(browser: Browser, url: str, flow: Flow, seconds: int) -> tuple[
     begun, heaps = time.perf_counter(), []
     for part in range(1, 7):
         await asyncio.sleep(max(0.0, begun + part * seconds / 6 - 1 - time.perf_counter()))
-        # a collection is a pause of its own, which is not the page's
         heaps.append(await browser.run(HEAP))
     seen = await browser.run(ENDED + RESULT, last=str(flow.count))
     return seen, heaps

@@ -254,7 +254,7 @@ async def test_everything_is_reached_by_keyboard(page: Browser) -> None:
         """
     )
     wanted = {
-        *("skip", "to-query", "endpoint", "examples", "query", "run", "format", "download", "copy"),
+        *("skip", "endpoint", "examples", "query", "run", "format", "download", "copy"),
         *("tab-messages", "tab-graph", "pause", "filter", "jump", "go", "keep", "quiet", "iri"),
     }
     assert wanted <= set(reached)
