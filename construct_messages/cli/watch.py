@@ -30,6 +30,8 @@ from construct_messages.sources.http.urls import is_url
 from construct_messages.writing import format_of_target
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from construct_messages.continuous import Watch
     from construct_messages.feeds.forwarding import Target
     from construct_messages.streams import StreamStore
@@ -102,6 +104,7 @@ def add(commands: Commands) -> None:
         "--messages", choices=LABELS, help="the syntax that delimits messages in nq, trig, nt and ttl; default: rdfm"
     )
     add_format_options(to)
+    to.add_argument("--quiet", action="store_true", help="do not report what fails and is repeated")
     to.add_argument("--debug", action="store_true", help="show where in the program an error occurred")
 
     add_asking(watch.add_argument_group("requests to the source"))
@@ -134,7 +137,8 @@ def _watch(options: argparse.Namespace) -> int:
             **asking(options),
             **dataset(options),
         )
-        following = _once(watching, store, to) if options.once else _follow(watching, every, store, to)
+        report = (lambda _: None) if options.quiet else warn
+        following = _once(watching, store, to) if options.once else _follow(watching, every, store, to, report)
         asyncio.run(following if options.once else until_stopped(following))
     return 0
 
@@ -147,19 +151,19 @@ async def _once(watching: Watch, store: StreamStore, to: Target) -> None:
     await forward(store, NAME, NAME, to)
 
 
-async def _follow(watching: Watch, every: float, store: StreamStore, to: Target) -> None:
+async def _follow(watching: Watch, every: float, store: StreamStore, to: Target, report: Callable[[str], None]) -> None:
     from construct_messages.continuous.watching import NAME
     from construct_messages.feeds.forwarding import forward
 
     async for evaluation in watching.evaluations(every):
         if evaluation.error is not None:
-            warn(f"the evaluation failed, and is made again: {evaluation.error}")
+            report(f"the evaluation failed, and is made again: {evaluation.error}")
         try:
             await forward(store, NAME, NAME, to)
         except SourceError as error:
             if not error.transient:
                 raise
-            warn(f"the messages wait: {error}")
+            report(f"the messages wait: {error}")
 
 
 def _target(options: argparse.Namespace) -> Target:

@@ -121,11 +121,13 @@ async def test_killed(served: StreamsServer, tmp_path: Path, to: str) -> None:
 
 @pytest.mark.parametrize("by", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM])
 @pytest.mark.slow
-async def test_an_endpoint_that_fails_meanwhile(endpoint: FaultServer, by: signal.Signals) -> None:
+@pytest.mark.parametrize("quiet", [False, True], ids=["", "quiet"])
+async def test_an_endpoint_that_fails_meanwhile(endpoint: FaultServer, by: signal.Signals, quiet: bool) -> None:
     """Standard output has each message as soon as it is there; warnings say what is made again."""
     cut, busy = answer("b")[:150], response(b"busy", "text/plain", status="503 Busy")
     endpoint.play(answer("a", "b"), cut, busy, answer("b", "c"))
-    running = await start("--source", endpoint.url, "--every", "1ms", "--retries", "0")
+    options = ("--quiet",) if quiet else ()
+    running = await start("--source", endpoint.url, "--every", "1ms", "--retries", "0", *options)
     assert running.stdout is not None
     log = b""
     async with asyncio.timeout(SECONDS):
@@ -138,6 +140,9 @@ async def test_an_endpoint_that_fails_meanwhile(endpoint: FaultServer, by: signa
     assert (running.returncode, rest) == (0, b"")
     assert names(list(read_log(log, "nq", messages="rdfm"))) == ["a", "b", "c"]
     warnings = errors.decode().splitlines()
+    if quiet:
+        assert not warnings
+        return
     assert len(warnings) == 2
     assert "warning: the evaluation failed, and is made again: " in warnings[0]
     assert "was cut" in warnings[0]

@@ -12,7 +12,7 @@ from construct_messages import Message, QueryError
 from construct_messages.continuous.registered.process import QueryLimits
 from construct_messages.continuous.registered.registration import Registration
 from construct_messages.continuous.registered.registry import Registry
-from construct_messages.errors import Conflict, ConstructMessagesError
+from construct_messages.errors import Conflict, ConstructMessagesError, StoreError
 from construct_messages.streams import Description, Retention, StreamStore, open_store
 from tests.support.streams import Clock, numbered
 from tests.support.waiting import eventually
@@ -80,6 +80,23 @@ async def test_it_goes_on_where_it_was(store: StreamStore, text: str, elements: 
         store.append_all("a", map(numbered, range(20, elements)))
         await until(store, elements)
     assert sorted(given(store), key=lambda each: int(each[1:])) == [f"x{each}" for each in range(elements)]
+
+
+@pytest.mark.parametrize(
+    "kept", [b'{"version": 2, "registration": {}}', b'{"text": "", "streams": ""}'], ids=["a later one", "none"]
+)
+async def test_what_another_version_saved_is_refused(store: StreamStore, kept: bytes) -> None:
+    """Nothing of it is changed: the release that saved it can go on."""
+    async with running(store) as registry:
+        await registry.register("seen", over_a(STATELESS), Description())
+        store.append_all("a", map(numbered, range(3)))
+        await until(store, 3)
+    store.commit("query:seen", {"registration": kept})
+    before = store.saved_state("query:seen")
+    with pytest.raises(StoreError, match=r"seen: the query is saved in version .*program knows version 1"):
+        async with running(store):
+            pass
+    assert store.saved_state("query:seen") == before
 
 
 async def test_time_passes_where_no_elements_come(tmp_path: Path) -> None:

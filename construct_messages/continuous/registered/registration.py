@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 
 from construct_messages.continuous.windows import Bounds, WindowOptions
+from construct_messages.errors import StoreError
 from construct_messages.query.continuous.parse import parse_continuous
 from construct_messages.query.continuous.values import ContinuousQuery, Operator, Report
+
+VERSION: Final = 1
+"""Of registrations and of all other state of their queries, as a store keeps them. Any other version is refused."""
 
 Status: TypeAlias = Literal["running", "paused", "failed"]
 
@@ -81,10 +85,35 @@ class Registration(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.stream_iri(self.inputs[stream])}/output/{sequence}"
 
     def encode(self) -> bytes:
-        """The registration as a store keeps it."""
-        return msgspec.json.encode(self)
+        """The registration as a store keeps it, with `VERSION`."""
+        return msgspec.json.encode(_Saved(VERSION, msgspec.Raw(msgspec.json.encode(self))))
 
     @classmethod
     def decode(cls, data: bytes) -> Registration:
-        """The registration that `encode` wrote."""
-        return msgspec.json.decode(data, type=cls)
+        """The registration that `encode` wrote.
+
+        Raises:
+            StoreError: one of another version.
+
+        >>> Registration.decode(b'{"version": 7, "registration": {}}')
+        Traceback (most recent call last):
+        construct_messages.errors.StoreError: the query is saved in version 7, and this program knows version 1
+          hint: use the release of construct-messages that saved it
+        """
+        try:
+            saved = msgspec.json.decode(data, type=_Saved)
+        except msgspec.ValidationError:
+            saved = _Saved(0, msgspec.Raw())
+        if saved.version != VERSION:
+            raise StoreError(
+                f"the query is saved in version {saved.version}, and this program knows version {VERSION}",
+                hint="use the release of construct-messages that saved it",
+            )
+        return msgspec.json.decode(saved.registration, type=cls)
+
+
+class _Saved(msgspec.Struct, frozen=True):
+    """A registration of any version."""
+
+    version: int
+    registration: msgspec.Raw

@@ -24,7 +24,7 @@ from construct_messages.continuous.registered.evaluator import Step, Stepped, po
 from construct_messages.continuous.registered.process import QueryLimits, QueryProcess
 from construct_messages.continuous.registered.registration import Registration, Status
 from construct_messages.continuous.watching import Watch
-from construct_messages.errors import Conflict, ConstructMessagesError, NotFound, UsageError
+from construct_messages.errors import Conflict, ConstructMessagesError, NotFound, StoreError, UsageError
 from construct_messages.logs.lines.texts import to_messages
 from construct_messages.sources import UNION, Source
 from construct_messages.streams.element import Description, State
@@ -292,7 +292,11 @@ class Registry:
         self._changing = asyncio.Lock()
 
     async def start(self) -> None:
-        """Takes up the queries that ran when the store was last open."""
+        """Takes up the queries that ran when the store was last open.
+
+        Raises:
+            StoreError: one of them was saved by another version of this package; no query runs then.
+        """
         known = {state.name for state in self._store.streams()}
         for owner in await asyncio.to_thread(self._store.owners):
             if not owner.startswith(_OWNER):
@@ -303,8 +307,13 @@ class Registry:
                 # the process ended between the one and the other, and nobody was told that it is registered
                 await self._store.aforget(owner)
                 continue
-            query = self._queries[name] = self._query(name, Registration.decode(state[_KEY]))
+            try:
+                registration = Registration.decode(state[_KEY])
+            except StoreError as error:
+                raise StoreError(f"{self._store.path}, {name}: {error.message}", hint=error.hint) from error
+            query = self._queries[name] = self._query(name, registration)
             query.positions = positions_of(query.registration, state)
+        for query in self._queries.values():
             if query.registration.status == "running":
                 query.begin()
 

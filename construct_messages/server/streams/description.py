@@ -68,15 +68,26 @@ def read_description(content_type: str | None, body: bytes, iri: str) -> Said:
 
 
 _JSON: Final = (JSON, NDJSON_LD.document_type)
+_MEMBERS: Final = ("label", "publish", "queryText", "retainedBytes", "retainedElements", "retainedSeconds")
 
 
 def _with_context(body: bytes) -> bytes:
-    """The JSON with our context, where it has none."""
+    """The JSON with our context, where it has none.
+
+    Raises:
+        ProtocolError: a member that the context does not know.
+    """
     try:
         value = json.loads(body)
     except ValueError:
         return body  # the reader says where it is malformed
     if isinstance(value, dict) and "@context" not in value:
+        for name in sorted(value.keys() - CONTEXT.keys()):
+            # keywords and IRIs, also those with a prefix, are JSON-LD's
+            if not name.startswith("@") and ":" not in name:
+                raise ProtocolError(
+                    f"a description has no member {name!r:.80}", status=422, hint=f"there are {', '.join(_MEMBERS)}"
+                )
         return json.dumps({"@context": CONTEXT, **value}).encode()
     return body
 

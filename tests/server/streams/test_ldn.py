@@ -356,6 +356,10 @@ async def test_streams_are_made_described_and_deleted(served: StreamsServer, typ
     assert (await served.ask("POST", "/streams", body, type, Slug="c")).status == 409
     assert (await served.ask("PUT", "/streams/d%2Fe", body, type)).status == 400
     assert (await served.ask("PUT", "/streams/f", b'{"retainedElements": 0}', "application/json")).status == 422
+    unknown = await served.ask("PUT", "/streams/f", b'{"label": "F", "retained": 5}', "application/json")
+    assert (unknown.status, "'retained'" in unknown.json["detail"]) == (422, True)
+    assert "retainedElements" in unknown.json["hint"]
+    assert (await served.ask("GET", "/streams/f")).status == 404
     assert (await served.ask("DELETE", "/streams/b")).status == 204
     assert (await served.ask("DELETE", "/streams/b")).status == 404
     assert (await served.ask("GET", "/streams/b")).status == 404
