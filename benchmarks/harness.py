@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import resource
 import signal
 import statistics
 import subprocess
@@ -29,7 +30,7 @@ from rich.table import Table
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _TICKS = os.sysconf("SC_CLK_TCK")
-_SAMPLE = 0.02  # seconds between two samples of memory, or twenty times what a sample takes
+_SAMPLE = 0.02  # seconds between two samples of memory, or twenty times the CPU seconds that a sample takes
 _CHUNK = 1 << 18
 _ERRORS = 4000  # the last characters of standard error that are kept
 
@@ -116,11 +117,20 @@ def run(
         None if arrived is None else arrived - started,
         # processes that were killed or never waited for are in the samples alone
         max(usage.ru_utime + usage.ru_stime, watch.cpu_seconds),
-        watch.peak,
+        _peak(watch.peak, usage.ru_maxrss * 1024),
         process.returncode,
         bytes(kept),
         said,
     )
+
+
+def _peak(sampled: int, told: int) -> int:
+    """The peak of memory: what was sampled, or what the system tells of the largest process, if that is its own.
+
+    A process is charged with what this one had resident when it started it.
+    """
+    inherited = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return max(sampled, told) if told > inherited or not sampled else sampled
 
 
 def completed(command: Sequence[str], *, env: Mapping[str, str] | None = None) -> Run:
@@ -168,7 +178,7 @@ class _Watch:
     def _sample(self) -> None:
         pause = 0.0
         while not self._done.wait(pause):
-            began = time.perf_counter()
+            began = time.thread_time()
             held, cpu, highest = 0, 0.0, 0
             for process, resident, used in tree(self._root):
                 held += resident
@@ -176,15 +186,14 @@ class _Watch:
                 highest = max(highest, _high_water(process))
             self.peak = max(self.peak, held, highest)
             self.cpu_seconds = max(self.cpu_seconds, cpu)
-            now = time.perf_counter()
-            if self._end is not None and now >= self._end:
+            if self._end is not None and time.perf_counter() >= self._end:
                 self.ending = "timeout"
             elif self._memory is not None and held > self._memory:
                 self.ending = "memory"
             if self.ending:
                 kill_tree(self._root)
                 return
-            pause = max(_SAMPLE, 20 * (now - began))
+            pause = max(_SAMPLE, 20 * (time.thread_time() - began))
 
 
 def tree(root: int) -> Iterator[tuple[int, int, float]]:
