@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from urllib.parse import urlsplit, urlunsplit
 
@@ -101,7 +101,6 @@ class Requests:
 
 async def _serve(host: str, port: int) -> None:
     passed = Traffic()
-    open_: set[asyncio.StreamWriter] = set()
 
     async def up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         requests = Requests()
@@ -110,8 +109,6 @@ async def _serve(host: str, port: int) -> None:
             passed.requests += requests.feed(data)
             writer.write(data)
             await writer.drain()
-        if writer.can_write_eof():
-            writer.write_eof()
 
     async def down(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while data := await reader.read(_CHUNK):
@@ -120,21 +117,23 @@ async def _serve(host: str, port: int) -> None:
             await writer.drain()
 
     async def connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        open_.add(writer)
-        with suppress(OSError):  # whichever side left, the other is told by the close below
+        try:
             from_endpoint, to_endpoint = await asyncio.open_connection(host, port)
-            open_.add(to_endpoint)
-            sending = asyncio.create_task(up(reader, to_endpoint))
             try:
-                await down(from_endpoint, writer)
+                ways = [asyncio.create_task(up(reader, to_endpoint)), asyncio.create_task(down(from_endpoint, writer))]
+                # a competitor that leaves is no reason for the endpoint to go on
+                await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+                for way in ways:
+                    way.cancel()
+                for end in await asyncio.gather(*ways, return_exceptions=True):
+                    if isinstance(end, ValueError):
+                        print(end, file=sys.stderr)
             finally:
-                sending.cancel()
-                with suppress(OSError, asyncio.CancelledError):
-                    await sending
                 to_endpoint.close()
-                open_.discard(to_endpoint)
-        writer.close()
-        open_.discard(writer)
+        except (OSError, asyncio.CancelledError):
+            pass  # the endpoint does not listen, or the relay ends: the competitor is told by the close
+        finally:
+            writer.close()
 
     server = await asyncio.start_server(connection, "127.0.0.1", 0, limit=_CHUNK)
     print(server.sockets[0].getsockname()[1], flush=True)
@@ -143,8 +142,6 @@ async def _serve(host: str, port: int) -> None:
         print(json.dumps(asdict(passed)), flush=True)
         passed.requests = passed.received = passed.sent = 0
     server.close()
-    for writer in open_:
-        writer.transport.abort()
 
 
 if __name__ == "__main__":

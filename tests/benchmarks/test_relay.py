@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Iterator
 from http.client import HTTPConnection
@@ -52,6 +53,30 @@ def echo() -> Iterator[str]:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/sparql"
         server.shutdown()
+
+
+def test_a_competitor_that_leaves_ends_the_request() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as endpoint:
+        endpoint.settimeout(60)
+        with relay(f"http://127.0.0.1:{endpoint.getsockname()[1]}/sparql") as running:
+            there = urlsplit(running.url)
+            with socket.create_connection((str(there.hostname), int(there.port or 0))) as competitor:
+                competitor.sendall(GET)
+                connection, _ = endpoint.accept()
+                connection.settimeout(60)
+                assert connection.recv(1000) == GET
+            with connection:
+                assert connection.recv(1000) == b""
+            assert running.traffic().requests == 1
+
+
+def test_an_endpoint_that_is_not_there_is_a_closed_connection() -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))  # and does not listen
+        with relay(f"http://127.0.0.1:{nobody.getsockname()[1]}/sparql") as running:
+            there = urlsplit(running.url)
+            with socket.create_connection((str(there.hostname), int(there.port or 0)), timeout=60) as competitor:
+                assert competitor.recv(1000) == b""
 
 
 def test_it_hands_on_and_counts(echo: str) -> None:

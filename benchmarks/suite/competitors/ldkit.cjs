@@ -46,9 +46,14 @@ function* values(found, property) {
   }
 }
 
+// Virtuoso 7 does not answer to a body of application/sparql-query, which LDkit sends.
+function asForm(url, { method, headers, body }) {
+  return fetch(url, { method, headers: { accept: headers.accept }, body: new URLSearchParams({ query: body }) });
+}
+
 async function main() {
   if (!query.ldkit) throw `cannot: ${query.ldkit_reason}`;
-  const lens = createLens(query.ldkit, { sources: [process.argv[3]] });
+  const lens = createLens(query.ldkit, { sources: [process.argv[3]], fetch: asForm });
   let first = true;
   for (const entity of await lens.find({ take: 1e9, where: query.ldkit_where })) {
     const group = [...lines(entity, query.ldkit)].join('');
