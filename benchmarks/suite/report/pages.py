@@ -41,8 +41,8 @@ _METHOD: Final = f"""\
   is not measured.
 - **one query for each entity**: the entities first, then a CONSTRUCT for each of them. LDkit does so from a schema.
 
-Each is written as its users would write it; `benchmarks/suite/competitors/` has the programs, and says what each can
-and cannot know.
+Each is written as its users would write it. [What the suite compares](competitors.md) says what each can and cannot
+know, and what is lost behind DBpedia’s limits.
 
 ## What is measured
 
