@@ -35,7 +35,7 @@ def upstream() -> Iterator[FaultServer]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def files(store: Path) -> AsyncIterator[Served]:
-    async with serving(store, limits=Limits(seconds=10)) as server:
+    async with serving(store, limits=Limits(seconds=60)) as server:
         yield server
 
 
