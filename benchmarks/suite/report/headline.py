@@ -1,4 +1,4 @@
-"""The sentences on top of the report, each computed from the rows. What the rows do not hold is not claimed."""
+"""What stands on top of the report, each figure computed from the rows. What the rows do not hold is not claimed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 from benchmarks.suite.records import Groups, Row
 from benchmarks.suite.report.figures import Ratio, has_failed, is_right, total
 from benchmarks.suite.report.standings import MEASURES, Field, Standing, losses, race
-from benchmarks.suite.report.text import escape, listed, share, size, times
+from benchmarks.suite.report.text import MISSING, escape, listed, share, size, table, times
 
 # how results are got, in the words of the report
 ENGINES: Final = {
@@ -32,45 +32,35 @@ def capital(text: str) -> str:
 
 def headline(fields: Sequence[Field]) -> list[str]:
     """Return the sentences, as Markdown."""
-    sentences = [_race(field) for field in fields if field.ours is not None and field.others]
+    sentences: list[str] = []
     if any(field.others for field in fields):
         sentences += [*_wins(fields), *_groups(fields), *_silent(fields), _failures(fields)]
     return [*sentences, *_growth(fields)]
 
 
-def _race(field: Field) -> str:
-    """How ours compares with the best of those that got all groups right."""
-    start = f"**{capital(way(field))}**, at {listed([size(each) for each in field.sizes if each >= field.smallest])}"
-    start += " triples: "
-    time, first, memory = (race(field, measure, field.smallest) for measure in MEASURES.values())
-    if time is None:
-        return f"{start}there is no query whose groups both this package and another program got right."
-    if time.ratio.mean >= 1:
-        sentence = f"{start}this package is **{times(time.ratio.mean)} as fast** as"
-    else:
-        sentence = f"{start}this package takes **{times(1 / time.ratio.mean)} the time** of"
-    ((rival, _),) = time.rivals.most_common(1)
-    sentence += (
-        f" the fastest other program with all groups right, mostly {_named(rival)} (ahead in {_ahead(time.ratio)} pairs"
-        f" of query and size, {times(time.ratio.low)} to {times(time.ratio.high)})"
-    )
-    if memory is not None:
-        sentence += f", with **{times(1 / memory.ratio.mean)} the memory** of the leanest ({_ahead(memory.ratio)})"
-    if first is not None:
-        sentence += f" and {times(1 / first.ratio.mean)} the best time to the first result ({_ahead(first.ratio)})"
-    alone = f" In {time.alone} more pairs, only this package gave all groups right." if time.alone else ""
-    failed = (
-        f" In {time.failed} more pairs, others gave all groups right and this package did not." if time.failed else ""
-    )
-    return f"{sentence}.{alone}{failed}"
+def races(fields: Sequence[Field]) -> list[str]:
+    """Return the lines of a table: ours to the best other with all groups right, by how results are got and size."""
+    rows = []
+    for field in fields:
+        for triples in field.sizes:
+            found = {name: race(field, measure, [triples]) for name, measure in MEASURES.items()}
+            time = found["time"]
+            if time is not None:
+                ((rival, _),) = time.rivals.most_common(1)
+                ratios = [MISSING if each is None else _ours_to_theirs(each.ratio) for each in found.values()]
+                counts = [f"{time.alone}", f"{time.failed}"]
+                rows.append([capital(way(field)), size(triples), *ratios, _named(rival), *counts])
+    columns = ["from", "triples", *MEASURES, "fastest other, mostly", "only we right", "only others right"]
+    return table(columns, rows) if rows else []
+
+
+def _ours_to_theirs(ratio: Ratio) -> str:
+    text = f"{times(1 / ratio.mean)}"
+    return f"{f'**{text}**' if ratio.mean > 1 else text} ({ratio.ahead} of {ratio.cells})"
 
 
 def _named(title: str) -> str:
     return f"*{escape(title)}*"  # titles have commas
-
-
-def _ahead(ratio: Ratio) -> str:
-    return f"{ratio.ahead} of {ratio.cells}"
 
 
 def _wins(fields: Sequence[Field]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import Final
 from benchmarks.suite.records import Results, Row
 from benchmarks.suite.report.figures import has_failed, is_right
 from benchmarks.suite.report.goals import goals
-from benchmarks.suite.report.headline import capital, headline, way
+from benchmarks.suite.report.headline import capital, headline, races, way
 from benchmarks.suite.report.plots import KINDS, Plot, file_name
 from benchmarks.suite.report.standings import LARGE, MEASURES, Field, Loss, Standing, fields, losses
 from benchmarks.suite.report.text import MISSING, escape, mebibytes, number, seconds, share, size, table, times
@@ -102,13 +102,19 @@ def named(standing: Standing) -> str:
 
 def _empty() -> Iterator[str]:
     yield from ("# Benchmarks", WRITTEN, _INTRODUCTION, _UNMEASURED)
-    yield "The [queries](queries.md) of the suite. [Micro-benchmarks](micro.md) measure the parts of this package."
+    yield "See the [queries](queries.md), the [data](data.md) and [micro-benchmarks](micro.md) of this package’s parts."
     yield from (_METHOD, _repeat("default"))
 
 
 def _full(results: Results, plots: Mapping[str, Plot]) -> Iterator[str]:
     found = fields(results)
     yield from ("# Benchmarks", WRITTEN, _INTRODUCTION, "## In short")
+    if compared := races(found):
+        yield (
+            "This package beside the best other program with all groups right, query by query: what it takes, the other"
+            " = 1, and in how many queries it takes less. **Bold**: it is ahead."
+        )
+        yield "\n".join(compared)
     yield "\n".join(f"- {sentence}" for sentence in headline(found))
     if _is_busy(results):
         yield (
@@ -116,7 +122,7 @@ def _full(results: Results, plots: Mapping[str, Plot]) -> Iterator[str]:
         )
     yield (
         "All figures: [by query](queries.md) · [in a sortable table](table.html) · [JSON](results.json) ·"
-        " [CSV](results.csv). [Micro-benchmarks](micro.md) measure the parts of this package."
+        " [CSV](results.csv). See also the [data](data.md) and [micro-benchmarks](micro.md) of this package’s parts."
     )
     for field in found:
         yield f"## {capital(way(field))}"

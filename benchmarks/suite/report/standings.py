@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NamedTuple
@@ -132,6 +132,11 @@ class Field(NamedTuple):
         return LARGE if self.sizes[-1] >= LARGE else 0
 
     @property
+    def large_sizes(self) -> Sequence[int]:
+        """The sizes at which others are compared with ours."""
+        return [size for size in self.sizes if size >= self.smallest]
+
+    @property
     def others(self) -> Sequence[Standing]:
         """The competitors that are not ours."""
         return [standing for standing in self.standings if not standing.is_ours]
@@ -163,7 +168,7 @@ class Race(NamedTuple):
     failed: int  # cells that another one got right and ours did not
 
 
-def race(field: Field, measure: Measure, smallest: int = LARGE) -> Race | None:
+def race(field: Field, measure: Measure, sizes: Container[int]) -> Race | None:
     """Compare ours with the best of the others that gave all groups right, cell by cell.
 
     Returns:
@@ -172,7 +177,7 @@ def race(field: Field, measure: Measure, smallest: int = LARGE) -> Race | None:
     of_cell = by_cell(row for standing in field.others for row in standing.rows)
     pairs, rivals, alone, failed = [], Counter[str](), 0, 0
     for row in field.ours.rows if field.ours else ():
-        if row.size < smallest:
+        if row.size not in sizes:
             continue
         others = of_cell.get(cell(row), [])
         own, theirs = best([row], measure), best(others, measure)
