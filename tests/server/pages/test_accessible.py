@@ -24,7 +24,7 @@ STATES = {
         "await run(given.query); await page.click('#tab-graph'); await page.waitForSelector('#graph-view .message');"
     ),
     "no messages": "await run('CONSTRUCT WHERE { <urn:none> <urn:none> ?o }');",
-    "a copy": "await page.selectOption('#copy', 'curl'); await page.waitForSelector('dialog[open]');",
+    "a copy": "await page.click('#copy-curl'); await page.waitForSelector('dialog[open]');",
 }
 LOOKS: dict[str, dict[str, Any]] = {
     "light": {"colorScheme": "light"},

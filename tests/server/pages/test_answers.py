@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
+from asyncio.subprocess import PIPE
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -14,6 +17,7 @@ from tests.support.http.fault_server import FaultServer, response
 from tests.support.http.serving import Served, unlabelled
 from tests.support.pages.asking import EVERYTHING, RUN, ask, choose, solutions
 from tests.support.pages.browser import Browser
+from tests.support.places import ROOT
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.engine, pytest.mark.slow]
 
@@ -150,7 +154,7 @@ async def test_copies_can_be_run(page: Browser, served: Served, kind: str, tmp_p
     text = await page.run(
         """
         await page.fill("#query", given.query);
-        await page.selectOption("#copy", given.kind);
+        await page.click(`#copy-${given.kind}`);
         await page.waitForSelector("#text-dialog[open]");
         const text = await page.inputValue("#text-dialog-text");
         await page.click("#text-dialog-close");
@@ -159,8 +163,12 @@ async def test_copies_can_be_run(page: Browser, served: Served, kind: str, tmp_p
         query=query,
         kind=kind,
     )
-    program = ("python", "-c", text) if kind == "python" else ("bash", "-euo", "pipefail", "-c", text)
-    process = await asyncio.create_subprocess_exec(*program, stdout=-1, stderr=-1, cwd=tmp_path)
+    program = (sys.executable, "-c", text) if kind == "python" else ("bash", "-euo", "pipefail", "-c", text)
+    environment = os.environ | {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+    }
+    process = await asyncio.create_subprocess_exec(*program, stdout=PIPE, stderr=PIPE, cwd=tmp_path, env=environment)
     out, err = await process.communicate()
     assert process.returncode == 0, err.decode()
     log = await log_of(served, "people", query, content_type(*LOGS[0]))
@@ -240,6 +248,19 @@ async def test_examples_run(page: Browser) -> None:
         assert failed is False
 
 
+async def test_an_example_can_be_undone(page: Browser) -> None:
+    kept = await page.run(
+        """
+        await page.fill("#query", "ASK { ?mine ?p ?o }");
+        await page.selectOption("#examples", "1");
+        const example = await page.inputValue("#query");
+        await page.keyboard.press("Control+z");
+        return [example.includes("rdfs:label"), await page.inputValue("#query")];
+        """
+    )
+    assert kept == [True, "ASK { ?mine ?p ?o }"]
+
+
 async def test_everything_is_reached_by_keyboard(page: Browser) -> None:
     await ask(page, "people")
     reached = await page.run(
@@ -254,7 +275,7 @@ async def test_everything_is_reached_by_keyboard(page: Browser) -> None:
         """
     )
     wanted = {
-        *("skip", "endpoint", "examples", "query", "run", "format", "download", "copy"),
+        *("skip", "endpoint", "examples", "query", "run", "format", "download", "copy-curl", "copy-link"),
         *("tab-messages", "tab-graph", "pause", "filter", "jump", "go", "keep", "quiet", "iri"),
     }
     assert wanted <= set(reached)

@@ -46,6 +46,17 @@ export class Editor {
     this.changed();
   }
 
+  /** Puts another text in the place of what is there, as an edit that can be undone. */
+  replace(text) {
+    this.area.focus();
+    this.area.select();
+    // the one way to edit that keeps what the browser can undo; it fires `input`
+    if (!document.execCommand("insertText", false, text)) this.text = text;
+    this.area.setSelectionRange(0, 0);
+    this.area.scrollTop = this.area.scrollLeft = 0;
+    this.follow();
+  }
+
   /** The prefixes that the query declares. */
   get prefixes() {
     return declaredPrefixes(this.tokens());
@@ -63,7 +74,7 @@ export class Editor {
   /** Declares prefixes of `known` before the query. */
   declare(known) {
     const lines = this.missing(known).map((prefix) => `PREFIX ${prefix}: <${known[prefix]}>\n`);
-    this.text = lines.join("") + this.text;
+    this.replace(lines.join("") + this.text);
   }
 
   /** Marks a place of the text, by the line and column of the server's error, and puts the cursor there. */

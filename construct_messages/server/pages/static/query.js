@@ -57,7 +57,7 @@ export class QuerySection {
     $("examples").addEventListener("change", (event) => {
       const example = EXAMPLES[event.target.value];
       event.target.value = "";
-      if (example !== undefined) this.editor.text = example.query;
+      if (example !== undefined) this.editor.replace(example.query);
     });
     $("add-prefixes").addEventListener("click", () => this.editor.declare(this.known()));
     $("pause").addEventListener("click", () => this.pause(!this.cards.paused));
@@ -70,11 +70,9 @@ export class QuerySection {
     $("tab-messages").addEventListener("click", () => this.show("messages"));
     $("tab-graph").addEventListener("click", () => this.showGraph());
     $("download").addEventListener("click", () => this.download());
-    $("copy").addEventListener("change", (event) => {
-      const kind = event.target.value;
-      event.target.value = "";
-      if (kind) this.copy(kind);
-    });
+    for (const kind of ["curl", "python", "command", "link"]) {
+      $(`copy-${kind}`).addEventListener("click", () => this.copy(kind));
+    }
     $("text-dialog-close").addEventListener("click", () => $("text-dialog").close());
     $("text-dialog-copy").addEventListener("click", () => this.copyText());
   }
