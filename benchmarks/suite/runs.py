@@ -26,7 +26,7 @@ from benchmarks.suite.relay import Relay, relay
 from benchmarks.suite.truth import Reference
 from benchmarks.suite.workload import Query, expected
 
-# A row that would take longer than this many limits, had it grown with the size, is not tried.
+# A row that would take longer than this many limits, did it grow as it grew before, is not tried.
 _HOPELESS = 2.0
 _MEMORY_SHARE = 0.6  # of the machine's memory: what one run may hold
 
@@ -161,15 +161,15 @@ class Session:
         )  # fmt: skip
         if competitor.version() is None:
             return replace(row, status="absent", reason=f"not installed: {competitor.install}")
-        limit = self.profile.limit
-        for before in self.results.rows:
-            if before.key != (*row.key[:3], before.size, row.engine) or before.size >= row.size:
-                continue
-            seconds, grown = before.seconds or 0.0, row.size / before.size
+        smaller = [each for each in self.results.rows if each.key == (*row.key[:3], each.size, row.engine)]
+        smaller = sorted((each for each in smaller if each.size < row.size), key=lambda each: each.size)
+        for before in smaller:
             if before.status in ("timeout", "skipped") or (before.reason or "").startswith("memory"):
                 return replace(row, status="skipped", reason=f"{before.status} at {before.size:,} triples")
-            if seconds * grown > _HOPELESS * limit:
-                return replace(row, status="skipped", reason=f"{seconds:.0f} s at {before.size:,} triples")
+        points = [(each.size, each.seconds) for each in smaller if each.seconds is not None]
+        if points and _foreseen(points, row.size) > _HOPELESS * self.profile.limit:
+            size, seconds = points[-1]
+            return replace(row, status="skipped", reason=f"{seconds:.0f} s at {size:,} triples")
         return row
 
     def _measured(
@@ -276,6 +276,13 @@ class _Truth:
                     raise SystemExit(f"{query.name} over {self._dataset.size:,} triples: not as expected.json says")
             self._known[query.name] = bag(groups)
         return self._known[query.name]
+
+
+def _foreseen(points: Sequence[tuple[int, float]], size: int) -> float:
+    """Seconds at a size, on the line through the two largest smaller ones: starting takes the same at any size."""
+    last_size, last = points[-1]
+    before_size, before = points[-2] if len(points) > 1 else (0, 0.0)
+    return last + (last - before) / (last_size - before_size) * (size - last_size)
 
 
 def _medians(row: Row) -> Row:

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,15 @@ def test_what_would_take_much_too_long_is_skipped(tmp_path: Path) -> None:
     assert row(rows, "good") == measured, "it was there"
     assert (row(rows, "good", 40).status, row(rows, "good", 40).reason) == ("skipped", "100 s at 4 triples")
     assert row(rows, "good", 8).status == "ok"
+
+
+def test_starting_is_not_taken_for_growth(tmp_path: Path) -> None:
+    """What takes long at any size, and a little longer at a larger one, is tried at the next."""
+    one = session(tmp_path, [GOOD])
+    measured = Row("good", "Good", "query", "star", "test", 2, "file", "ok", seconds=100.0)
+    one.results.rows += [measured, replace(measured, size=4, seconds=101.0)]
+    one.run([dataset(tmp_path, 40)])
+    assert row(Results.read(tmp_path / "results.json").rows, "good", 40).status == "ok"
 
 
 def test_rows_that_are_there_are_kept_and_others_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
