@@ -51,6 +51,10 @@ function asForm(url, { method, headers, body }) {
   return fetch(url, { method, headers: { accept: headers.accept }, body: new URLSearchParams({ query: body }) });
 }
 
+// Virtuoso 7.2.5 never answers the `application/sparql-query` that LDkit posts; every endpoint takes a form
+const form = (url, { headers, body }) =>
+  fetch(url, { method: 'POST', headers: { accept: headers.accept }, body: new URLSearchParams({ query: body }) });
+
 async function main() {
   if (!query.ldkit) throw `cannot: ${query.ldkit_reason}`;
   const lens = createLens(query.ldkit, { sources: [process.argv[3]], fetch: asForm });
