@@ -20,7 +20,7 @@ from benchmarks.suite.report.figures import (
     solutions,
     total,
 )
-from benchmarks.suite.report.standings import MEASURES, Field, Race, fields, losses, race
+from benchmarks.suite.report.standings import MEASURES, Field, fields, losses, race
 from tests.support.benchmarks import groups, many, results, row
 
 SECONDS = MEASURES["time"]
@@ -159,7 +159,7 @@ def test_a_field_without_ours_compares_with_nothing() -> None:
     found = field(row("cli", 2))
     assert found.ours is None
     assert found.others[0].beside_ours(SECONDS) is None
-    assert race(found, SECONDS, found.sizes) is None
+    assert race(found, SECONDS, found.sizes) == (None, {}, 0, 0)
     assert losses([found]) == []
 
 
@@ -173,10 +173,11 @@ def test_the_race_is_against_the_best_with_all_groups_right_in_each_cell() -> No
         *(row(query="small", size=10_000, seconds=9), row("cli", 1, query="small", size=10_000)),
     ]
     found = race(field(*rows), SECONDS, [100_000])
-    assert found is not None
+    assert found.ratio is not None
     assert (found.ratio.mean, found.ratio.ahead, found.ratio.cells) == (pytest.approx(2), 1, 2)
     assert (found.alone, found.failed) == (1, 2)
-    assert race(field(*rows[4:10]), SECONDS, [100_000]) is None
+    alone = race(field(*rows[5:9]), SECONDS, [100_000])
+    assert (alone.ratio, alone.alone, alone.failed) == (None, 1, 1)
 
 
 def test_losses_are_told_by_size_measure_and_competitor() -> None:
@@ -210,4 +211,4 @@ def test_standings_of_many_rows() -> None:
     memory = slow.fit(MEASURES["memory"])
     assert memory is not None
     assert memory.exponent == pytest.approx(1, abs=0.01)
-    assert isinstance(race(files, SECONDS, files.large_sizes), Race)
+    assert race(files, SECONDS, files.large_sizes).rivals == {"Cli": 8}

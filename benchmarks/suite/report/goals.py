@@ -36,7 +36,8 @@ def _of_field(field: Field) -> Iterator[Goal]:
         return
     where = way(field)
     for name in ("time", "memory"):
-        if (found := race(field, MEASURES[name], field.large_sizes)) is not None:
+        found = race(field, MEASURES[name], field.large_sizes)
+        if found.ratio is not None:
             ahead, cells = found.ratio.ahead, found.ratio.cells + found.failed
             what = f"{where}: least {name} of all with all groups right"
             yield Goal(what, "all pairs of query and size", f"{ahead} of {cells}", ahead == cells)

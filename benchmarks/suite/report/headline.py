@@ -45,11 +45,10 @@ def races(fields: Sequence[Field]) -> list[str]:
         for triples in field.sizes:
             found = {name: race(field, measure, [triples]) for name, measure in MEASURES.items()}
             time = found["time"]
-            if time is not None:
-                ((rival, _),) = time.rivals.most_common(1)
-                ratios = [MISSING if each is None else _ours_to_theirs(each.ratio) for each in found.values()]
-                counts = [f"{time.alone}", f"{time.failed}"]
-                rows.append([capital(way(field)), size(triples), *ratios, _named(rival), *counts])
+            if time.ratio or time.alone or time.failed:
+                ratios = [MISSING if each.ratio is None else _ours_to_theirs(each.ratio) for each in found.values()]
+                rival = ", ".join(_named(title) for title, _ in time.rivals.most_common(1)) or MISSING
+                rows.append([capital(way(field)), size(triples), *ratios, rival, f"{time.alone}", f"{time.failed}"])
     columns = ["from", "triples", *MEASURES, "fastest other, mostly", "only we right", "only others right"]
     return table(columns, rows) if rows else []
 
@@ -130,21 +129,22 @@ def _faults(groups: Groups) -> str:
 def _silent(fields: Sequence[Field]) -> Iterator[str]:
     """What is lost without notice behind an endpoint that limits its answers."""
     for field in fields:
-        if field.engine == "virtuoso-dbpedia":
-            ours, others = (
-                [row for row in _rows(field.standings) if (row.group == "ours") == own and row.groups is not None]
-                for own in (True, False)
+        ours, others = (
+            [
+                row
+                for row in _rows(field.standings)
+                if (row.group == "ours") == own and row.status == "ok" and row.groups
+            ]
+            for own in (True, False)
+        )
+        found = total(others)
+        if field.engine == "virtuoso-dbpedia" and found is not None:
+            faulty, own_faulty = (sum(not is_right(row) for row in rows) for rows in (others, ours))
+            yield (
+                f"**Unnoticed.** {capital(way(field))}, {faulty} of {len(others)} runs of other programs that reported"
+                f" success had lost or changed groups: {share(found.missing, found.expected)} of the groups were"
+                f" missing. Of {len(ours)} such runs of this package, {own_faulty} had."
             )
-            if others:
-                lost, own_lost = (
-                    sum(not is_right(row) for row in rows if row.status == "ok") for rows in (others, ours)
-                )
-                ended = sum(row.status == "ok" for row in others)
-                yield (
-                    f"**Unnoticed.** {capital(way(field))}, {lost} of {ended} runs of other programs that reported"
-                    f" success had lost or changed groups; of this package, {own_lost} of"
-                    f" {sum(row.status == 'ok' for row in ours)}."
-                )
 
 
 _FAILED: Final = {

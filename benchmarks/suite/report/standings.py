@@ -160,20 +160,16 @@ def fields(results: Results) -> list[Field]:
 
 
 class Race(NamedTuple):
-    """Ours beside the best of the others that gave all groups right, over the cells that both got right."""
+    """Ours beside the best of the others that gave all groups right, cell by cell."""
 
-    ratio: Ratio
+    ratio: Ratio | None  # over the cells that both got right, if there are any
     rivals: Counter[str]  # titles of the best others, and in how many cells each is it
     alone: int  # cells that only ours got right
     failed: int  # cells that another one got right and ours did not
 
 
-def race(field: Field, measure: Measure, sizes: Container[int]) -> Race | None:
-    """Compare ours with the best of the others that gave all groups right, cell by cell.
-
-    Returns:
-        None where there is no cell that both got right.
-    """
+def race(field: Field, measure: Measure, sizes: Container[int]) -> Race:
+    """Compare ours with the best of the others that gave all groups right, cell by cell."""
     of_cell = by_cell(row for standing in field.others for row in standing.rows)
     pairs, rivals, alone, failed = [], Counter[str](), 0, 0
     for row in field.ours.rows if field.ours else ():
@@ -186,8 +182,7 @@ def race(field: Field, measure: Measure, sizes: Container[int]) -> Race | None:
             rivals[next(each.title for each in others if is_right(each) and measure(each) == theirs)] += 1
         alone += theirs is None and own is not None
         failed += own is None and theirs is not None
-    compared = ratio(pairs)
-    return None if compared is None else Race(compared, rivals, alone, failed)
+    return Race(ratio(pairs), rivals, alone, failed)
 
 
 class Loss(NamedTuple):
