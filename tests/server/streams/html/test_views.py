@@ -217,6 +217,7 @@ async def test_everything_is_reached_by_following_links(with_page: StreamsServer
         assert sorted(seen) == list(range(11, 31))
 
 
+@pytest.mark.slow
 async def test_queries_are_listed_with_their_state(tmp_path: Path) -> None:
     settings = {"publish": "allow", "register": "allow"}
     async with serving_streams(tmp_path / "streams.db", **settings) as server:
