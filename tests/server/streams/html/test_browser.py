@@ -10,11 +10,14 @@ import pytest
 import pytest_asyncio
 
 from construct_messages import Message, Quad, iri, literal
+from construct_messages.server.config import StreamsSettings
 from construct_messages.streams import Description, Retention, open_store
 from tests.support.http.relay import relay
+from tests.support.http.serving import serving
 from tests.support.http.streams import StreamsServer, serving_streams
 from tests.support.pages.browser import Browser
 from tests.support.pages.prefix import prefixed
+from tests.support.pages.stores import PEOPLE, store_of
 from tests.support.streams import numbered
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.engine, pytest.mark.slow]
@@ -60,6 +63,45 @@ async def test_elements_come_as_they_are_published(browser: Browser, served: Str
     assert "an empty message" in text[-2]
     assert '"x18"' in text[-1]
     assert all(url.startswith(f"{served.url}/") for url in await browser.asked())
+
+
+async def test_following_from_an_element_on(browser: Browser, served: StreamsServer) -> None:
+    await served.publish(map(numbered, range(1, 8)))
+    await browser.open(f"{served.url}/streams/a")
+    seen = await browser.run(
+        """
+        await page.waitForSelector("html[data-ready]");
+        await page.selectOption("#follow select >> nth=0", "after");
+        await page.fill("#follow input[type=number]", "4");
+        await page.click("#follow button.primary");
+        """
+        + ATTACH
+        + """
+        await cards(3);
+        await page.click("#follow button:text-is('Stop')");
+        await page.waitForSelector("#follow .state[data-state=ended]");
+        return titles();
+        """
+    )
+    assert seen == ["element 5", "element 6", "element 7"]
+
+
+async def test_the_page_for_queries_leads_to_streams(browser: Browser, tmp_path: Path) -> None:
+    settings = {"streams": StreamsSettings(file=str(tmp_path / "streams.db"))}
+    async with serving(store_of(tmp_path / "store", PEOPLE), settings=settings) as server:
+        await browser.open(f"{server.url}/")
+        headings = await browser.run(
+            """
+            await page.waitForSelector("html[data-ready]");
+            await page.click("#to-streams");
+            await page.waitForURL("**/streams");
+            const there = await page.textContent("h1");
+            await page.click(".crumbs a");
+            await page.waitForSelector("#query");
+            return there;
+            """
+        )
+        assert headings == "Streams"
 
 
 async def test_pause_filter_and_bounds(browser: Browser, served: StreamsServer) -> None:
@@ -277,7 +319,8 @@ async def test_behind_a_prefix(browser: Browser, tmp_path: Path, public: bool) -
                 between.target = server.url
                 await server.ask("PUT", "/streams/a")
                 await server.publish(map(numbered, range(1, 4)))
-                await browser.open(f"{url}streams")
+                await browser.open(url)  # which has no endpoint to show
+                await browser.run("await page.waitForURL('**/streams');")
                 await browser.run("await page.click('main a:text-is(\"a\")'); await page.waitForURL('**/streams/a')")
                 await browser.run(FOLLOW + ATTACH + "await cards(3);", begin="10")
                 seen = await browser.run(
