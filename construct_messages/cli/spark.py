@@ -1,4 +1,4 @@
-"""The commands `spark load`, `spark run` and `spark convert`: jobs for dumps that one process is too small for.
+"""The commands `spark load`, `run` and `convert`, jobs for dumps that one process is too small for; and `spark serve`.
 
 The session is this program's own (local, or on the cluster of `--master`), that of `spark-submit`, or one of Spark
 Connect. What the commands do is said in `construct_messages/spark/`.
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
-from construct_messages.cli.arguments import LABELS, LOG_FORMATS, Commands, add_format_options, format_options
+from construct_messages.cli.arguments import LABELS, LOG_FORMATS, Commands, add_format_options, format_options, pairs
 from construct_messages.cli.jobs import Job, add_session, open_job
 from construct_messages.cli.logs import NO_PREFIXES
 from construct_messages.cli.queries import add_dataset, add_messages, add_query, arguments, query_text
@@ -19,7 +19,7 @@ from construct_messages.errors import UsageError
 from construct_messages.formats import find_log
 from construct_messages.formats.file_names import default_format
 from construct_messages.logs import check_options
-from construct_messages.spark.session import require
+from construct_messages.spark.session import require, serve
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -46,6 +46,7 @@ def add(commands: Commands) -> None:
     _add_load(steps)
     _add_run(steps)
     _add_convert(steps)
+    _add_serve(steps)
 
 
 def _add_load(steps: Commands) -> None:
@@ -126,6 +127,34 @@ def _add_convert(steps: Commands) -> None:
     group.add_argument("--lenient", action="store_true", help="pass malformed IRIs and language tags unchanged")
     _add_writing(convert)
     add_session(convert)
+
+
+def _add_serve(steps: Commands) -> None:
+    serve = steps.add_parser(
+        "serve",
+        help="keep a session for many queries",
+        description="Start a Spark Connect server with the settings and the jar of this package, for commands with "
+        "--remote. It has no access control: whoever reaches its address may run any program.",
+        examples=[
+            "construct-messages spark serve --conf spark.driver.memory=4g",
+            "construct-messages spark run query.rq --quads dump.nt --output log.nq --remote sc://127.0.0.1:15002",
+        ],
+        epilog="It runs until it gets SIGINT or SIGTERM. Exit status: 2 wrong usage, or no Spark; else that of Spark.",
+    )
+    serve.set_defaults(command=_serve)
+    group = serve.add_argument_group("server")
+    group.add_argument(
+        "--bind",
+        metavar="HOST:PORT",
+        default="127.0.0.1:15002",
+        help="the address to listen on; default: 127.0.0.1:15002",
+    )
+    group.add_argument("--master", metavar="URL", default="local[*]", help="the Spark master; default: local[*]")
+    group.add_argument(
+        "--conf", metavar="NAME=VALUE", action="append", default=[], help="a setting of the server; repeatable"
+    )
+    group.add_argument("--no-class-archive", action="store_true", help="do not use the archive of Java classes")
+    group.add_argument("--debug", action="store_true", help="show where in the program an error occurred")
 
 
 def _add_reading(command: argparse.ArgumentParser) -> None:
@@ -254,6 +283,14 @@ def _convert(options: argparse.Namespace) -> int:
         job.report("messages", written.message_count)
         job.report("quads", written.quads)
     return 0
+
+
+def _serve(options: argparse.Namespace) -> int:
+    host, found, port = options.bind.rpartition(":")
+    if not found or not host or not port.isdecimal() or int(port) > 0xFFFF:
+        raise UsageError(f"--bind {options.bind!r} is not HOST:PORT", hint="write --bind 127.0.0.1:15002")
+    settings = pairs("--conf", options.conf, "NAME=VALUE")
+    serve(options.master, settings, host=host, port=int(port), class_archive=not options.no_class_archive)
 
 
 def _is_file(options: argparse.Namespace) -> bool:

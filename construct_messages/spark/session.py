@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from construct_messages.errors import (
     ConstructMessagesError,
@@ -53,6 +53,7 @@ _BOUNDED: Final = {
 # Java's default collector works beside the tasks, on cores that they could have: with two a run takes a tenth longer.
 _COLLECTOR: Final = {"spark.driver.extraJavaOptions": "-XX:+UseParallelGC"}
 _CONNECT_SECONDS: Final = 10
+_SERVER: Final = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
 
 def require(*, java: bool = True) -> None:
@@ -121,8 +122,7 @@ def local_session(
     Raises:
         SparkUnavailable: see `require`.
     """
-    require(java=False)
-    java = java_version()
+    require()
     from pyspark.sql import SparkSession
 
     if (active := SparkSession.getActiveSession()) is not None:
@@ -130,12 +130,46 @@ def local_session(
     # workers would otherwise be whatever python3 is first on PATH, without this package's libraries
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master(master).appName("construct-messages")
-    quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
-    chosen = {**quiet, **_BOUNDED, **_COLLECTOR, **(settings or {})}
-    archive = archives.settings(chosen, archives.archive_path(java)) if class_archive else {}
-    for name, value in {**chosen, **jar.settings(chosen), **archive}.items():
+    for name, value in _new(settings or {}, class_archive).items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
+
+
+def _new(given: Mapping[str, str], class_archive: bool) -> dict[str, str]:
+    """The settings of a new session or server."""
+    quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
+    chosen = {**quiet, **_BOUNDED, **_COLLECTOR, **given}
+    archive = archives.settings(chosen, archives.archive_path(java_version())) if class_archive else {}
+    return {**chosen, **jar.settings(chosen), **archive}
+
+
+def serve(master: str, settings: Mapping[str, str], *, host: str, port: int, class_archive: bool = True) -> NoReturn:
+    """Replaces this process by a Spark Connect server with the settings and the jar of this package's sessions.
+
+    Args:
+        master: Spark's master URL.
+        settings: settings of the server, by Spark's names; they override the defaults of this package.
+        host: the address to listen on. Whoever reaches it may run any program there: Spark asks for no password.
+        port: 0: a free one, which the server's log tells.
+        class_archive: see `local_session`.
+
+    Raises:
+        SparkUnavailable: see `require`.
+    """
+    require()
+    _require_modules(("grpc", "grpc_status"), "Spark Connect", _INSTALL_CONNECT)
+    import pyspark
+
+    home = os.environ.get("SPARK_HOME") or os.path.dirname(pyspark.__file__)
+    address = {"spark.connect.grpc.binding.address": host, "spark.connect.grpc.binding.port": str(port)}
+    conf = [
+        part for pair in _new({**settings, **address}, class_archive).items() for part in ("--conf", "=".join(pair))
+    ]
+    command = [os.path.join(home, "bin", "spark-submit"), "--class", _SERVER, "--master", master, *conf]
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    # as Spark's own start-connect-server.sh does it
+    os.environ["SPARK_CONNECT_MODE"] = "0"
+    os.execv(command[0], command)
 
 
 def remote_session(url: str) -> SparkSession:

@@ -154,13 +154,12 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Cluster:
 
 @pytest.fixture(scope="module")
 def connect(cluster: Cluster) -> Iterator[str]:
-    """The URL of a Connect server."""
-    port = ("spark.connect.grpc.binding.address=127.0.0.1", "spark.connect.grpc.binding.port=0")
-    start = cluster.home / "sbin" / "start-connect-server.sh"
-    settings = [*CONF, *(part for setting in port for part in ("--conf", setting)), "--conf", "spark.log.level=INFO"]
+    """The URL of a Connect server of this package's."""
+    start = [cluster.client / "python", "-m", "construct_messages", "spark", "serve", "--bind", "127.0.0.1:0"]
+    settings = [*CONF, "--conf", "spark.log.level=INFO"]
     with (cluster.place / "server.txt").open("wb") as log:
         process = subprocess.Popen(
-            [start, "--wait", "--master", "local[1]", *settings],
+            [*start, "--master", "local[1]", *settings],
             cwd=cluster.place,
             env=cluster.environment(),
             stdout=log,
@@ -253,6 +252,21 @@ def test_connect(cluster: Cluster, connect: str, here: Callable[..., Done]) -> N
     done = cluster.run(BASH, "-euc", command, java=False)
     assert (done.status, done.log) == (0, ""), done.errors
     assert done.errors.startswith(check(cluster.place / "connected", COUNTRIES, here))
+
+
+def test_a_server_of_this_package_has_the_jar(cluster: Cluster, connect: str) -> None:
+    (cluster.place / "lines.nt").write_text('<urn:s> <urn:p> "a" .\n<urn:s>  <urn:p> "\\u0062" .\n')
+    code = (
+        "import sys\n"
+        "from construct_messages.spark.jar import has_functions\n"
+        "from construct_messages.spark.quads.loading import load_quads\n"
+        "from construct_messages.spark.session import remote_session\n"
+        "spark = remote_session(sys.argv[1])\n"
+        "print(has_functions(spark), sorted(row.object for row in load_quads(spark, sys.argv[2]).collect()))\n"
+        "spark.stop()\n"
+    )
+    done = cluster.run(cluster.client / "python", "-c", code, connect, cluster.place / "lines.nt", java=False)
+    assert (done.status, done.log) == (0, "True ['\"a\"', '\"b\"']\n"), done.errors
 
 
 def test_connect_without_shipped_files(cluster: Cluster, connect: str, here: Callable[..., Done]) -> None:
