@@ -73,7 +73,7 @@ PROFILES = {
         sizes=(10_000, 100_000, 1_000_000),
         runs=1,
         limit=30,
-        few=("star", "path", "tree", "blank-data", "optional", "aggregate", "large-literals", "capped"),
+        few=("star", "tree", "blank-data", "aggregate", "capped"),
         few_from=1_000_000,
         capped_from=1_000_000,
     ),
