@@ -84,7 +84,11 @@ export class Follower {
       this.handlers.state("live");
     });
     this.source.addEventListener("rdf-message", (event) => this.take(event));
-    this.source.addEventListener("error", () => {
+    this.source.addEventListener("error", (event) => {
+      if (event.data !== undefined) {
+        this.end(event.data); // what the server says where it can send no more
+        return;
+      }
       this.close();
       this.again();
     });
