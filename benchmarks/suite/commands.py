@@ -87,7 +87,10 @@ def _told(session: Session, datasets: Sequence[Dataset]) -> None:
                 progress.console.print(_line(row), highlight=False, soft_wrap=True)
 
         session.said = said
-        session.run(datasets)
+        try:
+            session.run(datasets)
+        except KeyboardInterrupt:
+            raise SystemExit(f"interrupted: the same command goes on behind {len(session.results.rows)} rows") from None
 
 
 def data(arguments: argparse.Namespace) -> None:

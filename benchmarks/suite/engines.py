@@ -14,12 +14,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
-from tests.support.engines.servers import Missing, oxigraph, virtuoso
+from tests.support.engines.servers import Missing, NotStarted, oxigraph, virtuoso
 
 ENGINES: Final = {"oxigraph": oxigraph, "virtuoso-dbpedia": virtuoso}
 """By the name in rows: Oxigraph's server, and Virtuoso with DBpedia's caps, timeouts and default graph."""
 
-__all__ = ["ENGINES", "Missing", "engine"]
+__all__ = ["ENGINES", "Missing", "NotStarted", "engine"]
 
 
 @contextmanager

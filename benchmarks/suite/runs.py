@@ -19,7 +19,7 @@ from pathlib import Path
 
 from benchmarks import harness
 from benchmarks.suite.datasets import Dataset
-from benchmarks.suite.engines import Missing, engine
+from benchmarks.suite.engines import Missing, NotStarted, engine
 from benchmarks.suite.groups import Parts, bag, verdict
 from benchmarks.suite.records import Competitor, Group, Job, Measured, Results, Row
 from benchmarks.suite.relay import Relay, relay
@@ -190,6 +190,10 @@ class Session:
                     through = endpoints[competitor.engine]
                 except Missing as missing:
                     return replace(row, status="absent", reason=str(missing))
+                except NotStarted as error:
+                    return replace(
+                        row, status="failed", reason=f"{competitor.engine} did not start: {_last_line(str(error))}"
+                    )
                 through.traffic()  # forgets what was before
             url = None if through is None else through.url
             job = Job(data, url, query.text, query.path, Path(workdir), competitor.engine)
@@ -228,7 +232,7 @@ class _Endpoints:
 
     def __init__(self, stack: ExitStack, data: Path, place: Path) -> None:
         self._stack, self._data, self._place = stack, data, place
-        self._started: dict[str, Relay | Missing] = {}
+        self._started: dict[str, Relay | Missing | NotStarted] = {}
 
     def add(self, name: str, url: str) -> None:
         """Puts a relay before an endpoint that runs."""
@@ -239,18 +243,19 @@ class _Endpoints:
 
         Raises:
             Missing: the engine is not installed.
+            NotStarted: it does not run, or has not loaded the data.
         """
         if name not in self._started:
             place = self._place / name
             place.mkdir()
             try:
                 url = self._stack.enter_context(engine(name, self._data, place))
-            except Missing as missing:
-                self._started[name] = missing
+            except (Missing, NotStarted) as error:
+                self._started[name] = error
             else:
                 self.add(name, url)
         found = self._started[name]
-        if isinstance(found, Missing):
+        if isinstance(found, Missing | NotStarted):
             raise found
         return found
 

@@ -16,6 +16,7 @@ from benchmarks.__main__ import main
 from benchmarks.suite import commands, runs
 from benchmarks.suite.competitors.printing import printed_groups
 from benchmarks.suite.datasets import Dataset
+from benchmarks.suite.engines import Missing, NotStarted
 from benchmarks.suite.records import Competitor, Job, Results, Row
 from benchmarks.suite.runs import PROFILES, Profile, Session, commit, machine, opened
 from benchmarks.suite.workload import Query
@@ -159,6 +160,24 @@ def test_results_of_another_commit_are_not_gone_on_with(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="commit another"):
         opened(output, "smoke", 42, PROGRAMS, fresh=False)
     assert opened(output, "smoke", 42, PROGRAMS, fresh=True).rows == []
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "reason"),
+    [(Missing("get it"), "absent", "get it"), (NotStarted("no port"), "failed", "oxigraph did not start: no port")],
+    ids=["missing", "not started"],
+)
+def test_an_engine_that_does_not_run_is_told_once_for_each_that_asks_it(
+    error: Exception, status: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def engine(*_: object) -> object:
+        raise error
+
+    monkeypatch.setattr(runs, "engine", engine)
+    asking = [replace(each, engine="oxigraph") for each in PROGRAMS[:2]]
+    session(tmp_path, [*asking, GOOD]).run([dataset(tmp_path, 4)])
+    rows = Results.read(tmp_path / "results.json").rows
+    assert [(each.status, each.reason) for each in rows] == [(status, reason)] * 2 + [("ok", None)]
 
 
 def test_the_machine_and_the_commit_are_named() -> None:
