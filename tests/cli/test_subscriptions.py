@@ -66,10 +66,12 @@ async def test_an_event_stream_killed(served: StreamsServer, tmp_path: Path) -> 
         process.kill()
         await process.communicate()
     process = await start(*command)
-    await eventually(lambda: written(state) == 300)
+    last = numbered(301)
+    await served.publish([last])  # once this is there, the last process is surely at work, and heeds signals
+    await eventually(lambda: written(state) == 301)
     process.send_signal(signal.SIGINT)
     assert (await process.communicate(), process.returncode) == ((b"", b""), 0)
-    assert list(read_log(log)) == SENT
+    assert list(read_log(log)) == [*SENT, last]
 
 
 @pytest.mark.slow
