@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AsyncExitStack, ExitStack
@@ -65,6 +66,16 @@ def leaves_out_slow(config: pytest.Config) -> bool:
     """Whether neither an option nor a path on the command line asks for slow tests."""
     named = config.args_source == pytest.Config.ArgsSource.ARGS
     return not (named or config.getoption("--slow") or config.getoption("markexpr"))
+
+
+_SLOW_MODULE = re.compile(r"^pytestmark = (?:\[[^\]]*)?pytest\.mark\.slow\b", re.MULTILINE)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leaves out modules of slow tests before they are loaded, which takes a third of the time of all."""
+    if not collection_path.match("test_*.py") or not leaves_out_slow(config):
+        return None
+    return _SLOW_MODULE.search(collection_path.read_text(encoding="utf-8")) is not None or None
 
 
 @pytest.hookimpl(wrapper=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Final
 
 from construct_messages.formats import (
@@ -64,6 +65,7 @@ def varint(number: int) -> bytes:
     return bytes((*out, number))
 
 
+@lru_cache(16)  # a million rows alike are made as tests are collected
 def field(number: int, value: bytes | int) -> bytes:
     """A field of a protocol buffer: a length and bytes, or a number.
 
