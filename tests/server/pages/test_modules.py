@@ -113,6 +113,7 @@ PASSED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.suite
 @pytest.mark.parametrize(
     "suite", ["rdf11/rdf-n-quads", "rdf11/rdf-n-triples", "rdf12/rdf-n-quads", "rdf12/rdf-n-triples"]
@@ -191,6 +192,7 @@ def test_links(modules: Modules) -> None:
     assert modules.run(script, [*LINKS, *NO_LINKS]) == list(LINKS)
 
 
+@pytest.mark.slow
 def test_a_long_literal_takes_linear_time(modules: Modules) -> None:
     """Ten million characters, and as many escapes, exhaust no stack."""
     script = """import { parseLine } from "./terms.js";
