@@ -43,7 +43,7 @@ def _page(results: Results | None, queries: dict[str, Query]) -> Iterator[str]:
         query = queries.get(name)
         yield f"## {escape(query.title if query else name)}"
         if query:
-            yield f"`{query.path.name}`, shape: {escape(query.shape)}"
+            yield f"Shape: {escape(query.shape)}. File: `{query.path.name}`."
             text = "\n".join(line for line in query.text.splitlines() if not line.startswith("#"))
             yield f"```sparql\n{text.strip()}\n```"
         for field in found:

@@ -22,7 +22,11 @@ ENGINES: Final = {
 
 def way(field: Field) -> str:
     """Return how the results of a field were got, and from what data."""
-    return f"{ENGINES.get(field.engine) or escape(field.engine)} ({escape(field.dataset)})"
+    return f"{_engine(field.engine)} ({escape(field.dataset)})"
+
+
+def _engine(name: str) -> str:
+    return ENGINES.get(name) or escape(name)
 
 
 def capital(text: str) -> str:
@@ -41,21 +45,23 @@ def headline(fields: Sequence[Field]) -> list[str]:
 def races(fields: Sequence[Field]) -> list[str]:
     """Return the lines of a table: ours to the best other with all groups right, by how results are got and size."""
     rows = []
+    datasets = {field.dataset for field in fields}
     for field in fields:
+        name = way(field) if len(datasets) > 1 else _engine(field.engine)
         for triples in field.sizes:
             found = {name: race(field, measure, [triples]) for name, measure in MEASURES.items()}
             time = found["time"]
             if time.ratio or time.alone or time.failed:
                 ratios = [MISSING if each.ratio is None else _ours_to_theirs(each.ratio) for each in found.values()]
                 rival = ", ".join(_named(title) for title, _ in time.rivals.most_common(1)) or MISSING
-                rows.append([capital(way(field)), size(triples), *ratios, rival, f"{time.alone}", f"{time.failed}"])
-    columns = ["from", "triples", *MEASURES, "fastest other, mostly", "only we right", "only others right"]
+                rows.append([name, size(triples), *ratios, rival, f"{time.alone} / {time.failed}"])
+    columns = ["", "triples", *MEASURES, "fastest other, mostly", "only we / others right"]
     return table(columns, rows) if rows else []
 
 
 def _ours_to_theirs(ratio: Ratio) -> str:
     text = f"{times(1 / ratio.mean)}"
-    return f"{f'**{text}**' if ratio.mean > 1 else text} ({ratio.ahead} of {ratio.cells})"
+    return f"{f'**{text}**' if ratio.mean > 1 else text} ({ratio.ahead}/{ratio.cells})"
 
 
 def _named(title: str) -> str:
@@ -75,8 +81,7 @@ def _wins(fields: Sequence[Field]) -> Iterator[str]:
             compared[standing.title, field.engine] += time.cells if time else 0
     winners = sorted(cells, key=lambda key: -cells[key])
     told = [
-        f"{_named(title)} ({ENGINES.get(engine) or escape(engine)}) in {cells[title, engine]} of"
-        f" {compared[title, engine]} pairs"
+        f"{_named(title)} ({_engine(engine)}) in {cells[title, engine]} of {compared[title, engine]} pairs"
         for title, engine in winners[:3]
     ]
     if len(winners) > 3:

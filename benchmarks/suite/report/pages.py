@@ -13,7 +13,7 @@ from benchmarks.suite.report.goals import goals
 from benchmarks.suite.report.headline import capital, headline, races, way
 from benchmarks.suite.report.plots import KINDS, Plot, file_name
 from benchmarks.suite.report.standings import LARGE, MEASURES, Field, Loss, Standing, fields, losses
-from benchmarks.suite.report.text import MISSING, escape, mebibytes, number, seconds, share, size, table, times
+from benchmarks.suite.report.text import MISSING, escape, mebibytes, number, seconds, share, size, table, times, wrapped
 
 WRITTEN: Final = "<!-- written by `python -m benchmarks report`; do not edit -->"
 LOADS: Final = "⇣"
@@ -31,19 +31,6 @@ from what it measured.
 """
 
 _METHOD: Final = f"""\
-## What is compared
-
-- **construct-messages**: this package, as `run` over a file or an endpoint, as `serve` in front of an endpoint, from
-  Python, and on Spark.
-- **flat CONSTRUCT**: the graph of all results, taken apart on the client: by concise bounded descriptions (CBD), by
-  shapes, or by matching the template against the graph again.
-- **SELECT + own code**: a SELECT, and code that fills in the template. Somebody writes that for each query; writing it
-  is not measured.
-- **one query for each entity**: the entities first, then a CONSTRUCT for each of them. LDkit does so from a schema.
-
-Each is written as its users would write it. [What the suite compares](competitors.md) says what each can and cannot
-know, and what is lost behind DBpedia’s limits.
-
 ## What is measured
 
 - **Time** is from the start of a program to its end, **first result** until the first group is on its output. Each run
@@ -90,8 +77,14 @@ def index(results: Results | None, plots: Mapping[str, Plot]) -> str:
 
 
 def joined(parts: Iterator[str]) -> str:
-    """Return a page of blocks with an empty line between them."""
-    return "\n".join(part if part.endswith("\n") else f"{part}\n" for part in parts)
+    """Return a page of blocks with an empty line between them; paragraphs and lists are wrapped."""
+    return "\n".join(_block(part) for part in parts)
+
+
+def _block(part: str) -> str:
+    if part.endswith("\n"):  # as it is
+        return part
+    return f"{part if part.startswith(('|', '#', '`', '<')) else wrapped(part)}\n"
 
 
 def named(standing: Standing) -> str:
@@ -102,7 +95,10 @@ def named(standing: Standing) -> str:
 
 def _empty() -> Iterator[str]:
     yield from ("# Benchmarks", WRITTEN, _INTRODUCTION, _UNMEASURED)
-    yield "See the [queries](queries.md), the [data](data.md) and [micro-benchmarks](micro.md) of this package’s parts."
+    yield (
+        "See [what is compared](competitors.md), the [queries](queries.md), the [data](data.md) and"
+        " [micro-benchmarks](micro.md) of this package’s parts."
+    )
     yield from (_METHOD, _repeat("default"))
 
 
@@ -111,8 +107,9 @@ def _full(results: Results, plots: Mapping[str, Plot]) -> Iterator[str]:
     yield from ("# Benchmarks", WRITTEN, _INTRODUCTION, "## In short")
     if compared := races(found):
         yield (
-            "This package beside the best other program with all groups right, query by query: what it takes, the other"
-            " = 1, and in how many queries it takes less. **Bold**: it is ahead."
+            "This package beside the best other program with all groups right, query by query: what it takes, where the"
+            " other takes 1, and in how many of the queries it takes less. **Bold**: it is ahead. Last: how many queries"
+            " only this package, or only others, got right."
         )
         yield "\n".join(compared)
     yield "\n".join(f"- {sentence}" for sentence in headline(found))
@@ -122,7 +119,8 @@ def _full(results: Results, plots: Mapping[str, Plot]) -> Iterator[str]:
         )
     yield (
         "All figures: [by query](queries.md) · [in a sortable table](table.html) · [JSON](results.json) ·"
-        " [CSV](results.csv). See also the [data](data.md) and [micro-benchmarks](micro.md) of this package’s parts."
+        " [CSV](results.csv). See also [what is compared](competitors.md), the [data](data.md) and"
+        " [micro-benchmarks](micro.md) of this package’s parts."
     )
     for field in found:
         yield f"## {capital(way(field))}"

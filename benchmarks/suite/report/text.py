@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+import textwrap
 from collections.abc import Sequence
 
 # what Markdown takes as markup within a line, and what at the start of one
@@ -82,6 +83,29 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) 
     """Return the lines of a table; columns but the first `left` ones are aligned right."""
     rule = ["---" if index < left else "--:" for index in range(len(columns))]
     return [f"| {' | '.join(cells)} |" for cells in (columns, rule, *rows)]
+
+
+def wrapped(text: str) -> str:
+    """Return a paragraph or a list with lines of at most 120 characters.
+
+    >>> print(wrapped("- " + "word " * 24 + "and more").replace("word ", ""))
+    - word
+      and more
+    """
+    lines = text.splitlines()
+    # at the start of a line, a plus would begin a list
+    kept = [line.replace(" + ", "\0+\0") for line in lines]
+    filled = [
+        textwrap.fill(
+            line,
+            120,
+            subsequent_indent="  " if line.startswith("- ") else "",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        for line in kept
+    ]
+    return "\n".join(filled).replace("\0", " ")
 
 
 def listed(names: Sequence[str]) -> str:
