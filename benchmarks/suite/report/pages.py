@@ -108,8 +108,8 @@ def _full(results: Results, plots: Mapping[str, Plot]) -> Iterator[str]:
     if compared := races(found):
         yield (
             "This package beside the best other program with all groups right, query by query: what it takes, where the"
-            " other takes 1, and in how many of the queries it takes less. **Bold**: it is ahead. Last: how many queries"
-            " only this package, or only others, got right."
+            " other takes 1, and in how many of the queries it takes less. **Bold**: it is ahead. Last: how many"
+            " queries only this package, or only others, got right."
         )
         yield "\n".join(compared)
     yield "\n".join(f"- {sentence}" for sentence in headline(found))
