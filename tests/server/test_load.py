@@ -102,7 +102,7 @@ async def test_a_long_query_is_read_aside(store: Path) -> None:
 
 async def test_past_its_bounds_the_server_says_so() -> None:
     async with (
-        dripping(100) as upstream,
+        dripping(100, pause=0.04) as upstream,
         serving(upstream.url, concurrency=2, queue_seconds=0.2, queue_length=1) as server,
         aiohttp.ClientSession() as session,
     ):

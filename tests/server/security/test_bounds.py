@@ -51,7 +51,7 @@ async def test_request_heads_must_arrive_in_time(store: Path, monkeypatch: pytes
         ):
             began = time.monotonic()
             assert await over_socket(server.url, request, *pieces) == b""
-            assert time.monotonic() - began < 5
+            assert time.monotonic() - began < 60
 
 
 @IN_MODULE

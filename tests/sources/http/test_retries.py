@@ -28,6 +28,7 @@ from tests.support.http.clients import CLIENTS, JSON_BODY, SELECT, TABLE, VARIAB
 from tests.support.http.fault_server import JSON, RESET, STALL, TSV, XML, Act, Asked, FaultServer, response
 from tests.support.http.pauses import no_pauses, own_pauses
 from tests.support.results.documents import json_document, tsv_document, xml_document
+from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("at_once")]
 
@@ -231,11 +232,16 @@ def test_a_wait_ends_when_the_client_leaves(server: FaultServer) -> None:
     server.play(refusal(429, Retry_After="30"), WHOLE)
 
     async def leave() -> None:
-        batches = EndpointSource(server.url).asolutions(Request(SELECT))
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.3):
-                await anext(batches)
-        await batches.aclose()
+        async def read_on() -> None:
+            async for _ in EndpointSource(server.url).asolutions(Request(SELECT)):
+                pass
+
+        reading = asyncio.create_task(read_on())
+        await eventually(lambda: server.asked)
+        await asyncio.sleep(0.2)  # until it waits, most of the time
+        reading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
 
     with own_pauses():
         asyncio.run(leave())
