@@ -49,10 +49,10 @@ class Estimates:
         """The quads of a predicate, or of all if it is a variable: exact, or guessed.
 
         >>> Estimates(Statistics()).figures(iri("urn:p"))
-        PredicateStatistics(rows=50000, subjects=25000, objects=12500, fan_out=2, fan_in=4)
+        PredicateStatistics(rows=50000, subjects=25000, objects=12500)
         """
         if not isinstance(predicate, Var) and self.known:
-            return self.statistics.predicates.get(predicate, PredicateStatistics(0, 0, 0, 0, 0))
+            return self.statistics.predicates.get(predicate, PredicateStatistics(0, 0, 0))
         rows = self.statistics.rows if self.statistics.rows is not None else _ROWS
         if isinstance(predicate, Var):
             return _guessed(rows, subjects=5, objects=4)
@@ -63,7 +63,7 @@ class Estimates:
         """The matches of a pattern for one solution that binds `bound`.
 
         >>> x, y, p = Var("x"), Var("y"), iri("urn:p")
-        >>> known = Estimates(Statistics(60, True, {p: PredicateStatistics(60, 30, 20, 2, 3)}))
+        >>> known = Estimates(Statistics(60, True, {p: PredicateStatistics(60, 30, 20)}))
         >>> known.matches(Triple(x, p, y)), known.matches(Triple(x, p, y), frozenset({x}))
         (60.0, 2.0)
         """
@@ -102,7 +102,7 @@ class Estimates:
 
 def _guessed(rows: int, subjects: int, objects: int) -> PredicateStatistics:
     """Figures of which only the rows are known, or not even those, from the quads that a subject and an object have."""
-    return PredicateStatistics(rows, max(rows // subjects, 1), max(rows // objects, 1), subjects, objects)
+    return PredicateStatistics(rows, max(rows // subjects, 1), max(rows // objects, 1))
 
 
 def _given(position: Position, bound: Vars) -> bool:

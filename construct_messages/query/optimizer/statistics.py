@@ -14,17 +14,13 @@ class PredicateStatistics:
 
     Args:
         rows: its quads.
-        subjects: its distinct subjects.
-        objects: its distinct objects.
-        fan_out: the most quads that one subject has.
-        fan_in: the most quads that one object has.
+        subjects: its distinct subjects, about.
+        objects: its distinct objects, about.
     """
 
     rows: int
     subjects: int
     objects: int
-    fan_out: int
-    fan_in: int
 
 
 @dataclass(frozen=True)

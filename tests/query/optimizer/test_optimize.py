@@ -46,10 +46,10 @@ _FIGURES = Statistics(
     2000,
     True,
     {
-        iri("u:label"): PredicateStatistics(1000, 1000, 900, 1, 9),
-        iri("u:knows"): PredicateStatistics(500, 100, 100, 9, 9),
-        iri("u:boss"): PredicateStatistics(10, 10, 2, 1, 5),
-        iri(f"{RDF}type"): PredicateStatistics(1000, 1000, 4, 1, 500),
+        iri("u:label"): PredicateStatistics(1000, 1000, 900),
+        iri("u:knows"): PredicateStatistics(500, 100, 100),
+        iri("u:boss"): PredicateStatistics(10, 10, 2),
+        iri(f"{RDF}type"): PredicateStatistics(1000, 1000, 4),
     },
 )
 _NOTHING_KNOWN = Statistics()
@@ -59,7 +59,7 @@ _NOTHING_KNOWN = Statistics()
 _WAYS = [
     (_NOTHING_KNOWN, Hints()),
     (_NOTHING_KNOWN, Hints(join="star", order="as-written")),
-    (Statistics(9, True, {P: PredicateStatistics(4, 3, 2, 2, 2), Q: PredicateStatistics(5, 3, 3, 1, 2)}), Hints()),
+    (Statistics(9, True, {P: PredicateStatistics(4, 3, 2), Q: PredicateStatistics(5, 3, 3)}), Hints()),
 ]
 
 

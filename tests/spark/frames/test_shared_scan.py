@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-_KNOWN = Statistics(rows=1, predicates={iri("urn:p"): PredicateStatistics(1, 1, 1, 1, 1)})
+_KNOWN = Statistics(rows=1, predicates={iri("urn:p"): PredicateStatistics(1, 1, 1)})
 
 # a query, and the predicates of the patterns that are read together
 CASES = [

@@ -292,8 +292,8 @@ STATISTICS = Statistics(
     rows=8,
     distinct=True,
     predicates={
-        Term("<urn:p>"): PredicateStatistics(7, 2, 5, 5, 3),
-        Term("<urn:q>"): PredicateStatistics(1, 1, 1, 1, 1),
+        Term("<urn:p>"): PredicateStatistics(7, 2, 5),
+        Term("<urn:q>"): PredicateStatistics(1, 1, 1),
     },
 )
 
@@ -311,6 +311,16 @@ def test_a_table_is_a_set_with_its_statistics(spark: SparkSession, tmp_path: Pat
         write_quads(table, path)
     assert write_quads(doubled.filter("predicate = '<urn:q>'"), path, overwrite=True).rows == 1
     assert read_quads(spark, path).statistics.rows == 1
+
+
+def test_statistics_of_another_version_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "table"
+    write_quads(spark.createDataFrame(QUADS, "subject string, predicate string, object string, graph string"), path)
+    (statistics,) = path.glob("_construct_messages.json/part-*")
+    statistics.write_text(statistics.read_text().replace('"version": 2', '"version": 1'))
+    statistics.with_name(f".{statistics.name}.crc").unlink()
+    with pytest.raises(QuadsError, match="another version"):
+        read_quads(spark, path)
 
 
 def test_an_empty_table(spark: SparkSession, tmp_path: Path) -> None:
