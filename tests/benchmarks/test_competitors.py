@@ -33,8 +33,8 @@ STAR = f"""{PREFIXES} CONSTRUCT {{ ?c a ex:Company ; rdfs:label ?name ; ex:staff
 WHERE {{ ?c a ex:Company ; rdfs:label ?name ; ex:staff ?n }}"""
 
 # ?c has two solutions, and the addresses of ex:a and ex:b are one blank node
-TREE = f"""{PREFIXES} CONSTRUCT {{ ?c ex:at ?place ; ex:address ?a . ?place ex:people ?n . ?a ex:street ?street }}
-WHERE {{ ?c ex:at ?place ; ex:address ?a . ?place ex:people ?n . ?a ex:street ?street }}"""
+_TREE = "?c rdfs:label ?name ; ex:at ?place ; ex:address ?a . ?place ex:people ?n . ?a ex:street ?street"
+TREE = f"{PREFIXES} CONSTRUCT {{ {_TREE} }} WHERE {{ {_TREE} }}"
 
 UNION = f"""{PREFIXES} CONSTRUCT {{ ?c ex:at ?place ; ex:staff ?n }}
 WHERE {{ {{ ?c ex:at ?place }} UNION {{ ?c ex:staff ?n }} }}"""
@@ -78,7 +78,8 @@ def test_groups_are_right_but_where_the_method_cannot_know(
     if competitor.version() is None:
         absent(f"{competitor.title}: {competitor.install}")
     endpoint = None if competitor.engine == "file" else oxigraph_server(data)
-    for name in ["tree"] if competitor.smallest else QUERIES:
+    # those that do all right are not asked the easiest one, and Spark, which takes long to start, is asked once
+    for name in QUERIES if competitor.name in WRONG else ["tree"] if competitor.smallest else ["tree", "union"]:
         done = _run(competitor, QUERIES[name], data, endpoint, tmp_path / name)
         wanted = WRONG.get(competitor.name, {}).get(name, ALL_RIGHT[name])
         if wanted is None:
