@@ -71,14 +71,21 @@ class Contents:
         query: its windows, and what it needs of them.
         static: the quads beside the windows.
         labels: make those of all blank nodes.
+        predicates: of the quads of default graphs that the query reads; None: it may read all.
 
     Attributes:
         store: as it was when it was last brought up to date.
     """
 
-    def __init__(self, query: ContinuousQuery, static: Iterable[Quad], labels: Labels) -> None:
+    def __init__(
+        self,
+        query: ContinuousQuery,
+        static: Iterable[Quad],
+        labels: Labels,
+        predicates: frozenset[ox.NamedNode] | None = None,
+    ) -> None:
         self.store = ox.Store()
-        self._labels = labels
+        self._labels, self._predicates = labels, predicates
         self._counts: dict[ox.Quad, int] = {}
         self._before: dict[ox.Quad, bool] = {}  # whether the store has a quad whose count has changed since
         self._static: set[ox.Quad] = set()  # what stays, of the quads that windows hold, too
@@ -105,13 +112,19 @@ class Contents:
         if b"_:" in nquads:
             scope = self._labels.of_response(stream)
             nquads = element.message.map_blanks(lambda node: Term(f"_:{scope}{node[2:]}")).lines
-        quads = list(map(self._stored.quad, ox.parse(nquads, format=ox.RdfFormat.N_QUADS, lenient=True)))
+        parsed: Iterable[ox.Quad] = ox.parse(nquads, format=ox.RdfFormat.N_QUADS, lenient=True)
+        read = self._predicates
+        if read is not None:
+            parsed = [quad for quad in parsed if quad.predicate in read or quad.graph_name != _DEFAULT]
+        quads = list(map(self._stored.quad, parsed))
         node = ox.NamedNode(name)
         named = [quad for quad in quads if quad.graph_name != _DEFAULT]
         context: list[ox.Quad] = []
         if self._has_context:
             said = _context(stream_iri, time, element.sequence)
-            context += (ox.Quad(node, predicate, object) for predicate, object in said)
+            context += (
+                ox.Quad(node, predicate, object) for predicate, object in said if read is None or predicate in read
+            )
             context += (ox.Quad(node, _GRAPH, graph) for graph in _graphs(named))
         return Held(element.sequence, node, quads, named, context)
 

@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 import pyoxigraph as ox
 
+from construct_messages.continuous.predicates import predicates_of
 from construct_messages.continuous.timestamps import FUNCTION, timestamp
 from construct_messages.labels import Labels
 from construct_messages.message import Message, of_distinct
@@ -40,6 +41,7 @@ class Evaluation:
 
     Attributes:
         variables: the names of the values of a solution.
+        predicates: see `predicates_of`.
         instantiate: the messages of solutions; the number is that of the first of them among all.
 
     Raises:
@@ -67,6 +69,7 @@ class Evaluation:
                 for number, solution in enumerate(solutions, first)
             )
         self._ask(ox.Store())  # for its errors
+        self.predicates = predicates_of(self._text)
 
     def solutions(self, store: ox.Store) -> list[Solution]:
         """The solutions, in the order of the engine.

@@ -109,8 +109,8 @@ class WindowedQuery:
         self._number = {stream: number for number, stream in enumerate(self.streams)}
         windows = [(self._number[window.stream], Extent.of(window, self.options)) for window in query.windows]
         self._timeline = Timeline[Held](windows, len(self.streams), report, every, self.options)
-        self._contents = Contents(query, static, self._labels)
         self._evaluation = Evaluation(query, self._labels, self._labels.of_response(len(self.streams)))
+        self._contents = Contents(query, static, self._labels, self._evaluation.predicates)
         self._time_of = time_of(self.options.time, query.query)
         self._element_iri = element_iri or _below_stream
         self._on_drop = on_drop
