@@ -2,7 +2,8 @@
 
 RSP-QL compares the answers of one firing with those of the firing before. Here answers are solutions, as a multiset:
 ISTREAM gives those that are there more often than before, DSTREAM those that are there less often, RSTREAM all. Each is
-then instantiated to one message, by the template that every CONSTRUCT of this package has.
+then instantiated to one message, by the template that every CONSTRUCT of this package has. A query also tells which quads
+it reads.
 """
 
 from __future__ import annotations
@@ -10,22 +11,26 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import pyoxigraph as ox
 
-from construct_messages.continuous.predicates import predicates_of
 from construct_messages.continuous.timestamps import FUNCTION, timestamp
+from construct_messages.errors import ConstructMessagesError
 from construct_messages.labels import Labels
 from construct_messages.message import Message, of_distinct
-from construct_messages.query.continuous.values import ContinuousQuery, Operator
+from construct_messages.query.algebra.nodes import Bgp, Node, Unit, Values, Var
+from construct_messages.query.algebra.translation import translate_query
+from construct_messages.query.continuous.values import TIMESTAMP, ContinuousQuery, Operator
 from construct_messages.query.full_names import names_in_full
 from construct_messages.query.rewrite import ConstructQuery, query_form
 from construct_messages.results.tsv import TsvDecoder
 from construct_messages.rows import row_message
 from construct_messages.sources import REWRITTEN
 from construct_messages.sources.evaluators.evaluation import explain
-from construct_messages.terms import Term, has_blank, map_blanks
+from construct_messages.terms import Term, has_blank, map_blanks, parse_term
+
+_NOW: Final = parse_term('"1970-01-01T00:00:00Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>')
 
 Solution: TypeAlias = tuple[Term, ...]
 Instantiate: TypeAlias = Callable[[Sequence[Solution], int], Iterator[Message]]
@@ -149,3 +154,42 @@ def _more(
             counts[equal] -= 1
         else:
             yield solution
+
+
+def predicates_of(select: str) -> frozenset[ox.NamedNode] | None:
+    """The predicates of all triple patterns of a query; None where quads with other ones may make a difference.
+
+    A quad takes part in a solution only where a triple pattern matches it. So where each pattern names its predicate,
+    quads with other predicates need not be stored. Whatever could see more than such patterns (paths, names of graphs,
+    EXISTS, `timestamp`), or is not known to this package's algebra, has all quads stored.
+
+    Args:
+        select: a SELECT query, without prefixed names.
+
+    >>> predicates_of("SELECT * { ?s <urn:p> ?o OPTIONAL { ?s <urn:q> 1 } }") == {
+    ...     ox.NamedNode("urn:p"), ox.NamedNode("urn:q")}
+    True
+    >>> predicates_of("SELECT * { ?s ?p ?o }"), predicates_of("SELECT * { ?s <urn:p>* ?o }")
+    (None, None)
+    """
+    if "EXISTS" in select.upper() or TIMESTAMP in select:
+        return None
+    try:
+        pattern = translate_query(select, now=_NOW).pattern
+    except ConstructMessagesError:
+        return None
+    found: set[ox.NamedNode] = set()
+    return frozenset(found) if _collect(pattern, found) else None
+
+
+def _collect(node: Node, found: set[ox.NamedNode]) -> bool:
+    """Adds the predicates below a node; returns whether it reads nothing else."""
+    if node.children:
+        return all(_collect(child, found) for child in node.children)
+    if not isinstance(node, Bgp):
+        return isinstance(node, (Unit, Values))
+    for pattern in node.patterns:
+        if isinstance(pattern.predicate, Var):
+            return False
+        found.add(ox.NamedNode(pattern.predicate[1:-1]))
+    return True

@@ -6,7 +6,7 @@ import pytest
 
 from construct_messages import Message, Quad, iri
 from construct_messages.continuous import WindowedQuery
-from construct_messages.continuous.predicates import predicates_of
+from construct_messages.continuous.solutions import predicates_of
 from construct_messages.query.continuous.parse import parse_continuous
 from construct_messages.streams.element import GENERATED_AT, Element
 
