@@ -2,8 +2,8 @@
 
 RSP-QL compares the answers of one firing with those of the firing before. Here answers are solutions, as a multiset:
 ISTREAM gives those that are there more often than before, DSTREAM those that are there less often, RSTREAM all. Each is
-then instantiated to one message, by the template that every CONSTRUCT of this package has. A query also tells which quads
-it reads.
+then instantiated to one message, by the template that every CONSTRUCT of this package has. A query also tells which
+quads it reads.
 """
 
 from __future__ import annotations
