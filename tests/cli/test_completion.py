@@ -40,10 +40,9 @@ def shtab() -> None:
 
 @pytest.mark.parametrize("parser", COMMANDS, ids=lambda parser: parser.prog)
 def test_help_shows_examples_that_can_be_parsed(parser: Parser) -> None:
-    assert parser.examples
+    assert parser.prog in parser.examples[0]  # those behind it may show what follows
     for example in parser.examples:
         assert f"\n  {example}\n" in parser.format_help()  # on a line of its own, however long it is
-        assert parser.prog in example
         for command in example.split(" | "):
             program, *arguments = shlex.split(command)
             if program != "head":
