@@ -64,7 +64,7 @@ def test_restored(history: tuple[Case, list[Event]], stops: list[int]) -> None:
 
 @pytest.mark.slow
 @given(histories())
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=150, deadline=None, derandomize=True)
 def test_restored_at_each_element(history: tuple[Case, list[Event]]) -> None:
     check_history(*history, list(range(20)))
 

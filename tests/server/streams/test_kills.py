@@ -52,7 +52,8 @@ class Ledger:
         self.unheard = 0
         self.received: list[list[str]] = [[] for _ in range(FOLLOWERS)]
         self.grew = asyncio.Event()
-        self.ending = False
+        self.ending = False  # publishers begin nothing more
+        self.published = False
         self.complete = asyncio.Event()
 
     def acknowledge(self, first: int, texts: list[str]) -> None:
@@ -67,7 +68,7 @@ class Ledger:
 
     def check(self) -> None:
         """Whether all is published, and every follower has it."""
-        if self.ending and all(len(got) >= len(self.acknowledged) for got in self.received):
+        if self.published and all(len(got) >= len(self.acknowledged) for got in self.received):
             self.complete.set()
 
 
@@ -195,6 +196,7 @@ async def test_kills_lose_nothing(tmp_path: Path, request: pytest.FixtureRequest
             await within(ledger.reach(len(ledger.acknowledged) + 1), publishing, following)
             ledger.ending = True
             await within(publishing, following)
+            ledger.published = True
             ledger.check()
             await within(ledger.complete.wait(), following)
             following.cancel()

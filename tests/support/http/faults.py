@@ -51,7 +51,7 @@ ENDPOINTS: Final[Mapping[str, dict[str, Any]]] = {
     "blazegraph": {"profile": "blazegraph"},
     "qlever": {"profile": "qlever"},
     "tsv": {"results": "tsv"},
-    "impatient": {"read_seconds": 1.0},
+    "impatient": {"read_seconds": 4.0},
     "brief": {"limits": Limits(seconds=2.5)},
 }
 """Settings of an endpoint in front of the one that misbehaves."""
