@@ -44,6 +44,7 @@ def _node_process_ends() -> Iterator[None]:
     yield
     if node_process.cache_info().currsize:
         node_process().communicate(timeout=120)
+        node_process.cache_clear()  # other tests of this module may yet be given to this worker
 
 
 # --- messages --------------------------------------------------------------------------------------------------------
