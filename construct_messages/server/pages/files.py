@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from aiohttp import web
 
 from construct_messages.formats.media_types import CSS, HTML, JAVASCRIPT, SVG
+from construct_messages.server.http.conditions import is_known
 
 STATIC: Final = "/-/static"
 """The path of the files; no endpoint's name begins with a hyphen."""
@@ -106,7 +107,6 @@ def send_page(request: web.Request) -> web.Response:
 def send_file(request: web.Request, file: File) -> web.Response:
     """Answers with a file, or with 304 where the client has it."""
     headers = {"Cache-Control": "no-cache", "Content-Security-Policy": POLICY, "ETag": f'"{file.tag}"'}
-    known = request.if_none_match or ()
-    if any(tag.value in ("*", file.tag) for tag in known):
+    if is_known(request, headers["ETag"]):
         return web.Response(status=304, headers=headers)
     return web.Response(body=file.body, headers={**headers, "Content-Type": file.content_type})

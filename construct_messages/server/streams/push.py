@@ -27,6 +27,7 @@ SUBPROTOCOLS: Final = {format.subprotocol: format for format in FORMATS}
 
 EVENT: Final = b"rdf-message"
 _RETRY_MILLISECONDS: Final = 2000
+_FINAL: Final = 0x80  # the bit of the last frame of a message
 _CLOSE_REASON: Final = 120  # bytes; a close frame has 125
 _PIECE_BYTES: Final = 1 << 16  # that are written at once
 _REMEMBERED_BYTES: Final = 1 << 20
@@ -67,9 +68,6 @@ def frame(document: bytes, *, text: bool) -> bytes:
     if size < 1 << 16:
         return struct.pack("!BBH", first, 126, size) + document
     return struct.pack("!BBQ", first, 127, size) + document
-
-
-_FINAL: Final = 0x80
 
 
 class Pushed(NamedTuple):
