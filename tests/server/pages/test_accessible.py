@@ -9,6 +9,7 @@ import pytest
 import pytest_asyncio
 
 from tests.support.http.serving import Served, serving
+from tests.support.pages.axe import AXE
 from tests.support.pages.browser import Browser, node_folder
 from tests.support.pages.stores import PEOPLE, store_of
 
@@ -56,16 +57,7 @@ async def test_axe_finds_nothing(browser: Browser, served: Served, look: str) ->
     await browser.open(f"{served.url}/", **options)
     for state in states:
         found = await browser.run(
-            RUN
-            + STATES[state]
-            + """
-            await page.evaluate(given.axe);
-            const { violations, passes } = await page.evaluate(() => window.axe.run());
-            const described = violations.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) =>
-              `${id}: ${html.slice(0, 200)} ${failureSummary}`));
-            const wide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
-            return { described, wide, passes: passes.length };
-            """,
+            RUN + STATES[state] + AXE,
             axe=axe,
             query=QUERY,
         )

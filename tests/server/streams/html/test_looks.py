@@ -14,6 +14,7 @@ from construct_messages.formats import TURTLE
 from construct_messages.streams import Description, Retention, open_store
 from construct_messages.terms import XSD
 from tests.support.http.streams import StreamsServer, read, serving_streams
+from tests.support.pages.axe import AXE
 from tests.support.pages.browser import Browser, node_folder
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.engine, pytest.mark.slow]
@@ -49,14 +50,6 @@ await page.waitForFunction(() => document.querySelectorAll("#follow .card").leng
 await page.evaluate(() => { for (const each of document.querySelectorAll("details")) each.open = true; });
 await page.locator("form[data-form=publish] button").click();
 await page.waitForSelector("form[data-form=publish] .result p");
-"""
-AXE = """
-await page.evaluate(given.axe);
-const { violations, passes } = await page.evaluate(() => window.axe.run());
-const described = violations.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) =>
-  `${id}: ${html.slice(0, 200)} ${failureSummary}`));
-const wide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
-return { described, wide, passes: passes.length };
 """
 
 

@@ -1,0 +1,15 @@
+"""axe-core on the open page: what it finds, and whether the page is wider than the screen. Opens no page."""
+
+from __future__ import annotations
+
+from typing import Final
+
+AXE: Final = """
+await page.evaluate(given.axe);
+const { violations, passes } = await page.evaluate(() => window.axe.run());
+const described = violations.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) =>
+  `${id}: ${html.slice(0, 200)} ${failureSummary}`));
+const wide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
+return { described, wide, passes: passes.length };
+"""
+"""A script for `Browser.run`, which is given the source of axe-core as `axe`."""
