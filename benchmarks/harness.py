@@ -73,6 +73,7 @@ def run(
     memory: int | None = None,
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
+    beside: Sequence[int] = (),
 ) -> Run:
     """Runs a command in a fresh process and measures it and everything it starts.
 
@@ -84,15 +85,18 @@ def run(
         memory: resident bytes above which they are killed.
         env: its environment; None for that of this process.
         cwd: its working directory.
+        beside: processes that were started before and work for it: what they and all below them hold, and the CPU
+            seconds that they take meanwhile, count; they are not killed.
     """
     kept = bytearray()
+    before = sum(used for root in beside for _, _, used in tree(root))
     with TemporaryFile() as errors:
         started = time.perf_counter()
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, env=env, cwd=cwd,
             start_new_session=True,
         )  # fmt: skip
-        watch = _Watch(process.pid, started, timeout, memory)
+        watch = _Watch(process.pid, started, timeout, memory, beside)
         try:
             assert process.stdout is not None
             if output is None:
@@ -102,6 +106,7 @@ def run(
                     arrived = _read(process.stdout, file.write, first)
             _, status, usage = os.wait4(process.pid, 0)
             seconds = time.perf_counter() - started
+            meanwhile = sum(used for root in beside for _, _, used in tree(root)) - before
         finally:
             watch.stop()
             kill_tree(process.pid)  # whatever outlived it
@@ -116,7 +121,7 @@ def run(
         seconds,
         None if arrived is None else arrived - started,
         # processes that were killed or never waited for are in the samples alone
-        max(usage.ru_utime + usage.ru_stime, watch.cpu_seconds),
+        max(usage.ru_utime + usage.ru_stime, watch.cpu_seconds) + meanwhile,
         _peak(watch.peak, usage.ru_maxrss * 1024),
         process.returncode,
         bytes(kept),
@@ -161,11 +166,13 @@ def _read(stream: IO[bytes], write: Callable[[bytes], object], first: bytes | No
 class _Watch:
     """Samples the memory of a process and all below it, and kills them at a limit, on a thread of its own."""
 
-    def __init__(self, root: int, started: float, timeout: float | None, memory: int | None) -> None:
+    def __init__(
+        self, root: int, started: float, timeout: float | None, memory: int | None, beside: Sequence[int]
+    ) -> None:
         self.ending: Ending | None = None
         self.peak = 0
         self.cpu_seconds = 0.0
-        self._root, self._memory = root, memory
+        self._root, self._memory, self._beside = root, memory, beside
         self._end = None if timeout is None else started + timeout
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._sample, daemon=True)
@@ -184,11 +191,12 @@ class _Watch:
                 held += resident
                 cpu += used
                 highest = max(highest, _high_water(process))
-            self.peak = max(self.peak, held, highest)
+            others = sum(resident for root in self._beside for _, resident, _ in tree(root))
+            self.peak = max(self.peak, held + others, highest + others)
             self.cpu_seconds = max(self.cpu_seconds, cpu)
             if self._end is not None and time.perf_counter() >= self._end:
                 self.ending = "timeout"
-            elif self._memory is not None and held > self._memory:
+            elif self._memory is not None and held + others > self._memory:
                 self.ending = "memory"
             if self.ending:
                 kill_tree(self._root)

@@ -9,6 +9,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
@@ -25,7 +26,8 @@ class Job:
 
     Args:
         data: the data set, N-Triples.
-        endpoint: URL of the SPARQL endpoint that has it loaded; None for competitors that read the file.
+        endpoint: URL of the SPARQL endpoint that has it loaded, or of the competitor's service before that; None for
+            competitors that read the file.
         query: the text of the CONSTRUCT query.
         query_path: the file that holds that text.
         workdir: an empty folder for whatever it writes.
@@ -38,6 +40,19 @@ class Job:
     query_path: Path
     workdir: Path
     engine: str
+
+
+@dataclass(frozen=True)
+class Service:
+    """A server that runs between a competitor and an endpoint.
+
+    Args:
+        url: where the competitor finds it.
+        process: its id; its memory and CPU seconds are the competitor's.
+    """
+
+    url: str
+    process: int
 
 
 @dataclass(frozen=True)
@@ -57,6 +72,8 @@ class Competitor:
         first: the bytes on standard output that show that the first group is complete.
         environment: what is set for the process beside the present environment.
         smallest: triples from which it is run; Spark is not asked about less than a million.
+        service: what runs between it and the endpoint, from the endpoint's URL and the engine's name; it is started
+            before anything is measured, as the endpoint is.
     """
 
     name: str
@@ -72,6 +89,7 @@ class Competitor:
     blank: Blanks = "kept"
     environment: Mapping[str, str] = field(default_factory=dict)
     smallest: int = 0
+    service: Callable[[str, str], AbstractContextManager[Service]] | None = None
 
 
 @dataclass(frozen=True)

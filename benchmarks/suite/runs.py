@@ -21,7 +21,7 @@ from benchmarks import harness
 from benchmarks.suite.datasets import Dataset
 from benchmarks.suite.engines import Missing, NotStarted, engine
 from benchmarks.suite.groups import Parts, bag, verdict
-from benchmarks.suite.records import Competitor, Group, Job, Measured, Results, Row
+from benchmarks.suite.records import Competitor, Group, Job, Measured, Results, Row, Service
 from benchmarks.suite.relay import Relay, relay
 from benchmarks.suite.truth import Reference
 from benchmarks.suite.workload import Query, expected
@@ -184,18 +184,18 @@ class Session:
     ) -> Row:
         """The row with one run more, or with why there is none."""
         with tempfile.TemporaryDirectory(dir=place) as workdir:
-            through = None
+            through = service = None
             if competitor.engine != "file":
                 try:
                     through = endpoints[competitor.engine]
+                    service = endpoints.service(competitor)
                 except Missing as missing:
                     return replace(row, status="absent", reason=str(missing))
                 except NotStarted as error:
-                    return replace(
-                        row, status="failed", reason=f"{competitor.engine} did not start: {_last_line(str(error))}"
-                    )
+                    what = competitor.engine if through is None else "its server"
+                    return replace(row, status="failed", reason=f"{what} did not start: {_last_line(str(error))}")
                 through.traffic()  # forgets what was before
-            url = None if through is None else through.url
+            url = None if through is None else through.url if service is None else service.url
             job = Job(data, url, query.text, query.path, Path(workdir), competitor.engine)
             output = place / "output"
             done = harness.run(
@@ -206,6 +206,7 @@ class Session:
                 memory=int(_memory() * _MEMORY_SHARE),
                 env=os.environ | competitor.environment,
                 cwd=Path(workdir),
+                beside=[] if service is None else [service.process],
             )
         if through is not None:
             passed = through.traffic()
@@ -233,6 +234,7 @@ class _Endpoints:
     def __init__(self, stack: ExitStack, data: Path, place: Path) -> None:
         self._stack, self._data, self._place = stack, data, place
         self._started: dict[str, Relay | Missing | NotStarted] = {}
+        self._services: dict[tuple[str, str], Service] = {}
 
     def add(self, name: str, url: str) -> None:
         """Puts a relay before an endpoint that runs."""
@@ -258,6 +260,21 @@ class _Endpoints:
         if isinstance(found, Missing | NotStarted):
             raise found
         return found
+
+    def service(self, competitor: Competitor) -> Service | None:
+        """The service of a competitor before its engine, if it has one.
+
+        Raises:
+            Missing: its engine is not installed.
+            NotStarted: its engine does not run, or it does not run itself.
+        """
+        if competitor.service is None:
+            return None
+        key = competitor.name, competitor.engine
+        if key not in self._services:
+            starting = competitor.service(self[competitor.engine].url, competitor.engine)
+            self._services[key] = self._stack.enter_context(starting)
+        return self._services[key]
 
 
 class _Truth:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -94,8 +95,12 @@ def _run(competitor: Competitor, query: str, data: Path, endpoint: str | None, w
     workdir.mkdir()
     path = workdir / "query.rq"
     path.write_text(query)
-    command = competitor.command(Job(data, endpoint, query, path, workdir, competitor.engine))
-    return harness.run(command, first=competitor.first, env=os.environ | dict(competitor.environment), cwd=workdir)
+    env = os.environ | dict(competitor.environment)
+    with ExitStack() as stack:
+        if competitor.service is not None:
+            endpoint = stack.enter_context(competitor.service(str(endpoint), competitor.engine)).url
+        command = competitor.command(Job(data, endpoint, query, path, workdir, competitor.engine))
+        return harness.run(command, first=competitor.first, env=env, cwd=workdir)
 
 
 def test_names_are_unique_and_everything_is_said() -> None:

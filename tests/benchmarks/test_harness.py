@@ -36,6 +36,28 @@ def test_memory_counts_what_processes_start() -> None:
     assert 200_000_000 < held < 400_000_000
 
 
+def test_what_works_beside_counts_meanwhile_and_lives_on() -> None:
+    program = (
+        "import sys, time\nx = b'x' * 200_000_000\n"
+        "while time.process_time() < 0.5: pass\n"
+        "print(1, flush=True)\n"
+        "for _ in sys.stdin:\n    end = time.process_time() + 0.3\n    while time.process_time() < end: pass\n"
+        "    print(1, flush=True)"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdout.readline()
+        ends = [f"/proc/{process.pid}/fd/{number}" for number in (0, 1)]
+        ask = "import sys\nopen(sys.argv[1], 'w').write('\\n')\nopen(sys.argv[2]).readline()"
+        done = run([sys.executable, "-c", ask, *ends], beside=[process.pid])
+        assert done.ending == "ok"
+        assert 0.3 <= done.cpu_seconds < 0.3 + 0.5, "what it took before does not count"
+        assert done.peak_bytes > 200_000_000
+        assert _alive(process.pid)
+        process.stdin.close()
+
+
 def test_the_first_result_is_seen_where_chunks_cut_it() -> None:
     program = (
         "import os, sys\n"

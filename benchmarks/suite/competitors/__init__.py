@@ -12,12 +12,14 @@ import os
 import shutil
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
 from benchmarks.suite.competitors.printing import printed_groups
-from benchmarks.suite.records import Competitor, Job
+from benchmarks.suite.competitors.server import serving
+from benchmarks.suite.records import Competitor, Job, Service
 
 _HERE: Final = Path(__file__).parent
 _ROOT: Final = _HERE.parents[2]
@@ -104,6 +106,16 @@ _PROFILES: Final = {
 }
 
 
+def _served(endpoint: str, engine: str) -> AbstractContextManager[Service]:
+    return serving(endpoint, *_PROFILES.get(engine, ()))
+
+
+def _curl_asks(job: Job) -> list[str]:
+    accept = "Accept: application/n-triples; messages=rdfm"
+    query = ["--data-urlencode", f"query@{job.query_path}", "--header", accept]
+    return ["curl", "--silent", "--show-error", "--fail-with-body", *query, str(job.endpoint)]
+
+
 def _run(job: Job) -> list[str]:
     source = job.endpoint or str(job.data)
     command = [sys.executable, "-m", "construct_messages", "run", str(job.query_path), "--source", source, "--quiet"]
@@ -134,8 +146,7 @@ COMPETITORS: Final = (
     Competitor(
         "ours-server", "construct-messages serve, curl", "ours", "oxigraph", False, _curl,
         "apt-get install curl; pip install '.[server]'",
-        lambda job: [*_module("server"), str(job.query_path), str(job.endpoint), *_PROFILES.get(job.engine, ())],
-        printed_groups, _RDFM, "renamed", _ENVIRONMENT,
+        _curl_asks, printed_groups, _RDFM, "renamed", _ENVIRONMENT, service=_served,
     ),
     Competitor(
         "ours-python", "construct-messages, Message objects", "ours", "file", True, _python("construct-messages"),

@@ -1,27 +1,41 @@
-"""This package's server before an endpoint, and curl: the server's start and memory are part of what is measured."""
+"""This package's server before an endpoint. It runs before anything is measured, as it does for its users."""
 
 from __future__ import annotations
 
 import re
 import subprocess
 import sys
+import threading
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from benchmarks.suite.engines import NotStarted
+from benchmarks.suite.records import Service
 
 
-def main() -> None:
-    """Arguments: the query's file, the endpoint, and options of `construct-messages serve`."""
-    query, endpoint, *options = sys.argv[1:]
+@contextmanager
+def serving(endpoint: str, *options: str) -> Iterator[Service]:
+    """`construct-messages serve` before an endpoint, until the end of the block.
+
+    Args:
+        endpoint: the URL of a SPARQL endpoint.
+        options: of the command.
+
+    Raises:
+        NotStarted: it ended before it listened; says its last words.
+    """
     command = [sys.executable, "-m", "construct_messages", "serve", "--bind", "127.0.0.1:0", "--source", endpoint]
     with subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
         try:
-            assert server.stderr is not None
-            found = next(filter(None, (re.search(r'listening on (http://[^"\s]+)', line) for line in server.stderr)))
-            accept = "Accept: application/n-triples; messages=rdfm"
-            asked = ["--data-urlencode", f"query@{query}", "--header", accept, found[1].rstrip("/") + "/sparql"]
-            done = subprocess.run(["curl", "--silent", "--show-error", "--fail-with-body", *asked], check=False)
+            line = ""
+            for line in server.stderr:
+                if found := re.search(r'listening on (http://[^"\s]+)', line):
+                    # what it logs is read on, lest it wait for a reader
+                    threading.Thread(target=deque, args=(server.stderr, 0), daemon=True).start()
+                    yield Service(found[1].rstrip("/") + "/sparql", server.pid)
+                    return
+            raise NotStarted(line.strip())
         finally:
             server.terminate()
-    sys.exit(done.returncode)
-
-
-if __name__ == "__main__":
-    main()
