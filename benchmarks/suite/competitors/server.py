@@ -29,13 +29,14 @@ def serving(endpoint: str, *options: str) -> Iterator[Service]:
     with subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
         try:
-            line = ""
+            said = deque[str](maxlen=2)  # an error and its hint
             for line in server.stderr:
+                said.append(line.strip())
                 if found := re.search(r'listening on (http://[^"\s]+)', line):
                     # what it logs is read on, lest it wait for a reader
                     threading.Thread(target=deque, args=(server.stderr, 0), daemon=True).start()
                     yield Service(found[1].rstrip("/") + "/sparql", server.pid)
                     return
-            raise NotStarted(line.strip())
+            raise NotStarted(" ".join(said))
         finally:
             server.terminate()
