@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NoReturn, TypeAlias
 
+from construct_messages.cli.standard import STANDARD
 from construct_messages.errors import UsageError
 from construct_messages.formats import FORMATS, SYNTAXES
 from construct_messages.logs import FormatOptions, options_class
@@ -124,20 +125,44 @@ def pairs(option: str, values: Sequence[str], shape: str) -> dict[str, str]:
     return pairs
 
 
+def option(
+    group: argparse._ActionsContainer, usage: str, help: str, *, repeatable: bool = False, **arguments: Any
+) -> None:
+    """Adds an option.
+
+    Args:
+        group: where it is shown.
+        usage: the names, and behind a space what the value is, as `--help` shows them: `-n, --count N`. An option
+            without a value, and without `choices`, is a switch.
+        help: what it means; that it is repeatable, or has a default, is added.
+        repeatable: whether it may come several times; its values are a list.
+        arguments: others of `argparse.ArgumentParser.add_argument`.
+    """
+    names, _, value = usage.replace(", ", ",").partition(" ")
+    if value:
+        arguments["metavar"] = value
+    elif "choices" not in arguments:
+        arguments.setdefault("action", "store_true")
+    if arguments.get("default") not in (None, STANDARD):
+        help = f"{help}; default: %(default)s"
+    if repeatable:
+        help = f"{help}; repeatable"
+        arguments |= {"action": "append", "default": []}
+    group.add_argument(*names.split(","), help=help, **arguments)
+
+
 def add_label_prefix(group: argparse._ActionsContainer) -> None:
     """Adds the option for the labels of blank nodes."""
-    group.add_argument(
-        "--label-prefix",
-        metavar="PREFIX",
-        help="begin labels of blank nodes with PREFIX; default: random, so that no two logs share a node",
+    option(
+        group,
+        "--label-prefix PREFIX",
+        "begin labels of blank nodes with PREFIX; default: random, so that no two logs share a node",
     )
 
 
 def add_token(group: argparse._ActionsContainer) -> None:
     """Adds the option for the token of a server."""
-    group.add_argument(
-        "--token-variable", metavar="NAME", help="the environment variable that holds a token for the server"
-    )
+    option(group, "--token-variable NAME", "the environment variable that holds a token for the server")
 
 
 def token_of(options: argparse.Namespace) -> str | None:
@@ -161,16 +186,21 @@ LABELS: Final = [syntax.label for syntax in SYNTAXES]
 """What options that name the syntax of a log take."""
 
 
-def add_format_options(group: argparse._ActionsContainer) -> None:
-    """Adds an option for each format that has options of its own, such as `--jelly`."""
+def add_format(group: argparse._ActionsContainer, default: str) -> None:
+    """Adds the options that say in which format a log is written; some formats have options of their own, `--jelly`.
+
+    Args:
+        group: where they are shown.
+        default: the format without them.
+    """
+    option(group, f"--format {LOG_FORMATS}", f"the format; default: {default}")
+    option(
+        group, "--messages", "the syntax that delimits messages in nq, trig, nt and ttl; default: rdfm", choices=LABELS
+    )
     for format in FORMATS:
         if format.options is not None:
-            group.add_argument(
-                f"--{format.extension}",
-                metavar="OPTION[=VALUE]",
-                action="append",
-                default=[],
-                help=f"set an option of a {format.name} log; repeatable",
+            option(
+                group, f"--{format.extension} OPTION[=VALUE]", f"set an option of a {format.name} log", repeatable=True
             )
 
 

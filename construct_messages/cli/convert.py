@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from itertools import chain, islice
 from typing import Final
 
-from construct_messages.cli.arguments import Commands, format_options
+from construct_messages.cli.arguments import Commands, format_options, option
 from construct_messages.cli.logs import add_input, add_output, add_reports, open_log, watched
 from construct_messages.cli.standard import STANDARD, target
 from construct_messages.errors import CannotFold, UsageError
@@ -50,9 +50,9 @@ def add(commands: Commands) -> None:
         "standard output",
     )
     spaces = convert.add_mutually_exclusive_group()
-    spaces.add_argument("--fold", action="store_true", help="write the named graphs of each message as triples")
-    spaces.add_argument("--unfold", action="store_true", help="turn folded triples into named graphs")
-    convert.add_argument("--skolemize", metavar="IRI", help="replace all blank nodes by IRIs under this one")
+    option(spaces, "--fold", "write the named graphs of each message as triples")
+    option(spaces, "--unfold", "turn folded triples into named graphs")
+    option(convert, "--skolemize IRI", "replace all blank nodes by IRIs under this one")
     add_input(convert)
     add_output(convert, "that of the extension of OUT, else nq")
     add_reports(convert)
@@ -66,9 +66,7 @@ def add(commands: Commands) -> None:
     )
     cat.set_defaults(command=_cat)
     cat.add_argument("logs", metavar="LOG", nargs="+", help="the logs to read; - for standard input")
-    cat.add_argument(
-        "--count", action="store_true", help="print the number of messages; without --output, instead of the log"
-    )
+    option(cat, "--count", "print the number of messages; without --output, instead of the log")
 
     head = commands.add_parser(
         "head",
@@ -79,9 +77,7 @@ def add(commands: Commands) -> None:
     )
     head.set_defaults(command=_slice, first=1)
     head.add_argument("log", metavar="LOG", help="the log to read; - for standard input")
-    head.add_argument(
-        "-n", "--count", metavar="N", type=int, default=10, help="the number of messages; default: %(default)s"
-    )
+    option(head, "-n, --count N", "the number of messages", type=int, default=10)
 
     slice = commands.add_parser(
         "slice",
@@ -92,15 +88,8 @@ def add(commands: Commands) -> None:
     )
     slice.set_defaults(command=_slice)
     slice.add_argument("log", metavar="LOG", help="the log to read; - for standard input")
-    slice.add_argument(
-        "--from",
-        dest="first",
-        metavar="N",
-        type=int,
-        default=1,
-        help="the number of the first message, from 1; default: 1",
-    )
-    slice.add_argument("--count", metavar="M", type=int, help="the number of messages; default: all")
+    option(slice, "--from N", "the number of the first message, from 1", dest="first", type=int, default=1)
+    option(slice, "--count M", "the number of messages; default: all", type=int)
 
     tail = commands.add_parser(
         "tail",
@@ -111,11 +100,9 @@ def add(commands: Commands) -> None:
     )
     tail.set_defaults(command=_tail)
     tail.add_argument("log", metavar="LOG", help="the log to read; - for standard input")
-    tail.add_argument(
-        "-n", "--count", metavar="N", type=int, default=10, help="the number of messages; default: %(default)s"
-    )
+    option(tail, "-n, --count N", "the number of messages", type=int, default=10)
     for command in (cat, head, slice, tail):
-        command.add_argument("--output", metavar="FILE", default=STANDARD, help="write FILE instead of standard output")
+        option(command, "--output FILE", "write FILE instead of standard output", default=STANDARD)
         add_input(command)
         add_output(command, "that of the extension of FILE, else that of the (first) input log")
         add_reports(command)

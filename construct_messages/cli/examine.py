@@ -9,7 +9,7 @@ import time
 from itertools import chain, repeat
 from typing import Any, Final
 
-from construct_messages.cli.arguments import Commands
+from construct_messages.cli.arguments import Commands, option
 from construct_messages.cli.logs import add_input, add_reports, open_log, watched
 from construct_messages.cli.report import report
 from construct_messages.cli.standard import STANDARD
@@ -48,7 +48,7 @@ def add(commands: Commands) -> None:
     )
     inspect.set_defaults(command=_inspect)
     inspect.add_argument("log", metavar="LOG", help="the log to read; - for standard input")
-    inspect.add_argument("--json", action="store_true", help="print a JSON object, for programs")
+    option(inspect, "--json", "print a JSON object, for programs")
     add_input(inspect)
     add_reports(inspect)
 

@@ -13,16 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
-from construct_messages.cli.arguments import (
-    LABELS,
-    LOG_FORMATS,
-    Commands,
-    add_format_options,
-    add_token,
-    format_options,
-    pairs,
-    token_of,
-)
+from construct_messages.cli.arguments import Commands, add_format, add_token, format_options, option, pairs, token_of
 from construct_messages.cli.logs import add_input, add_reports, contexts, open_log
 from construct_messages.cli.progress import progress
 from construct_messages.cli.queries import add_query, query_text
@@ -62,11 +53,9 @@ def add(commands: Commands) -> None:
     )
     publish.set_defaults(command=_publish)
     publish.add_argument("log", metavar="LOG", help="the log to read; - for standard input")
-    publish.add_argument("--to", metavar="URL", required=True, help="the stream, or its input")
-    publish.add_argument(
-        "--batch", metavar="N", type=int, default=1000, help="send at most N messages at once; default: %(default)s"
-    )
-    publish.add_argument("--create", action="store_true", help="create the stream if it does not exist")
+    option(publish, "--to URL", "the stream, or its input", required=True)
+    option(publish, "--batch N", "send at most N messages at once", type=int, default=1000)
+    option(publish, "--create", "create the stream if it does not exist")
     _add_requests(publish, "the number of acknowledged messages, to continue after a restart")
     add_input(publish)
     add_reports(publish)
@@ -87,46 +76,36 @@ def add(commands: Commands) -> None:
         "url", metavar="URL", help="the stream, or its events, socket or output; an event stream (LDES); an LDN inbox"
     )
     where = subscribe.add_mutually_exclusive_group()
-    where.add_argument("--last", metavar="N", type=int, help="start with the N newest messages")
-    where.add_argument(
-        "--after", metavar="N", type=int, help="start after the message with this sequence; 0: with the first"
-    )
-    where.add_argument(
-        "--since", metavar="TIME", help="start with messages stored at this time or later, as in 2026-11-22T12:00:00Z"
-    )
-    subscribe.add_argument(
+    option(where, "--last N", "start with the N newest messages", type=int)
+    option(where, "--after N", "start after the message with this sequence; 0: with the first", type=int)
+    option(where, "--since TIME", "start with messages stored at this time or later, as in 2026-11-22T12:00:00Z")
+    option(
+        subscribe,
         "--follow",
-        action="store_true",
-        help="wait for more messages, by default from the next one on; without --follow, end after the newest",
+        "wait for more messages, by default from the next one on; without --follow, end after the newest",
     )
-    subscribe.add_argument(
+    option(
+        subscribe,
         "--via",
+        "the transport; default: the first that the stream offers",
         choices=["sse", "websocket", "pull", "ldes", "inbox"],
-        help="the transport; default: the first that the stream offers",
     )
-    subscribe.add_argument(
-        "--allow-origin",
-        metavar="ORIGIN",
-        action="append",
-        default=[],
-        help="also read pages and notifications of this origin; repeatable; default: that of URL",
+    option(
+        subscribe,
+        "--allow-origin ORIGIN",
+        "also read pages and notifications of this origin; default: that of URL",
+        repeatable=True,
     )
-    subscribe.add_argument("--context", metavar="IRI=FILE", action="append", default=[], help="a JSON-LD context")
-    subscribe.add_argument(
-        "--output",
-        metavar="FILE",
+    option(subscribe, "--context IRI=FILE", "a JSON-LD context", repeatable=True)
+    option(
+        subscribe,
+        "--output FILE",
+        "write messages to FILE as they arrive, instead of standard output",
         default=STANDARD,
-        help="write messages to FILE as they arrive, instead of standard output",
     )
     _add_requests(subscribe, "the last message that was written, to continue after a restart")
     log = subscribe.add_argument_group("output log")
-    log.add_argument(
-        "--format", metavar=LOG_FORMATS, help="the format; default: that of the extension of FILE, else nq"
-    )
-    log.add_argument(
-        "--messages", choices=LABELS, help="the syntax that delimits messages in nq, trig, nt and ttl; default: rdfm"
-    )
-    add_format_options(log)
+    add_format(log, "that of the extension of FILE, else nq")
     add_reports(subscribe)
 
     register = commands.add_parser(
@@ -142,31 +121,17 @@ def add(commands: Commands) -> None:
     )
     register.set_defaults(command=_register)
     add_query(register.add_argument_group("query"))
-    register.add_argument(
-        "--at", metavar="URL", required=True, help="the stream that the query is over, or the list of streams"
-    )
-    register.add_argument("--name", metavar="NAME", help="the name of the stream that it fills")
-    register.add_argument(
-        "--set",
-        metavar="PARAMETER=VALUE",
-        action="append",
-        default=[],
-        help="a parameter of the registration, such as from=first; repeatable",
-    )
+    option(register, "--at URL", "the stream that the query is over, or the list of streams", required=True)
+    option(register, "--name NAME", "the name of the stream that it fills")
+    option(register, "--set PARAMETER=VALUE", "a parameter of the registration, such as from=first", repeatable=True)
     add_token(register)
-    register.add_argument("--debug", action="store_true", help="show where in the program an error occurred")
+    option(register, "--debug", "show where in the program an error occurred")
 
 
 def _add_requests(command: argparse.ArgumentParser, state: str) -> None:
-    command.add_argument("--state", metavar="FILE", help=f"store in FILE {state}")
+    option(command, "--state FILE", f"store in FILE {state}")
     add_token(command)
-    command.add_argument(
-        "--retries",
-        metavar="N",
-        type=int,
-        default=10,
-        help="repeat a request up to N times in a row; default: %(default)s",
-    )
+    option(command, "--retries N", "repeat a request up to N times in a row", type=int, default=10)
 
 
 def _register(options: argparse.Namespace) -> int:

@@ -18,17 +18,10 @@ from threading import Event, Thread
 from types import FrameType
 from typing import TYPE_CHECKING, Final
 
-from construct_messages.cli.arguments import pairs
+from construct_messages.cli.arguments import option, pairs
 from construct_messages.errors import SourceError, UsageError
 from construct_messages.spark import class_archive
-from construct_messages.spark.session import (
-    failures,
-    java_version,
-    local_session,
-    remote_session,
-    require,
-    translated,
-)
+from construct_messages.spark.session import failures, java_version, local_session, remote_session, require, translated
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -78,23 +71,13 @@ class Job:
 def add_session(command: argparse.ArgumentParser) -> None:
     """Adds the options that say which session it is."""
     group = command.add_argument_group("session")
-    group.add_argument("--master", metavar="URL", help="the Spark master; default: local[*], or that of spark-submit")
-    group.add_argument("--remote", metavar="sc://HOST:PORT", help="use a Spark Connect server")
-    group.add_argument(
-        "--conf", metavar="NAME=VALUE", action="append", default=[], help="a setting of a new session; repeatable"
-    )
-    group.add_argument(
-        "--py-files",
-        metavar="FILE",
-        action="append",
-        default=[],
-        help="files for Spark's workers: this package, as a .zip",
-    )
-    group.add_argument(
-        "--no-class-archive", action="store_true", help="neither use nor make the archive of Java classes in the cache"
-    )
-    group.add_argument("--quiet", action="store_true", help="show neither progress nor summary")
-    group.add_argument("--debug", action="store_true", help="show where in the program an error occurred")
+    option(group, "--master URL", "the Spark master; default: local[*], or that of spark-submit")
+    option(group, "--remote sc://HOST:PORT", "use a Spark Connect server")
+    option(group, "--conf NAME=VALUE", "a setting of a new session", repeatable=True)
+    option(group, "--py-files FILE", "files for Spark's workers: this package, as a .zip", repeatable=True)
+    option(group, "--no-class-archive", "neither use nor make the archive of Java classes in the cache")
+    option(group, "--quiet", "show neither progress nor summary")
+    option(group, "--debug", "show where in the program an error occurred")
 
 
 @contextmanager

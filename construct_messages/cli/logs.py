@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final
 
-from construct_messages.cli.arguments import LABELS, LOG_FORMATS, add_format_options, add_label_prefix
+from construct_messages.cli.arguments import LABELS, LOG_FORMATS, add_format, add_label_prefix, option
 from construct_messages.cli.progress import progress
 from construct_messages.cli.standard import STANDARD, standard_input
 from construct_messages.errors import UsageError
@@ -22,53 +22,31 @@ NO_PREFIXES: Final = "write all IRIs in full"
 def add_input(command: argparse.ArgumentParser) -> None:
     """Adds the options of a command that reads logs."""
     group = command.add_argument_group("input log")
-    group.add_argument(
-        "--input-format",
-        metavar=LOG_FORMATS,
-        help="the format; default: that of the extension, else detected from the first bytes",
+    option(
+        group,
+        f"--input-format {LOG_FORMATS}",
+        "the format; default: that of the extension, else detected from the first bytes",
     )
-    group.add_argument(
-        "--input-messages", choices=LABELS, help="the syntax that delimits messages; default: that of the log"
-    )
-    group.add_argument(
-        "--lenient", action="store_true", help="pass malformed IRIs and language tags unchanged, and count them"
-    )
-    group.add_argument("--base", metavar="IRI", help="resolve relative IRIs against this IRI")
-    group.add_argument(
-        "--context",
-        metavar="IRI=FILE",
-        action="append",
-        default=[],
-        help="a JSON-LD context that the log names; repeatable",
-    )
-    group.add_argument(
-        "--generalized", action="store_true", help="accept terms of a Jelly log in positions that RDF does not allow"
-    )
-    group.add_argument(
-        "--max-message-bytes",
-        metavar="N",
-        type=int,
-        default=MESSAGE_BYTES,
-        help="refuse larger messages; default: %(default)s",
-    )
+    option(group, "--input-messages", "the syntax that delimits messages; default: that of the log", choices=LABELS)
+    option(group, "--lenient", "pass malformed IRIs and language tags unchanged, and count them")
+    option(group, "--base IRI", "resolve relative IRIs against this IRI")
+    option(group, "--context IRI=FILE", "a JSON-LD context that the log names", repeatable=True)
+    option(group, "--generalized", "accept terms of a Jelly log in positions that RDF does not allow")
+    option(group, "--max-message-bytes N", "refuse larger messages", type=int, default=MESSAGE_BYTES)
 
 
 def add_output(command: argparse.ArgumentParser, default: str) -> None:
     """Adds the options of a command that writes a log."""
     group = command.add_argument_group("output log")
-    group.add_argument("--format", metavar=LOG_FORMATS, help=f"the format; default: {default}")
-    group.add_argument(
-        "--messages", choices=LABELS, help="the syntax that delimits messages in nq, trig, nt and ttl; default: rdfm"
-    )
-    group.add_argument("--no-prefixes", action="store_true", help=NO_PREFIXES)
+    add_format(group, default)
+    option(group, "--no-prefixes", NO_PREFIXES)
     add_label_prefix(group)
-    add_format_options(group)
 
 
 def add_reports(command: argparse.ArgumentParser) -> None:
     """Adds the options about what is shown on standard error."""
-    command.add_argument("--quiet", action="store_true", help="do not show progress")
-    command.add_argument("--debug", action="store_true", help="show where in the program an error occurred")
+    option(command, "--quiet", "do not show progress")
+    option(command, "--debug", "show where in the program an error occurred")
 
 
 def open_log(

@@ -8,7 +8,7 @@ import sys
 import pyoxigraph as ox
 
 from construct_messages.assembly import DISTINCT_LIMIT, GROUP_LIMIT
-from construct_messages.cli.arguments import LABELS, LOG_FORMATS, Commands, add_format_options, format_options
+from construct_messages.cli.arguments import Commands, add_format, format_options, option
 from construct_messages.cli.logs import NO_PREFIXES
 from construct_messages.cli.progress import progress
 from construct_messages.cli.queries import (
@@ -47,55 +47,29 @@ def add(commands: Commands) -> None:
     add_dataset(
         query, default_graph="union|IRI", help="use the union of all graphs, or this graph, as the default graph"
     )
-    query.add_argument("--select", action="store_true", help="write the rewritten query instead of a log")
+    option(query, "--select", "write the rewritten query instead of a log")
 
     messages = run.add_argument_group("messages")
     add_messages(messages)
-    messages.add_argument(
-        "--group-limit",
-        metavar="N",
-        type=int,
-        default=GROUP_LIMIT,
-        help="hold at most N solutions; default: %(default)s",
-    )
-    messages.add_argument(
-        "--distinct-limit",
-        metavar="N",
-        type=int,
-        default=DISTINCT_LIMIT,
-        help="compare at most N messages; default: %(default)s",
-    )
+    option(messages, "--group-limit N", "hold at most N solutions", type=int, default=GROUP_LIMIT)
+    option(messages, "--distinct-limit N", "compare at most N messages", type=int, default=DISTINCT_LIMIT)
 
     log = run.add_argument_group("log")
-    log.add_argument(
-        "--format",
-        metavar=LOG_FORMATS,
-        help="the format; default: that of the extension of --output, else nq",
-    )
-    log.add_argument(
-        "--messages",
-        choices=LABELS,
-        help="the syntax that delimits messages in nq, trig, nt and ttl; default: rdfm",
-    )
-    add_format_options(log)
-    log.add_argument("--no-prefixes", action="store_true", help=NO_PREFIXES)
-    log.add_argument(
-        "--output",
-        metavar="FILE",
+    add_format(log, "that of the extension of --output, else nq")
+    option(log, "--no-prefixes", NO_PREFIXES)
+    option(
+        log,
+        "--output FILE",
+        "write FILE when the log is complete, compressed if it ends in .gz .bz2 .xz .zst; - for standard output",
         default=STANDARD,
-        help="write FILE when the log is complete, compressed if it ends in .gz .bz2 .xz .zst; - for standard output",
     )
-    log.add_argument("--quiet", action="store_true", help="do not show progress")
-    log.add_argument("--debug", action="store_true", help="show where in the program an error occurred")
+    option(log, "--quiet", "do not show progress")
+    option(log, "--debug", "show where in the program an error occurred")
 
     source = run.add_argument_group("requests to the source")
     add_asking(source)
-    source.add_argument(
-        "--lenient", action="store_true", help="pass malformed IRIs and language tags unchanged, and count them"
-    )
-    source.add_argument(
-        "--strict", action="store_true", help="make warnings errors: blank nodes that occur in several pages"
-    )
+    option(source, "--lenient", "pass malformed IRIs and language tags unchanged, and count them")
+    option(source, "--strict", "make warnings errors: blank nodes that occur in several pages")
 
 
 def _run(options: argparse.Namespace) -> int:

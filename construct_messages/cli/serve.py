@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from construct_messages.cli.arguments import Commands
+from construct_messages.cli.arguments import Commands, option
+from construct_messages.cli.queries import add_source
 from construct_messages.errors import UsageError
-from construct_messages.sources.open import VARIABLE
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -40,40 +40,33 @@ def add(commands: Commands) -> None:
         "3 source failed.",
     )
     serve.set_defaults(command=_serve)
-    serve.add_argument("--config", metavar="FILE", help="a TOML file with settings; options override it")
-    serve.add_argument("--check-config", action="store_true", help="print the resulting settings and exit")
+    option(serve, "--config FILE", "a TOML file with settings; options override it")
+    option(serve, "--check-config", "print the resulting settings and exit")
 
     endpoint = serve.add_argument_group("the endpoint at /sparql")
-    endpoint.add_argument(
-        "--source",
-        metavar="SOURCE",
-        nargs="+",
-        action="extend",
-        help=f"an endpoint URL, RDF files or a store directory; default: the environment variable {VARIABLE}",
-    )
-    endpoint.add_argument("--profile", metavar="NAME", help="the kind of endpoint at the URL")
-    endpoint.add_argument("--page-size", metavar="N", help="request N solutions at a time from the URL")
-    endpoint.add_argument(
+    add_source(endpoint)
+    option(endpoint, "--profile NAME", "the kind of endpoint at the URL")
+    option(endpoint, "--page-size N", "request N solutions at a time from the URL")
+    option(
+        endpoint,
         "--allow-private",
+        "allow the URL's host name to resolve to a private address, as names of containers do",
         action="store_true",
         default=None,
-        help="allow the URL's host name to resolve to a private address, as names of containers do",
     )
 
     streams = serve.add_argument_group("live streams at /streams")
-    streams.add_argument(
-        "--streams", dest="file", metavar="FILE", help="the store of streams; created if it does not exist"
-    )
+    option(streams, "--streams FILE", "the store of streams; created if it does not exist", dest="file")
 
     server = serve.add_argument_group("server")
-    server.add_argument("--bind", metavar="HOST:PORT", help="the address to listen on; default: 127.0.0.1:8080")
-    server.add_argument("--workers", metavar="N", help="the number of server processes; default: 1")
-    server.add_argument("--log-format", metavar="text|json", help="the format of the server's log; default: text")
-    server.add_argument("--log-level", metavar="LEVEL", help="debug, info (default), warning or error")
-    server.add_argument("--log-queries", action="store_true", default=None, help="log the text of queries")
-    server.add_argument("--no-page", dest="page", action="store_false", default=None, help="serve no page for browsers")
-    server.add_argument("--quiet", action="store_true", help="do not show progress while files are loaded")
-    server.add_argument("--debug", action="store_true", help="show where in the program an error occurred")
+    option(server, "--bind HOST:PORT", "the address to listen on; default: 127.0.0.1:8080")
+    option(server, "--workers N", "the number of server processes; default: 1")
+    option(server, "--log-format text|json", "the format of the server's log; default: text")
+    option(server, "--log-level LEVEL", "debug, info (default), warning or error")
+    option(server, "--log-queries", "log the text of queries", action="store_true", default=None)
+    option(server, "--no-page", "serve no page for browsers", dest="page", action="store_false", default=None)
+    option(server, "--quiet", "do not show progress while files are loaded")
+    option(server, "--debug", "show where in the program an error occurred")
 
 
 def _serve(options: argparse.Namespace) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
-from construct_messages.cli.arguments import LABELS, LOG_FORMATS, Commands, add_format_options, format_options, pairs
+from construct_messages.cli.arguments import LABELS, LOG_FORMATS, Commands, add_format, format_options, option, pairs
 from construct_messages.cli.jobs import Job, add_session, open_job
 from construct_messages.cli.logs import NO_PREFIXES
 from construct_messages.cli.queries import add_dataset, add_messages, add_query, arguments, query_text
@@ -31,7 +31,7 @@ _STATUSES: Final = (
     "4 beyond a limit."
 )
 _ABOUT_THE_QUERY: Final = {
-    *("group_by", "group_order", "bindings", "default_graph", "named_graphs", "prefixes", "base"),
+    *("group_by", "group_order", "bindings", "default_graph", "named_graphs", "prefixes", "base")
 }
 
 
@@ -59,8 +59,8 @@ def _add_load(steps: Commands) -> None:
     )
     load.set_defaults(command=_load)
     load.add_argument("paths", metavar="PATH", nargs="+", help="files, folders or patterns that Spark reads")
-    load.add_argument("--output", metavar="TABLE", required=True, help="the folder of the table")
-    load.add_argument("--mode", choices=["error", "overwrite"], default="error", help="what to do if it exists")
+    option(load, "--output TABLE", "the folder of the table", required=True)
+    option(load, "--mode", "what to do if it exists", choices=["error", "overwrite"], default="error")
     _add_reading(load)
     add_session(load)
 
@@ -79,32 +79,34 @@ def _add_run(steps: Commands) -> None:
     run.set_defaults(command=_run)
     query = run.add_argument_group("query and quads")
     add_query(query)
-    query.add_argument(
-        "--quads",
-        metavar="PATH",
+    option(
+        query,
+        "--quads PATH",
+        "a table of spark load, or RDF dumps: files, folders or patterns that Spark reads",
         nargs="+",
         required=True,
-        help="a table of spark load, or RDF dumps: files, folders or patterns that Spark reads",
     )
     add_dataset(query, default_graph="IRI", help="a graph of the default graph")
-    query.add_argument("--explain", action="store_true", help="print the plan of the query and exit")
-    query.add_argument("--join", choices=["auto", "star", "joins"], default="auto", help="how patterns are joined")
-    query.add_argument(
+    option(query, "--explain", "print the plan of the query and exit")
+    option(query, "--join", "how patterns are joined", choices=["auto", "star", "joins"], default="auto")
+    option(
+        query,
         "--order",
+        "the order in which patterns are joined",
         choices=["estimated", "as-written"],
         default="estimated",
-        help="the order in which patterns are joined",
     )
-    query.add_argument(
+    option(
+        query,
         "--out-of-range",
+        "for numbers and dates that Spark cannot represent: end the job, or treat as an error in the expression",
         choices=["fail", "unbound"],
         default="fail",
-        help="for numbers and dates that Spark cannot represent: end the job, or treat as an error in the expression",
     )
-    query.add_argument("--max-path-rounds", metavar="N", type=int, help="the longest path that * and + follow")
-    query.add_argument("--allow-full-closure", action="store_true", help="allow * and + to start at every node")
+    option(query, "--max-path-rounds N", "the longest path that * and + follow", type=int)
+    option(query, "--allow-full-closure", "allow * and + to start at every node")
     add_messages(run.add_argument_group("messages"))
-    _add_writing(run).add_argument("--no-prefixes", action="store_true", help=NO_PREFIXES)
+    option(_add_writing(run), "--no-prefixes", NO_PREFIXES)
     _add_reading(run)
     add_session(run)
 
@@ -120,11 +122,9 @@ def _add_convert(steps: Commands) -> None:
     convert.set_defaults(command=_convert)
     convert.add_argument("logs", metavar="LOG", nargs="+", help="files, folders or patterns")
     group = convert.add_argument_group("input logs")
-    group.add_argument("--input-format", metavar=LOG_FORMATS, help="the format; default: that of the extensions")
-    group.add_argument(
-        "--input-messages", choices=LABELS, help="the syntax that delimits messages; default: that of each log"
-    )
-    group.add_argument("--lenient", action="store_true", help="pass malformed IRIs and language tags unchanged")
+    option(group, f"--input-format {LOG_FORMATS}", "the format; default: that of the extensions")
+    option(group, "--input-messages", "the syntax that delimits messages; default: that of each log", choices=LABELS)
+    option(group, "--lenient", "pass malformed IRIs and language tags unchanged")
     _add_writing(convert)
     add_session(convert)
 
@@ -143,54 +143,32 @@ def _add_serve(steps: Commands) -> None:
     )
     serve.set_defaults(command=_serve)
     group = serve.add_argument_group("server")
-    group.add_argument(
-        "--bind",
-        metavar="HOST:PORT",
-        default="127.0.0.1:15002",
-        help="the address to listen on; default: 127.0.0.1:15002",
-    )
-    group.add_argument("--master", metavar="URL", default="local[*]", help="the Spark master; default: local[*]")
-    group.add_argument(
-        "--conf", metavar="NAME=VALUE", action="append", default=[], help="a setting of the server; repeatable"
-    )
-    group.add_argument("--no-class-archive", action="store_true", help="do not use the archive of Java classes")
-    group.add_argument("--debug", action="store_true", help="show where in the program an error occurred")
+    option(group, "--bind HOST:PORT", "the address to listen on", default="127.0.0.1:15002")
+    option(group, "--master URL", "the Spark master", default="local[*]")
+    option(group, "--conf NAME=VALUE", "a setting of the server", repeatable=True)
+    option(group, "--no-class-archive", "do not use the archive of Java classes")
+    option(group, "--debug", "show where in the program an error occurred")
 
 
 def _add_reading(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("reading dumps")
-    group.add_argument("--input-format", metavar="nt|nq|ttl|…", help="the format; default: that of the extensions")
-    group.add_argument(
-        "--on-error",
-        choices=["fail", "quarantine"],
-        default="fail",
-        help="what to do with malformed lines; default: fail",
-    )
-    group.add_argument(
-        "--lenient", action="store_true", help="pass malformed IRIs and language tags unchanged, and count them"
-    )
-    group.add_argument("--quarantine", metavar="DIR", help="the table for malformed lines, with file and reason")
+    option(group, "--input-format nt|nq|ttl|…", "the format; default: that of the extensions")
+    option(group, "--on-error", "what to do with malformed lines", choices=["fail", "quarantine"], default="fail")
+    option(group, "--lenient", "pass malformed IRIs and language tags unchanged, and count them")
+    option(group, "--quarantine DIR", "the table for malformed lines, with file and reason")
 
 
 def _add_writing(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     group = command.add_argument_group("log")
-    group.add_argument(
-        "--output",
-        metavar="DIR|FILE",
-        help="a folder of logs, one per task; or, with an extension such as .nq.gz, one ordered log "
+    option(
+        group,
+        "--output DIR|FILE",
+        "a folder of logs, one per task; or, with an extension such as .nq.gz, one ordered log "
         "(end a folder with an extension with /)",
     )
-    group.add_argument(
-        "--format", metavar=LOG_FORMATS, help="the format; default: that of the extension of FILE, else nq"
-    )
-    group.add_argument(
-        "--messages", choices=LABELS, help="the syntax that delimits messages in nq, trig, nt and ttl; default: rdfm"
-    )
-    add_format_options(group)
-    group.add_argument("--compression", metavar="gzip|bzip2|zstd", help="the compression of the logs in a folder")
-    group.add_argument(
-        "--mode", choices=["error", "overwrite", "append"], default="error", help="what to do if DIR exists"
-    )
+    add_format(group, "that of the extension of FILE, else nq")
+    option(group, "--compression gzip|bzip2|zstd", "the compression of the logs in a folder")
+    option(group, "--mode", "what to do if DIR exists", choices=["error", "overwrite", "append"], default="error")
     return group
 
 

@@ -10,15 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
-from construct_messages.cli.arguments import (
-    LABELS,
-    LOG_FORMATS,
-    Commands,
-    add_format_options,
-    add_token,
-    format_options,
-    token_of,
-)
+from construct_messages.cli.arguments import Commands, add_format, add_token, format_options, option, token_of
 from construct_messages.cli.queries import add_asking, add_dataset, add_query, add_source, asking, dataset, query_text
 from construct_messages.cli.report import warn
 from construct_messages.cli.standard import STANDARD, target
@@ -65,47 +57,28 @@ def add(commands: Commands) -> None:
     )
 
     what = watch.add_argument_group("messages")
-    what.add_argument(
-        "--every",
-        metavar="TIME",
-        default="60s",
-        help="the time between evaluations, as in 60s, 5m or PT1H; default: %(default)s",
-    )
-    what.add_argument("--once", action="store_true", help="evaluate once and exit")
-    what.add_argument(
+    option(what, "--every TIME", "the time between evaluations, as in 60s, 5m or PT1H", default="60s")
+    option(what, "--once", "evaluate once and exit")
+    option(
+        what,
         "--operator",
+        "send new solutions, removed ones, or all of each evaluation",
         choices=["istream", "dstream", "rstream"],
         default="istream",
-        help="send new solutions, removed ones, or all of each evaluation; default: %(default)s",
     )
-    what.add_argument(
-        "--change-query",
-        metavar="TEXT",
-        help="a SELECT or ASK: evaluate only where its result is another than before",
-    )
-    what.add_argument("--skip-first", action="store_true", help="send nothing of the first evaluation")
-    what.add_argument("--skip-empty", action="store_true", help="leave out empty messages")
-    what.add_argument("--skolemize", metavar="IRI", help="replace blank nodes of the data by IRIs under this one")
-    what.add_argument("--state", metavar="FILE", help="store in FILE what was seen, to continue after a restart")
+    option(what, "--change-query TEXT", "a SELECT or ASK: evaluate only where its result is another than before")
+    option(what, "--skip-first", "send nothing of the first evaluation")
+    option(what, "--skip-empty", "leave out empty messages")
+    option(what, "--skolemize IRI", "replace blank nodes of the data by IRIs under this one")
+    option(what, "--state FILE", "store in FILE what was seen, to continue after a restart")
 
     to = watch.add_argument_group("target")
-    to.add_argument(
-        "--to",
-        metavar="URL|FILE",
-        default=STANDARD,
-        help="a stream, or a log to append to; default: - for standard output",
-    )
-    to.add_argument("--create", action="store_true", help="create the stream if it does not exist")
+    option(to, "--to URL|FILE", "a stream, or a log to append to; default: - for standard output", default=STANDARD)
+    option(to, "--create", "create the stream if it does not exist")
     add_token(to)
-    to.add_argument(
-        "--format", metavar=LOG_FORMATS, help="the format of the log; default: that of the extension of FILE, else nq"
-    )
-    to.add_argument(
-        "--messages", choices=LABELS, help="the syntax that delimits messages in nq, trig, nt and ttl; default: rdfm"
-    )
-    add_format_options(to)
-    to.add_argument("--quiet", action="store_true", help="do not report what fails and is repeated")
-    to.add_argument("--debug", action="store_true", help="show where in the program an error occurred")
+    add_format(to, "that of the extension of FILE, else nq")
+    option(to, "--quiet", "do not report what fails and is repeated")
+    option(to, "--debug", "show where in the program an error occurred")
 
     add_asking(watch.add_argument_group("requests to the source"))
 
