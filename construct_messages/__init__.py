@@ -1,44 +1,88 @@
 """One RDF Message per SPARQL CONSTRUCT solution.
 
+Names are imported when they are first used: a program waits only for what it needs.
+
 >>> from construct_messages import construct_messages
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from construct_messages.construct import QueryMessages, construct_messages
-from construct_messages.errors import (
-    CannotFold,
-    CannotWrite,
-    ConstructMessagesError,
-    GroupError,
-    IncompleteResult,
-    LimitExceeded,
-    LogError,
-    NotConstruct,
-    QuadsError,
-    QueryError,
-    SourceError,
-    SourceTimeout,
-    SparkUnavailable,
-    TermError,
-    UnsupportedByFormat,
-    UnsupportedQuery,
-    UsageError,
-    ValueOutOfRange,
-)
-from construct_messages.logs.jelly.options import JellyOptions, LogicalType, PhysicalType
-from construct_messages.message import Message, Quad
-from construct_messages.query.rewrite import ConstructQuery, query_form
-from construct_messages.reading import LogReader, read_log
-from construct_messages.sources import Source
-from construct_messages.sources.open import open_source
-from construct_messages.terms import Term, blank, iri, literal, triple
-from construct_messages.writing import awrite_log, write_log
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from construct_messages.construct import QueryMessages, construct_messages
     from construct_messages.continuous.transform import transform
+    from construct_messages.errors import (
+        CannotFold,
+        CannotWrite,
+        ConstructMessagesError,
+        GroupError,
+        IncompleteResult,
+        LimitExceeded,
+        LogError,
+        NotConstruct,
+        QuadsError,
+        QueryError,
+        SourceError,
+        SourceTimeout,
+        SparkUnavailable,
+        TermError,
+        UnsupportedByFormat,
+        UnsupportedQuery,
+        UsageError,
+        ValueOutOfRange,
+    )
+    from construct_messages.logs.jelly.options import JellyOptions, LogicalType, PhysicalType
+    from construct_messages.message import Message, Quad
+    from construct_messages.query.rewrite import ConstructQuery, query_form
+    from construct_messages.reading import LogReader, read_log
+    from construct_messages.sources import Source
+    from construct_messages.sources.open import open_source
+    from construct_messages.terms import Term, blank, iri, literal, triple
+    from construct_messages.writing import awrite_log, write_log
+
+_ROOMS: Final = {
+    "CannotFold": "errors",
+    "CannotWrite": "errors",
+    "ConstructMessagesError": "errors",
+    "ConstructQuery": "query.rewrite",
+    "GroupError": "errors",
+    "IncompleteResult": "errors",
+    "JellyOptions": "logs.jelly.options",
+    "LimitExceeded": "errors",
+    "LogError": "errors",
+    "LogReader": "reading",
+    "LogicalType": "logs.jelly.options",
+    "Message": "message",
+    "NotConstruct": "errors",
+    "PhysicalType": "logs.jelly.options",
+    "Quad": "message",
+    "QuadsError": "errors",
+    "QueryError": "errors",
+    "QueryMessages": "construct",
+    "Source": "sources",
+    "SourceError": "errors",
+    "SourceTimeout": "errors",
+    "SparkUnavailable": "errors",
+    "Term": "terms",
+    "TermError": "errors",
+    "UnsupportedByFormat": "errors",
+    "UnsupportedQuery": "errors",
+    "UsageError": "errors",
+    "ValueOutOfRange": "errors",
+    "awrite_log": "writing",
+    "blank": "terms",
+    "construct_messages": "construct",
+    "iri": "terms",
+    "literal": "terms",
+    "open_source": "sources.open",
+    "query_form": "query.rewrite",
+    "read_log": "reading",
+    "transform": "continuous.transform",
+    "triple": "terms",
+    "write_log": "writing",
+}
 
 __all__ = [
     "CannotFold",
@@ -84,9 +128,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name != "transform":
+    if name not in _ROOMS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # imported when it is used: it needs rdflib, which takes long to load
-    from construct_messages.continuous.transform import transform
+    found = globals()[name] = getattr(import_module(f"{__name__}.{_ROOMS[name]}"), name)
+    return found
 
-    return transform
+
+def __dir__() -> list[str]:
+    return sorted(globals().keys() | _ROOMS.keys())

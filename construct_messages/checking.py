@@ -7,16 +7,15 @@ format cannot carry besides is `logs/capabilities.py`'s to say.
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from construct_messages.errors import TermError, UsageError
 from construct_messages.message import Message, Quad
 from construct_messages.terms import FORBIDDEN, Lenience, Term, parse_term
-from construct_messages.terms.grammar import CANONICAL_BLANK, CANONICAL_IRI, CANONICAL_LITERAL
+from construct_messages.terms.grammar import CANONICAL_BLANK, CANONICAL_IRI, CANONICAL_LITERAL, compiled
 
 # nearly all terms, but for blank nodes in triple terms and such: what it does not know is read
-_USUAL: Final = re.compile(f"{CANONICAL_IRI}|{CANONICAL_LITERAL}|{CANONICAL_BLANK}")
+_USUAL: Final = f"{CANONICAL_IRI}|{CANONICAL_LITERAL}|{CANONICAL_BLANK}"
 # terms to remember, and the length of those worth it
 _MOST: Final = 1 << 15
 _LONGEST: Final = 256
@@ -39,6 +38,7 @@ class Checker:
 
     def __init__(self, lenience: Lenience | None = None, *, generalized: bool = False) -> None:
         self._lenience, self._generalized = lenience, generalized
+        self._usual = compiled(_USUAL, False)
         self._messages = 0
         # by position; of a quad without a graph, None is known
         self._known: tuple[set[Term | None], ...] = (set(), set(), set(), {None})
@@ -67,7 +67,7 @@ class Checker:
             if predicate not in predicates:
                 self._learn(1, quad)
             # an object is the term that is seldom met again
-            if object not in objects and not (isinstance(object, str) and _USUAL.fullmatch(object)):
+            if object not in objects and not (isinstance(object, str) and self._usual.fullmatch(object)):
                 self._learn(2, quad)
             if graph not in graphs:
                 self._learn(3, quad)
@@ -91,7 +91,7 @@ class Checker:
     def _check_term(self, term: Term | None, position: str, starts: tuple[str, ...]) -> None:
         if not isinstance(term, str):
             raise TermError(f"the {position} is {term!r}, no term", hint=_HINT)
-        if not _USUAL.fullmatch(term):
+        if not self._usual.fullmatch(term):
             canonical = parse_term(term, lenience=self._lenience, generalized=self._generalized)
             if canonical != term:
                 raise TermError(f"the {position} {term} is not canonical", hint=f"write it as {canonical}")

@@ -7,7 +7,6 @@ in `template.py`, how it is written in `logs/`, where solutions come from in `so
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import AsyncGenerator, Generator, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
@@ -30,8 +29,8 @@ from construct_messages.solutions import Solutions
 from construct_messages.sources import Condition, Request, Source
 from construct_messages.sources.http.timeouts import RETRIES
 from construct_messages.sources.open import open_source
+from construct_messages.targets import LogTarget, format_of_target, log_file
 from construct_messages.terms import Lenience, Term, from_pyoxigraph, from_rdflib, iri, parse_term
-from construct_messages.writing import LogTarget, format_of_target, log_file
 
 if TYPE_CHECKING:
     from construct_messages.sources.open import SourceLike
@@ -436,6 +435,8 @@ def _serialize(batches: Generator[Solutions], writing: Writing) -> Generator[byt
 
 
 async def _aserialize(batches: AsyncGenerator[Solutions], writing: Writing) -> AsyncGenerator[bytes]:
+    import asyncio
+
     async with aclosing(batches):
         async for batch in batches:
             for part in batch.parts(_AT_ONCE):

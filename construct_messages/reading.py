@@ -17,13 +17,11 @@ from collections.abc import (
 )
 from contextlib import aclosing, closing
 from functools import partial
-from pathlib import PurePath
 from typing import IO, Any, Final, TypeAlias
 
 from construct_messages.errors import ConstructMessagesError, IncompleteResult, LimitExceeded, LogError, UsageError
-from construct_messages.files.compression import COMPRESSIONS
 from construct_messages.formats import Format, Syntax, find_format, find_log, find_syntax
-from construct_messages.formats.file_names import format_of_file
+from construct_messages.formats.file_names import format_of_file, packing_of_name
 from construct_messages.labels import Labels
 from construct_messages.logs import MESSAGE_BYTES, DecoderOptions, FormatOptions
 from construct_messages.logs.auto import DetectingDecoder, Known
@@ -35,7 +33,6 @@ Chunk: TypeAlias = bytes | bytearray | memoryview
 LogSource: TypeAlias = str | os.PathLike[str] | Chunk | IO[bytes] | Iterable[Chunk] | AsyncIterable[Chunk]
 
 _CHUNK_BYTES: Final = 1 << 16
-_ARCHIVES: Final = {".tgz": ".gz", ".tbz2": ".bz2", ".txz": ".xz", ".tzst": ".zst"}
 
 
 def read_log(
@@ -101,11 +98,11 @@ def read_log(
         find_syntax(messages)
     if isinstance(source, (str, os.PathLike)):
         name = os.fspath(source)
-        packing, archive = _of_name(name)
+        packing, archive = packing_of_name(name)
     else:
         name = getattr(source, "name", "")
         name = name if isinstance(name, str) else ""  # it may be a descriptor
-        packing, archive = None, _of_name(name)[1]  # an open file may unpack by itself
+        packing, archive = None, packing_of_name(name)[1]  # an open file may unpack by itself
     known = Known(
         packing=packing,
         archive=archive,
@@ -134,26 +131,6 @@ def _announced(format: str, label: str | None) -> Syntax | None:
     if asked.label != find_syntax(label).label:
         raise UsageError(f"messages={label} contradicts {format!r}", hint="leave one of them out")
     return asked
-
-
-def is_archive_name(name: str) -> bool:
-    """Whether a file's name is that of a tar archive.
-
-    >>> is_archive_name("stream.tar.zst"), is_archive_name("stream.ttl.gz")
-    (True, False)
-    """
-    return _of_name(name)[1]
-
-
-def _of_name(name: str) -> tuple[str | None, bool]:
-    """The packing that a file's name says, and whether it is that of an archive."""
-    path = PurePath(name)
-    suffix = path.suffix.lower()
-    if suffix in _ARCHIVES:
-        return _ARCHIVES[suffix], True
-    if suffix in COMPRESSIONS:
-        return suffix, PurePath(path.stem).suffix.lower() == ".tar"
-    return None, suffix == ".tar"
 
 
 class LogReader(SingleUse):

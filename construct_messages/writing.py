@@ -1,21 +1,16 @@
 """Writing logs: `write_log` and `awrite_log`, from any iterable of messages to a file.
 
-How a message is written is said in `logs/`, what a file on its way is in `output.py`. RDF Messages, section 3.
+How a message is written is said in `logs/`, what a file on its way is in `files/output.py`. RDF Messages, section 3.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import IO, Any, Final, TypeAlias
+from collections.abc import AsyncIterable, Callable, Iterable, Mapping
+from typing import Any, Final
 
 from construct_messages.checking import Checker
-from construct_messages.errors import UsageError
-from construct_messages.files.output import atomic_file
-from construct_messages.formats import N_QUADS, Format, find_log
-from construct_messages.formats.file_names import default_format, format_of_file
+from construct_messages.formats import find_log
 from construct_messages.logs import (
     Encoder,
     EncoderOptions,
@@ -25,10 +20,9 @@ from construct_messages.logs import (
     options_for_writing,
 )
 from construct_messages.message import Message
-from construct_messages.reading import LogReader, is_archive_name
+from construct_messages.reading import LogReader
+from construct_messages.targets import LogTarget, format_of_target, log_file
 from construct_messages.terms import Lenience
-
-LogTarget: TypeAlias = str | os.PathLike[str] | IO[bytes]
 
 _CHUNK_BYTES: Final = 1 << 16
 
@@ -118,56 +112,6 @@ async def awrite_log(
                 held, size = [], 0
         await _in_thread(write, b"".join([*held, log.finish()]))
     return log.message_count
-
-
-def format_of_target(target: LogTarget, format: str | None = None, otherwise: Format = N_QUADS) -> str:
-    """The format of a log that goes to a target.
-
-    Args:
-        target: a path, or an open file.
-        format: as given; None: what the target's name says.
-        otherwise: what is written where it says nothing.
-
-    Raises:
-        UsageError: a path is named as an archive, or has an extension that is unknown.
-
-    >>> format_of_target("log.trig.gz"), format_of_target("log.rdf", "rdfxml")
-    ('trig', 'rdfxml')
-    """
-    if not isinstance(target, (str, os.PathLike)):
-        # whoever opened a file may have called it anything, and its name may be a descriptor
-        name = getattr(target, "name", None)
-        found = format_of_file(name) if isinstance(name, str) else None
-        return format or (found or otherwise).extension
-    name = os.fspath(target)
-    if is_archive_name(name):
-        raise UsageError(f"{name}: archives are read, not written", hint="name it .nq.gz, .trig.zst or the like")
-    return default_format(name, otherwise) if format is None else format
-
-
-@contextmanager
-def log_file(target: LogTarget) -> Iterator[Callable[[bytes], object]]:
-    """Yields a function that writes bytes to a path, which appears when the block ends, or to a binary file.
-
-    Raises:
-        CannotWrite: a place that cannot be written.
-        UsageError: a file that is open for text.
-    """
-    if isinstance(target, (str, os.PathLike)):
-        with atomic_file(target) as file:
-            yield file.write
-    elif hasattr(target, "encoding"):  # as text files have
-        raise UsageError("a log is bytes, and the file is open for text", hint='open it with mode "wb"')
-    else:
-        yield lambda data: _write_all(target, data)
-
-
-def _write_all(file: IO[bytes], data: bytes) -> None:
-    written = file.write(data)
-    if isinstance(written, int) and written < len(data):  # a raw file may take less
-        rest = memoryview(data)[written:]
-        while rest:
-            rest = rest[file.write(rest) :]
 
 
 class _Log:

@@ -31,7 +31,7 @@ FLOORS = {
         "query",
         "results",
         "sources / logs / spaces / inspection / checking",
-        "assembly / reading",
+        "assembly / reading / targets",
         "writing / streams",
         "construct",
         "continuous",

@@ -12,9 +12,9 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Final
 
-from construct_messages.cli import convert, examine, feeds, run, serve, spark, watch
 from construct_messages.cli.arguments import Parser, PrintCompletion, PrintVersion
 from construct_messages.cli.report import report
 from construct_messages.cli.standard import occupy_closed
@@ -33,6 +33,17 @@ from construct_messages.errors import (
     UsageError,
 )
 
+# The commands by the module that adds them, which is imported when one of them is called, or all are to be shown.
+_COMMANDS: Final = {
+    "run": ("run",),
+    "serve": ("serve",),
+    "convert": ("convert", "cat", "head", "slice", "tail"),
+    "examine": ("validate", "inspect", "diff"),
+    "feeds": ("publish", "subscribe", "register"),
+    "watch": ("watch",),
+    "spark": ("spark",),
+}
+_VERSION: Final = "--version"
 _CANNOT_WRITE: Final = 1
 # The first class that fits; any other error of the package means that the log ended before the result did.
 _EXIT_STATUS: Final[tuple[tuple[type[ConstructMessagesError], int], ...]] = (
@@ -90,14 +101,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     try:
-        return build_parser().parse_args(arguments)
+        given = sys.argv[1:] if arguments is None else arguments
+        return build_parser(given[0] if given else None).parse_args(given)
     except SystemExit:
         sys.stdout.flush()  # of --help and --version
         raise
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The parser of all commands and options."""
+def build_parser(first: str | None = None) -> argparse.ArgumentParser:
+    """The parser of all commands and options.
+
+    Args:
+        first: the first of the arguments to parse; where it names a command, the parser knows no other.
+    """
     parser = Parser(
         prog="construct-messages",
         description="Write one RDF Message per SPARQL CONSTRUCT solution, and work with logs and streams of messages.",
@@ -111,13 +127,9 @@ def build_parser() -> argparse.ArgumentParser:
         action=PrintCompletion,
         help="print completions for a shell and exit",
     )
-    parser.add_argument("--version", action=PrintVersion, help="show program's version number and exit")
+    parser.add_argument(_VERSION, action=PrintVersion, help="show program's version number and exit")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    run.add(commands)
-    serve.add(commands)
-    convert.add(commands)
-    examine.add(commands)
-    feeds.add(commands)
-    watch.add(commands)
-    spark.add(commands)
+    needed = [module for module, names in _COMMANDS.items() if first in names]
+    for module in needed or ([] if first == _VERSION else _COMMANDS):
+        import_module(f"{__name__}.{module}").add(commands)
     return parser

@@ -185,6 +185,8 @@ LOG_FORMATS: Final = "|".join([*(format.extension for format in FORMATS), "MEDIA
 LABELS: Final = [syntax.label for syntax in SYNTAXES]
 """What options that name the syntax of a log take."""
 
+NO_PREFIXES: Final = "write all IRIs in full"
+
 
 def add_format(group: argparse._ActionsContainer, default: str) -> None:
     """Adds the options that say in which format a log is written; some formats have options of their own, `--jelly`.

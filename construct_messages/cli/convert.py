@@ -20,8 +20,9 @@ from construct_messages.logs import options_for_writing
 from construct_messages.message import Message
 from construct_messages.reading import LogReader
 from construct_messages.spaces import fold, unfold
+from construct_messages.targets import format_of_target
 from construct_messages.terms import iri
-from construct_messages.writing import format_of_target, write_log
+from construct_messages.writing import write_log
 
 _STATUSES: Final = (
     "Exit status: 0 complete, 1 log not written, 2 bad usage or a message that cannot be written so, "

@@ -25,7 +25,7 @@ from construct_messages.formats import find_log
 from construct_messages.logs import Encoder, EncoderOptions, encoder_for
 from construct_messages.message import Message
 from construct_messages.reading import LogReader
-from construct_messages.writing import format_of_target, log_file
+from construct_messages.targets import format_of_target, log_file
 
 if TYPE_CHECKING:
     from construct_messages.feeds import Subscription

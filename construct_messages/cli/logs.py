@@ -7,16 +7,14 @@ import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from construct_messages.cli.arguments import LABELS, LOG_FORMATS, add_format, add_label_prefix, option
+from construct_messages.cli.arguments import LABELS, LOG_FORMATS, NO_PREFIXES, add_format, add_label_prefix, option
 from construct_messages.cli.progress import progress
 from construct_messages.cli.standard import STANDARD, standard_input
 from construct_messages.errors import UsageError
 from construct_messages.logs import MESSAGE_BYTES
 from construct_messages.reading import LogReader, read_log
-
-NO_PREFIXES: Final = "write all IRIs in full"
 
 
 def add_input(command: argparse.ArgumentParser) -> None:

@@ -8,8 +8,7 @@ import sys
 import pyoxigraph as ox
 
 from construct_messages.assembly import DISTINCT_LIMIT, GROUP_LIMIT
-from construct_messages.cli.arguments import Commands, add_format, format_options, option
-from construct_messages.cli.logs import NO_PREFIXES
+from construct_messages.cli.arguments import NO_PREFIXES, Commands, add_format, format_options, option
 from construct_messages.cli.progress import progress
 from construct_messages.cli.queries import (
     add_asking,
@@ -23,7 +22,7 @@ from construct_messages.cli.queries import (
 )
 from construct_messages.cli.standard import STANDARD, target
 from construct_messages.construct import QueryMessages, construct_messages
-from construct_messages.writing import format_of_target, log_file
+from construct_messages.targets import format_of_target, log_file
 
 
 def add(commands: Commands) -> None:

@@ -11,9 +11,17 @@ from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
-from construct_messages.cli.arguments import LABELS, LOG_FORMATS, Commands, add_format, format_options, option, pairs
+from construct_messages.cli.arguments import (
+    LABELS,
+    LOG_FORMATS,
+    NO_PREFIXES,
+    Commands,
+    add_format,
+    format_options,
+    option,
+    pairs,
+)
 from construct_messages.cli.jobs import Job, add_session, open_job
-from construct_messages.cli.logs import NO_PREFIXES
 from construct_messages.cli.queries import add_dataset, add_messages, add_query, arguments, query_text
 from construct_messages.errors import UsageError
 from construct_messages.formats import find_log

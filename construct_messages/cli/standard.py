@@ -6,7 +6,6 @@ next file that is opened gets its number, and `print(file=None)` writes to stand
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -50,6 +49,8 @@ def standard_input() -> Iterator[bytes]:
 
 async def astandard_input() -> AsyncIterator[bytes]:
     """`standard_input` for asyncio: no thread stays behind that still waits for input when the program is to end."""
+    import asyncio
+
     loop, descriptor, read = asyncio.get_running_loop(), sys.stdin.fileno(), 0
     while True:
         readable = asyncio.Event()

@@ -19,7 +19,7 @@ from construct_messages.errors import QueryError, SourceError, UsageError
 from construct_messages.formats import find_log
 from construct_messages.query.continuous.durations import duration
 from construct_messages.sources.http.urls import is_url
-from construct_messages.writing import format_of_target
+from construct_messages.targets import format_of_target
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,18 +5,20 @@ Nothing is opened here, and nothing is known of what the files hold. How they ar
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import lzma
 from collections.abc import Callable, Mapping
+from pkgutil import resolve_name
 from typing import Any, Final
 
-import zstandard
-
-COMPRESSIONS: Final[Mapping[str, Callable[..., Any]]] = {
-    ".gz": gzip.open,
-    ".bz2": bz2.open,
-    ".xz": lzma.open,
-    ".zst": zstandard.open,
+COMPRESSIONS: Final[Mapping[str, str]] = {
+    ".gz": "gzip:open",
+    ".bz2": "bz2:open",
+    ".xz": "lzma:open",
+    ".zst": "zstandard:open",
 }
-"""What opens a file for writing (a path or a binary file object, then the mode) by its extension in lower case."""
+"""What opens a file for writing, by its extension in lower case: `module:name`, imported when it is needed."""
+
+
+def opener(extension: str) -> Callable[..., Any]:
+    """The function that opens a file of one of these extensions: a path or a binary file object, then the mode."""
+    found: Callable[..., Any] = resolve_name(COMPRESSIONS[extension])
+    return found

@@ -6,14 +6,13 @@ Nothing here knows what is written.
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 from construct_messages.errors import CannotWrite
-from construct_messages.files.compression import COMPRESSIONS
+from construct_messages.files.compression import COMPRESSIONS, opener
 
 
 @contextmanager
@@ -39,15 +38,15 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             yield direct
         return
     # the name is known before the file is there: whenever a signal comes, the file is removed
-    beside = real.with_name(f".{real.name}.{secrets.token_hex(8)}.part")
+    beside = real.with_name(f".{real.name}.{os.urandom(8).hex()}.part")
     try:
-        packer = COMPRESSIONS.get(target.suffix.lower())
+        extension = target.suffix.lower()
         with _create(beside, target) as raw:
-            if packer is None:
-                yield raw
-            else:
-                with packer(raw, "wb") as packed:
+            if extension in COMPRESSIONS:
+                with opener(extension)(raw, "wb") as packed:
                     yield packed
+            else:
+                yield raw
         os.chmod(beside, _mode(real))
         os.replace(beside, real)
     except BaseException:

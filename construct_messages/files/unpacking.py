@@ -7,21 +7,23 @@ that end early are an error, never a shorter content.
 
 from __future__ import annotations
 
-import bz2
 import io
-import lzma
 import zlib
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Mapping
+from pkgutil import resolve_name
 from typing import IO, Any, Final, Protocol
-
-import zstandard
 
 PIECE_BYTES: Final = 1 << 16
 """About how many bytes come out at once."""
 
-UNPACK_ERRORS: Final = (zlib.error, OSError, lzma.LZMAError, zstandard.ZstdError, EOFError)
-"""What the libraries raise for data that are damaged or end early."""
+# like the openers of `compression.py`, the libraries are imported when data are packed by them
+_MEMBERS: Final[Mapping[str, str]] = {
+    ".gz": f"{__name__}:_GzipMember",
+    ".bz2": "bz2:BZ2Decompressor",
+    ".xz": "lzma:LZMADecompressor",
+    ".zst": f"{__name__}:_ZstdMember",
+}
 
 MAGIC: Final[Mapping[bytes, str]] = {
     b"\x1f\x8b": ".gz",
@@ -30,6 +32,15 @@ MAGIC: Final[Mapping[bytes, str]] = {
     b"\x28\xb5\x2f\xfd": ".zst",
 }
 """What packed data begin with, and the extension of such files; no log begins so."""
+
+
+def unpack_errors(*others: type[Exception]) -> tuple[type[Exception], ...]:
+    """The exceptions that the libraries raise for data that are damaged or end early, and others."""
+    import lzma
+
+    import zstandard
+
+    return zlib.error, OSError, lzma.LZMAError, zstandard.ZstdError, EOFError, *others
 
 
 def packing_of(head: bytes) -> str | None:
@@ -85,6 +96,8 @@ class _ZstdMember:
     """zstandard's decompressor with the face of the others; a block of at most 128 KiB takes at least 4 bytes."""
 
     def __init__(self) -> None:
+        import zstandard
+
         self._zstd = zstandard.ZstdDecompressor().decompressobj()
         self._rest = b""
 
@@ -113,14 +126,6 @@ class _ZstdMember:
         return b"".join(pieces)
 
 
-_MEMBERS: Final[Mapping[str, Callable[[], _Member]]] = {
-    ".gz": _GzipMember,
-    ".bz2": bz2.BZ2Decompressor,
-    ".xz": lzma.LZMADecompressor,
-    ".zst": _ZstdMember,
-}
-
-
 class Unpacker:
     """Unpacks one content: `feed(data)` for each chunk, then `close()`.
 
@@ -134,7 +139,7 @@ class Unpacker:
     """
 
     def __init__(self, extension: str) -> None:
-        self._new = _MEMBERS[extension]
+        self._new: Callable[[], _Member] = resolve_name(_MEMBERS[extension])
         self._member = self._new()
         self._between = False
 
@@ -142,7 +147,7 @@ class Unpacker:
         """Yields the data that can be decompressed now, in pieces; exhaust it before the next call.
 
         Raises:
-            one of `UNPACK_ERRORS`: damaged data.
+            one of `unpack_errors()`: damaged data.
         """
         while True:
             if self._between:
@@ -194,7 +199,7 @@ class UnpackedFile(io.RawIOBase):
         """See `io.RawIOBase.readinto`.
 
         Raises:
-            one of `UNPACK_ERRORS`: damaged data, or such as end early.
+            one of `unpack_errors()`: damaged data, or such as end early.
         """
         self._piece = self._piece or next(self._pieces, b"")
         part, self._piece = self._piece[: len(buffer)], self._piece[len(buffer) :]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import PurePath
+from typing import Final
 
 from construct_messages.errors import UsageError
 from construct_messages.files.compression import COMPRESSIONS
 from construct_messages.formats import FORMATS, N_QUADS, Format
+
+_ARCHIVES: Final = {".tgz": ".gz", ".tbz2": ".bz2", ".txz": ".xz", ".tzst": ".zst"}
 
 
 def format_of_file(name: str) -> Format | None:
@@ -58,3 +61,27 @@ def _extension(name: str) -> str:
     if path.suffix.lower() in COMPRESSIONS:
         path = path.with_suffix("")
     return path.suffix.lower()[1:]
+
+
+def is_archive_name(name: str) -> bool:
+    """Whether a file's name is that of a tar archive.
+
+    >>> is_archive_name("stream.tar.zst"), is_archive_name("stream.ttl.gz")
+    (True, False)
+    """
+    return packing_of_name(name)[1]
+
+
+def packing_of_name(name: str) -> tuple[str | None, bool]:
+    """The packing that a file's name says, and whether it is that of an archive.
+
+    >>> packing_of_name("stream.tgz"), packing_of_name("stream.ttl")
+    (('.gz', True), (None, False))
+    """
+    path = PurePath(name)
+    suffix = path.suffix.lower()
+    if suffix in _ARCHIVES:
+        return _ARCHIVES[suffix], True
+    if suffix in COMPRESSIONS:
+        return suffix, PurePath(path.stem).suffix.lower() == ".tar"
+    return None, suffix == ".tar"

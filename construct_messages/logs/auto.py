@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from construct_messages.errors import LogError, UsageError
-from construct_messages.files.unpacking import UNPACK_ERRORS, Unpacker, packing_of
+from construct_messages.files.unpacking import Unpacker, packing_of, unpack_errors
 from construct_messages.formats import Format, Syntax, find_log
 from construct_messages.logs import Decoder, DecoderOptions, FormatOptions, decoder_for
 from construct_messages.logs.archive import ArchiveDecoder
@@ -105,7 +105,7 @@ class DetectingDecoder:
         while True:
             try:
                 piece = next(pieces, None)
-            except UNPACK_ERRORS as error:
+            except unpack_errors() as error:
                 yield from self._decode(b"", whole=True)  # what stands before the damage
                 raise self._cannot_unpack(f"are damaged: {error}") from error
             if piece is None:

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from construct_messages.errors import Position, QueryError, TermError
 from construct_messages.terms import PN_BASE, PN_CHARS, unescape
+from construct_messages.terms.grammar import compiled
 
 _CODEPOINT: Final = r"\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}"
 ESCAPE: Final = re.compile(_CODEPOINT)
@@ -37,8 +38,7 @@ _SHORT: Final = r"""(?P<{0}>["'])(?:[^"'\\\r\n]++|\\[^\r\n]|(?!(?P={0}))["'])*+"
 
 # Unclosed strings run to where they would have to end, and words are read in one piece as far as a prefix would go:
 # tried again from inside, they would cost quadratic time.
-_TOKEN: Final = re.compile(
-    rf"""
+_TOKEN: Final = rf"""(?xs)
       (?P<space>(?:[\x20\t\r\n]|\#[^\r\n]*+)++)
     | (?P<variable>[?$](?:[{_VARIABLE_CHARS}]|{_CODEPOINT})++)
     | (?P<iri><(?:[^\x00-\x20<>"{{}}|^`\\]|{_CODEPOINT})*+>)
@@ -51,10 +51,8 @@ _TOKEN: Final = re.compile(
     | (?P<number>[+\-]?(?:[0-9]++(?:\.[0-9]*+)?[eE][+\-]?[0-9]++|\.[0-9]++[eE][+\-]?[0-9]++|[0-9]*+\.[0-9]++|[0-9]++))
     | (?P<mark><<\(|\)>>|<<|>>|\{{\||\|\}}|\^\^|[{{}}()\[\].,;~])
     | (?P<other>.)
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-_WORD: Final = re.compile(rf"(?P<word>(?:[{_VARIABLE_CHARS}])++)|(?P<mark>\.)|(?P<other>.)", re.DOTALL)
+    """
+_WORD: Final = rf"(?s)(?P<word>(?:[{_VARIABLE_CHARS}])++)|(?P<mark>\.)|(?P<other>.)"
 
 
 class Token(NamedTuple):
@@ -137,10 +135,11 @@ def _decode_codepoint(escape: re.Match[str]) -> str:
 
 
 def _tokens(text: str) -> Iterator[Token]:
-    for match in _TOKEN.finditer(text):
+    words = compiled(_WORD, text.isascii())
+    for match in compiled(_TOKEN, text.isascii()).finditer(text):
         kind = match.lastgroup or "other"
         if kind == "words":
-            for part in _WORD.finditer(text, *match.span()):
+            for part in words.finditer(text, *match.span()):
                 yield Token(part.lastgroup or "other", part.group(), part.start())
         elif kind != "space":
             yield Token(kind, match.group(), match.start())

@@ -21,6 +21,7 @@ from construct_messages.terms.grammar import (
     CANONICAL_IRI,
     CANONICAL_LITERAL,
     OTHER_CHARS,
+    compiled,
 )
 
 _SAMPLE: Final = 64
@@ -31,11 +32,11 @@ _ROWS: Final = re.compile(rb"\t([^\n]*+)\n")
 """All of a line behind its first field."""
 
 # Columns are looked at as one text, with a line feed before each field. A field is a term in canonical form, or empty.
-_CANONICAL: Final = re.compile(rf"(?:\n(?:{CANONICAL_IRI}|{CANONICAL_LITERAL}|))*+")
+_CANONICAL: Final = rf"(?:\n(?:{CANONICAL_IRI}|{CANONICAL_LITERAL}|))*+"
 _CANONICAL_ASCII: Final = re.compile(rf"(?:\n(?:{CANONICAL_ASCII_IRI}|{CANONICAL_ASCII_LITERAL}|))*+".encode("ascii"))
 _ASCII: Final = bytes(range(0x80))
 _IN_IRI: Final = bytes(code for code in _ASCII if re.match(f"[{ASCII_CHARS}?#%]", chr(code))).translate(None, b":@")
-_OTHER_CHARS: Final = re.compile(f"[{OTHER_CHARS}]*+")
+_OTHER_CHARS: Final = f"[{OTHER_CHARS}]*+"
 _IN_STRING: Final = bytes(code for code in range(0x100) if code >= 0x20 and code not in b'"\\\x7f')
 _NO_CHARACTERS: Final = ("\ufffe".encode(), "\uffff".encode())
 # what keeps text of the other characters from being IRIs
@@ -228,7 +229,7 @@ def _is_web_iris(text: bytes, count: int) -> bool:
     rest = text.translate(None, _IN_IRI)
     if not text.isascii():
         others = rest.translate(None, _ASCII)
-        if not (_is_utf8(text) and _OTHER_CHARS.fullmatch(others.decode())):
+        if not (_is_utf8(text) and compiled(_OTHER_CHARS, False).fullmatch(others.decode())):
             return False
         rest = rest.translate(None, others)
     return (
@@ -263,6 +264,6 @@ def _is_canonical(text: bytes) -> bool:
     if text.isascii():
         return _CANONICAL_ASCII.fullmatch(text) is not None
     try:
-        return _CANONICAL.fullmatch(text.decode()) is not None
+        return compiled(_CANONICAL, False).fullmatch(text.decode()) is not None
     except UnicodeDecodeError:
         return False  # term by term, the error gets its line

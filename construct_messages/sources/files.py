@@ -6,7 +6,6 @@ opened read-only. Evaluates nothing.
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -18,7 +17,7 @@ import pyoxigraph as ox
 
 from construct_messages.errors import SourceError, UsageError
 from construct_messages.files.compression import COMPRESSIONS
-from construct_messages.files.unpacking import UNPACK_ERRORS, UnmarkedFile, UnpackedFile
+from construct_messages.files.unpacking import UnmarkedFile, UnpackedFile, unpack_errors
 from construct_messages.formats.documents import EXTENSIONS, format_of_document
 
 
@@ -59,7 +58,7 @@ def load_into(
                 read: Any = raw if progress is None else _Counted(raw, progress)
                 file: Any = UnmarkedFile(UnpackedFile(read, packing) if packing else read)
                 _in_thread(partial(store.bulk_load, file, format, base_iri=path.absolute().as_uri(), lenient=lenient))
-        except (*UNPACK_ERRORS, SyntaxError, ValueError) as error:
+        except unpack_errors(SyntaxError, ValueError) as error:
             raise SourceError(
                 f"{path}: {error}",
                 hint="fix the file, check its extension, or load malformed IRIs leniently",
@@ -125,6 +124,8 @@ def open_directory(path: Path, *, allow_stale: bool = False) -> ox.Store:
 
 
 def _has_writer(path: Path) -> bool:
+    import subprocess
+
     # RocksDB's writer holds a POSIX lock on LOCK. A process does not see its own such locks, and loses them when it
     # closes any descriptor of the file: so another process must look.
     lock = path / "LOCK"

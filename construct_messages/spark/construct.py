@@ -30,8 +30,8 @@ from construct_messages.spark.planning import keys, plan_query
 from construct_messages.spark.quads.table import QuadTable
 from construct_messages.spark.session import translated
 from construct_messages.spark.sql.columns import column
+from construct_messages.targets import format_of_target
 from construct_messages.terms import iri
-from construct_messages.writing import format_of_target
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

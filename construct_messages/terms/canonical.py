@@ -15,7 +15,18 @@ from typing import Final, NewType
 
 from construct_messages.errors import TermError
 from construct_messages.terms import grammar
-from construct_messages.terms.grammar import BLANK_LABEL, ECHAR, HEX, IRIREF, NEVER_PLAIN, NO_XML, RDF, SURROGATES, XSD
+from construct_messages.terms.grammar import (
+    BLANK_LABEL,
+    ECHAR,
+    HEX,
+    IRIREF,
+    NEVER_PLAIN,
+    NO_XML,
+    RDF,
+    SURROGATES,
+    XSD,
+    compiled,
+)
 from construct_messages.terms.wellformed import (
     LANGTAG,
     NOT_IN_IRIREF,
@@ -44,8 +55,6 @@ NEEDS_ESCAPE: Final = re.compile(f"[{NEVER_PLAIN}]|[{NO_XML}]")
 _UNESCAPE: Final = re.compile(rf"\\(?:u({HEX}{{4}})|U({HEX}{{8}})|([{ECHAR}]))|\\")
 _SHORT_UNESCAPES: Final = {escape[1]: char for char, escape in _SHORT_ESCAPES.items()} | {"'": "'"}
 _SURROGATE: Final = re.compile(f"[{SURROGATES}]")
-
-_BLANK_LABEL: Final = re.compile(BLANK_LABEL)
 
 
 def escape(text: str) -> str:
@@ -198,7 +207,7 @@ def blank(label: str, scope: str = "") -> Term:
     >>> blank("b0"), blank("b0", "d"), blank("nodeID://b1", "d")
     ('_:b0', '_:db0', '_:D6e6f646549443a2f2f6231')
     """
-    if _BLANK_LABEL.fullmatch(label):
+    if compiled(BLANK_LABEL, label.isascii()).fullmatch(label):
         return Term(f"_:{scope}{label}")
     if not scope or not label:
         raise TermError(f"{label!r} is not a blank node label")
@@ -265,8 +274,7 @@ def has_blank(term: Term, label: str = "") -> bool:
     return term.startswith(f"_:{label}")
 
 
-_TOKEN: Final = re.compile(
-    rf"""\s*+(?:
+_TOKEN: Final = rf"""(?x)\s*+(?:
         (?P<open><<\() | (?P<close>\)>>)
       | <(?P<iri>{IRIREF})>
       | _:(?P<blank>{BLANK_LABEL})
@@ -274,9 +282,7 @@ _TOKEN: Final = re.compile(
         (?:@(?P<language>{grammar.LANGTAG})(?:--(?P<direction>[a-z]+))?|\^\^<(?P<datatype>{IRIREF})>)?
       | (?P<number>[+\-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+\-]?[0-9]+)?)(?![^\s)])
       | (?P<boolean>true|false)(?![^\s)])
-    )""",
-    re.VERBOSE,
-)
+    )"""
 
 
 def number(lexical: str) -> Term:
@@ -325,7 +331,8 @@ TERM_HINT: Final = 'write an IRI as <http://…>, a string as "…", a number as
 
 
 def _read_term(text: str, start: int, scope: str, lenience: Lenience | None, generalized: bool) -> tuple[Term, int]:
-    match = _TOKEN.match(text, start)
+    token = compiled(_TOKEN, text.isascii())
+    match = token.match(text, start)
     if match is None:
         raise TermError(f"{text[start:]!r} is not an RDF term", hint=TERM_HINT)
     end = match.end()
@@ -353,7 +360,7 @@ def _read_term(text: str, start: int, scope: str, lenience: Lenience | None, gen
         for _ in range(3):
             part, end = _read_term(text, end, scope, lenience, generalized)
             parts.append(part)
-        close = _TOKEN.match(text, end)
+        close = token.match(text, end)
         if close is None or close.lastgroup != "close":
             raise TermError(f"triple term is not closed by )>> in {text!r}")
         return triple(*parts, generalized=generalized), close.end()

@@ -3,7 +3,7 @@ r"""The terminals of N-Triples as regular expressions, stated once; readers buil
 Each is a string for Python's `re` without groups. `CANONICAL_…` are of canonical form: they match nearly all terms in
 that form and nothing that RDF refuses; what they do not match is left to a parser. They are possessive where that
 keeps them linear. Classes of characters are given without brackets; those and single terminals are good for Java, too
-(`spark/sql/lines.py`). Nothing is compiled here.
+(`spark/sql/lines.py`). What needs many of them is compiled when it is first used, by `compiled`.
 
 RDF 1.2 N-Triples, sections 4 (canonical form) and 7 (grammar); RFC 3987, section 2.2; RFC 5646, section 2.1.
 """
@@ -11,6 +11,7 @@ RDF 1.2 N-Triples, sections 4 (canonical form) and 7 (grammar); RFC 3987, sectio
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Final
 
 XSD: Final = "http://www.w3.org/2001/XMLSchema#"
@@ -30,6 +31,25 @@ NEVER_PLAIN: Final = r'\x00-\x1f\x7f"\\'
 NO_XML: Final = r"\ufffe\uffff"
 """What it escapes since it is no character of XML 1.1."""
 SURROGATES: Final = r"\ud800-\udfff"
+
+_BEYOND_ASCII: Final = re.compile("[^\0-\x7f](?:-[^\0-\x7f])?")
+
+
+@cache
+def compiled(pattern: str, is_ascii: bool) -> re.Pattern[str]:
+    """The compiled expression of a grammar, for texts of ASCII or for any.
+
+    Each class of characters with ranges beyond ASCII takes a millisecond to compile, and most texts need none.
+
+    Args:
+        pattern: where characters beyond ASCII stand in classes only, and are not all that a class has.
+        is_ascii: whether it is for texts of ASCII only: `text.isascii()`.
+
+    >>> compiled("[a-z\u00c0-\u02ff]", True)
+    re.compile('[a-z]')
+    """
+    return re.compile(_BEYOND_ASCII.sub("", pattern) if is_ascii else pattern)
+
 
 # --- blank nodes ----------------------------------------------------------------------------------------------------
 

@@ -6,7 +6,6 @@ import argparse
 import gzip
 import re
 import subprocess
-import sys
 from itertools import product
 from pathlib import Path
 
@@ -337,11 +336,3 @@ def test_every_command_is_documented() -> None:
     assert set(commands.choices) == headings
     for name in commands.choices:
         assert f"construct-messages {name} " in page
-
-
-def test_starting_takes_no_longer() -> None:
-    """Each command of a shell script starts anew: what only some commands need is loaded by these."""
-    heavy = {"rich", "pyld", "aiohttp", "rdflib", "SPARQLWrapper", "tenacity"}
-    code = "import sys, construct_messages.cli as cli; cli.build_parser(); print(*sorted(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=ENVIRONMENT, check=True, text=True)
-    assert heavy & set(done.stdout.split()) == set()

@@ -13,7 +13,7 @@ import pytest
 import zstandard
 
 from construct_messages.files.compression import COMPRESSIONS
-from construct_messages.files.unpacking import MAGIC, PIECE_BYTES, UNPACK_ERRORS, UnpackedFile, Unpacker, packing_of
+from construct_messages.files.unpacking import MAGIC, PIECE_BYTES, UnpackedFile, Unpacker, packing_of, unpack_errors
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress,
@@ -70,13 +70,13 @@ def test_cut_at_every_byte(extension: str, contents: list[bytes]) -> None:
 def test_damaged(extension: str) -> None:
     packed = bytearray(PACKERS[extension](bytes(range(256)) * 100))
     packed[len(packed) // 2] ^= 0xFF
-    with pytest.raises(UNPACK_ERRORS):
+    with pytest.raises(unpack_errors()):
         list(unpacked(extension, bytes(packed)))
 
 
 @by_packing
 def test_what_stands_behind_is_no_content(extension: str) -> None:
-    with pytest.raises(UNPACK_ERRORS):
+    with pytest.raises(unpack_errors()):
         list(unpacked(extension, PACKERS[extension](b"content") + b"something else that is not packed"))
 
 

@@ -19,7 +19,7 @@ import pytest
 
 from construct_messages import read_log
 from construct_messages.errors import LimitExceeded, LogError
-from construct_messages.files.compression import COMPRESSIONS
+from construct_messages.files.compression import COMPRESSIONS, opener
 from construct_messages.formats import FORMATS, N_QUADS, NDJSON_LD, RDFM, TRIG, TURTLE, YAML_LD, Format
 from construct_messages.message import Message, Quad
 from construct_messages.terms import iri, literal
@@ -219,7 +219,7 @@ def test_bombs(name: str) -> None:
 @pytest.mark.parametrize("extension", COMPRESSIONS)
 def test_what_unpacks_to_much_is_given_up_at_its_bound(extension: str, tmp_path: Path) -> None:
     path = tmp_path / f"log.nq{extension}"
-    with COMPRESSIONS[extension](path, "wb") as packed:
+    with opener(extension)(path, "wb") as packed:
         for chunk in itertools.islice(hostile.endless(N_QUADS), 200):
             packed.write(chunk)
     assert path.stat().st_size < MIB
@@ -230,10 +230,10 @@ def test_what_unpacks_to_much_is_given_up_at_its_bound(extension: str, tmp_path:
 
 def test_packed_within_packed_is_unpacked_once() -> None:
     inner = io.BytesIO()
-    with COMPRESSIONS[".gz"](inner, "wb") as packed:
+    with opener(".gz")(inner, "wb") as packed:
         packed.write(hostile.STATEMENT)
     outer = io.BytesIO()
-    with COMPRESSIONS[".gz"](outer, "wb") as packed:
+    with opener(".gz")(outer, "wb") as packed:
         packed.write(inner.getvalue())
     with pytest.raises(LogError), read_log(outer.getvalue(), format="nt") as log:
         list(log)

@@ -5,7 +5,6 @@ The writer is a thread of this process (`oxigraph.py`) or another process (`proc
 
 from __future__ import annotations
 
-import asyncio
 import os
 import select as polling
 import time
@@ -137,6 +136,8 @@ def read(document: Document, deadline: float | None) -> bytes:
 
 async def aread(document: Document, deadline: float | None) -> bytes:
     """`read` for asyncio; the read end does not block."""
+    import asyncio
+
     descriptor, chunk, wait_seconds = document
     await readable(descriptor, deadline)
     pieces = [os.read(descriptor, chunk)]
@@ -157,6 +158,8 @@ async def readable(descriptor: int, deadline: float | None) -> None:
     Raises:
         SourceTimeout: nothing came before the deadline.
     """
+    import asyncio
+
     loop = asyncio.get_running_loop()
     ready = asyncio.Event()
     loop.add_reader(descriptor, ready.set)

@@ -15,12 +15,12 @@ from construct_messages.errors import LimitExceeded, LogError
 from construct_messages.files.compression import COMPRESSIONS
 from construct_messages.files.unpacking import packing_of
 from construct_messages.formats import RDFM, Format, Syntax, find_format, find_log
-from construct_messages.formats.file_names import format_of_file
+from construct_messages.formats.file_names import format_of_file, is_archive_name
 from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.lines.texts import to_text
 from construct_messages.message import Message
-from construct_messages.reading import is_archive_name, read_log
+from construct_messages.reading import read_log
 from construct_messages.spark.logs.files import File, read_from
 from construct_messages.spark.logs.options import ReadOptions
 from construct_messages.spark.logs.splitting import announced_in, messages_of

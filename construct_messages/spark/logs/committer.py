@@ -19,7 +19,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from construct_messages.errors import CannotWrite, LogError, UnsupportedByFormat, UsageError
-from construct_messages.files.compression import COMPRESSIONS
+from construct_messages.files.compression import opener
 from construct_messages.logs import Encoder, EncoderOptions, encoder_for
 from construct_messages.logs.lines.texts import to_messages
 from construct_messages.spark.logs.files import Place, place_of, remove_folder, visible_below
@@ -248,7 +248,7 @@ class LogJob:
         """Yields a writer of a new file with the compression of the options."""
         with self._place.files.open_output_stream(path, compression=None) as raw:
             if self.options.packing:
-                with COMPRESSIONS[self.options.packing](raw, "wb") as packed:
+                with opener(self.options.packing)(raw, "wb") as packed:
                     yield packed.write
             else:
                 yield raw.write

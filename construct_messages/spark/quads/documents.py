@@ -18,7 +18,7 @@ import pyoxigraph as ox
 
 from construct_messages.errors import QuadsError, UsageError
 from construct_messages.files.compression import COMPRESSIONS
-from construct_messages.files.unpacking import UNPACK_ERRORS, UnmarkedFile, UnpackedFile
+from construct_messages.files.unpacking import UnmarkedFile, UnpackedFile, unpack_errors
 from construct_messages.formats.documents import EXTENSIONS, DocumentFormat, find_document_format, format_of_document
 from construct_messages.labels import of_file
 from construct_messages.terms import Lenience, Term, from_pyoxigraph, map_blanks
@@ -172,7 +172,7 @@ def _quads(
         for quad in ox.parse(unmarked, kind.format.parsed_as, base_iri=file, lenient=lenient):
             graph = None if isinstance(quad.graph_name, ox.DefaultGraph) else read(quad.graph_name)
             yield read(quad.subject), read(quad.predicate), read(quad.object), graph
-    except (*UNPACK_ERRORS, SyntaxError, ValueError) as error:
+    except unpack_errors(SyntaxError, ValueError) as error:
         raise QuadsError(
             f"{file}: {error}",
             hint="fix the file, check its extension, or load with on_error='quarantine'",

@@ -1,0 +1,113 @@
+"""What a program loads: each start waits for it, so what only some programs need is loaded by these.
+
+Work is counted, not timed: the modules that a fresh process has imported, and the expressions that it has compiled.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import construct_messages
+from construct_messages import cli
+from tests.support.commands import ENVIRONMENT, ROOT
+
+HEAVY = {"SPARQLWrapper", "aiohttp", "msgspec", "pyarrow", "pyld", "pyspark", "rdflib", "rich", "tenacity"}
+"""What no start of the command line needs."""
+NOT_FOR_FILES = HEAVY | {
+    *("asyncio", "concurrent.futures", "email", "http", "importlib.metadata", "json", "multiprocessing", "socket"),
+    *("sqlite3", "ssl", "subprocess", "tempfile", "urllib.request"),
+    *("bz2", "gzip", "lzma", "tarfile", "zstandard"),
+    *("construct_messages.reading", "construct_messages.spark", "construct_messages.writing"),
+}
+"""What a query over a file of RDF does not need."""
+
+QUERY = "CONSTRUCT { ?s <urn:q> ?o } WHERE { ?s <urn:p> ?o }"
+FROM_PYTHON = f"""
+from construct_messages import construct_messages
+assert len(list(construct_messages({QUERY!r}, sys.argv[1]))) == 2
+"""
+FROM_THE_COMMAND_LINE = f"""
+from construct_messages.cli import main
+assert main(["run", "--query", {QUERY!r}, "--source", sys.argv[1], "--output", sys.argv[1] + ".trig"]) == 0
+"""
+ALL_COMMANDS = "import construct_messages.cli as cli; cli.build_parser()"
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    path = tmp_path / "data.ttl"
+    path.write_text('<urn:s> <urn:p> "o", 1 .', encoding="utf-8")
+    return path
+
+
+def loaded(code: str, *arguments: object) -> set[str]:
+    """The modules that a fresh process has imported when it has run some code."""
+    told = f"import sys\n{code}\nprint(*sys.modules, sep='\\n')"
+    done = subprocess.run(
+        [sys.executable, "-c", told, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        env=ENVIRONMENT,
+        cwd=ROOT,
+        check=True,
+        text=True,
+    )
+    return set(done.stdout.split())
+
+
+def test_the_package_alone_loads_nothing() -> None:
+    modules = loaded("import construct_messages")
+    assert {name for name in modules if name.startswith("construct_messages")} == {"construct_messages"}
+    assert modules & NOT_FOR_FILES == set()
+
+
+@pytest.mark.parametrize("code", [FROM_PYTHON, FROM_THE_COMMAND_LINE], ids=["Python", "command line"])
+def test_a_query_over_a_file_loads_what_it_needs(code: str, data: Path) -> None:
+    modules = loaded(code, data)
+    by_argparse = {"bz2", "lzma"} if "argparse" in modules else set()  # through shutil, for the terminal's width
+    assert modules & NOT_FOR_FILES <= by_argparse
+    assert "construct_messages.construct" in modules
+
+
+def test_the_command_line_loads_what_the_command_needs() -> None:
+    commands = {f"construct_messages.cli.{name}" for name in ("convert", "examine", "feeds", "run", "spark", "watch")}
+    one = loaded("import construct_messages.cli as cli; cli.build_parser('run')")
+    assert one & commands == {"construct_messages.cli.run"}
+    every = loaded(ALL_COMMANDS)
+    assert every & commands == commands
+    assert every & HEAVY == set()
+
+
+def test_each_command_is_found_by_its_name() -> None:
+    """The table of commands in `cli` says what each module adds."""
+    for names in cli._COMMANDS.values():
+        for name in names:
+            (commands,) = (
+                action for action in cli.build_parser(name)._actions if isinstance(action, argparse._SubParsersAction)
+            )
+            assert tuple(commands.choices) == names
+
+
+def test_ascii_alone_compiles_no_other_classes(data: Path) -> None:
+    """A class of characters beyond ASCII takes a millisecond to compile, and names have ten of them."""
+    watching = (
+        "import re\n"
+        "compile, seen = re.compile, []\n"
+        "re.compile = lambda pattern, flags=0: seen.append(pattern) or compile(pattern, flags)\n"
+    )
+    counting = "assert seen and not [each for each in seen if isinstance(each, str) and not each.isascii()]"
+    assert loaded(watching + FROM_PYTHON + counting, data)
+
+
+def test_names_of_the_package() -> None:
+    assert construct_messages.__all__ == sorted(construct_messages._ROOMS)
+    for name, room in construct_messages._ROOMS.items():
+        assert getattr(construct_messages, name) is getattr(import_module(f"construct_messages.{room}"), name)
+        assert name in dir(construct_messages)
+    with pytest.raises(AttributeError, match="no attribute 'no_such_name'"):
+        construct_messages.no_such_name  # noqa: B018 - looking it up is the test
