@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import re
 import signal
@@ -85,6 +86,17 @@ def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, obj: obje
     own = getattr(obj, "pytestmark", ()) if isfunction(obj) else ()
     is_slow = any(mark.name == "slow" for mark in [*collector.iter_markers("slow"), *own])
     return [] if is_slow and leaves_out_slow(collector.config) else found
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collects tests without the garbage collector, which would look through all of them time and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
