@@ -147,6 +147,33 @@ class StoreReader:
         elements = self._recent(stream, after)
         return await self._in_thread(self._page, stream, after) if elements is None else elements
 
+    async def alines(self, stream: str, after: int, last: int, between: str) -> AsyncGenerator[reading.Lines]:
+        """Yields elements as blocks of N-Quads lines; the next block is read while one is used.
+
+        Args:
+            stream: the name of the stream.
+            after: the sequence of the element before the first.
+            last: the sequence of the last.
+            between: what stands between the lines of two elements.
+
+        Raises:
+            NotFound, Gone, StoreError: see `read`; also where there is no element `last`, or no longer.
+        """
+        if after >= last:
+            return
+        ahead = asyncio.ensure_future(self._in_thread(self._lines, stream, after, last, between))
+        try:
+            while True:
+                lines = await ahead
+                if lines.last == last:
+                    yield lines
+                    return
+                ahead = asyncio.ensure_future(self._in_thread(self._lines, stream, lines.last, last, between))
+                yield lines
+        finally:
+            ahead.cancel()
+            await asyncio.gather(ahead, return_exceptions=True)  # whatever it came to, nobody wants it
+
     def check(self) -> None:
         """Checks that the store can be read.
 
@@ -260,6 +287,10 @@ class StoreReader:
     def _page(self, stream: str, position: int) -> list[Element]:
         with self._readers.connection() as connection:
             return reading.page(connection, stream, position)
+
+    def _lines(self, stream: str, position: int, last: int, between: str) -> reading.Lines:
+        with self._readers.connection() as connection:
+            return reading.lines(connection, stream, position, last, between)
 
     async def _in_thread(self, call: Callable[P, T], /, *args: P.args, **options: P.kwargs) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, partial(call, *args, **options))

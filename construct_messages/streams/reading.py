@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from construct_messages.errors import Gone, NotFound
@@ -13,6 +14,27 @@ from construct_messages.streams.element import Description, Element, State
 
 PAGE_ELEMENTS: Final = 1000
 _PAGE_BYTES: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The messages of elements that stand side by side, as one block of N-Quads.
+
+    Args:
+        first, last: the sequences of the elements.
+        nquads: the lines of each, with what was asked for between each two of them.
+
+    >>> len(Lines(5, 7, b""))
+    3
+    """
+
+    first: int
+    last: int
+    nquads: bytes
+
+    def __len__(self) -> int:
+        """How many elements there are."""
+        return self.last - self.first + 1
 
 
 class StoredStream(NamedTuple):
@@ -62,11 +84,7 @@ def page(connection: sqlite3.Connection, stream: str, position: int) -> list[Ele
         NotFound: there is no such stream, or there was no such element yet.
         Gone: retention took elements behind it.
     """
-    found = stored(connection, stream)
-    if position + 1 < found.state.first:
-        raise _gone(found.state, position + 1)
-    if position > found.state.last:
-        raise _never(found.state, position)
+    found = _stored_behind(connection, stream, position)
     elements, size = [], 0
     last = min(position + PAGE_ELEMENTS, found.state.last)
     for element in _elements(connection, found, position + 1, last):
@@ -75,6 +93,41 @@ def page(connection: sqlite3.Connection, stream: str, position: int) -> list[Ele
         if size > _PAGE_BYTES:
             break
     return elements
+
+
+def lines(connection: sqlite3.Connection, stream: str, position: int, last: int, between: str) -> Lines:
+    """The elements behind a sequence, as many as are read at a time, as lines.
+
+    SQLite puts them together, which takes a quarter of the time of rows in Python, and leaves Python to other threads.
+
+    Args:
+        connection: to the store.
+        stream: its name.
+        position: the sequence.
+        last: that of the last element that is wanted, which is behind it.
+        between: what stands between two messages.
+
+    Raises:
+        NotFound: there is no such stream, or there was no element `last` yet.
+        Gone: retention took elements behind the position.
+    """
+    found = _stored_behind(connection, stream, position)
+    if last > found.state.last:
+        raise _never(found.state, last)
+    count = min(last - position, PAGE_ELEMENTS)
+    rows = (row_id(found.id, position + 1), row_id(found.id, position + count))
+    while count > 1 and connection.execute(_SIZE, rows).fetchone()[0] > _PAGE_BYTES:
+        count //= 2
+        rows = (rows[0], row_id(found.id, position + count))
+    return Lines(position + 1, position + count, connection.execute(_LINES, (between, *rows)).fetchone()[0])
+
+
+_SIZE: Final = "SELECT total(length(nquads)) FROM element WHERE id BETWEEN ? AND ?"
+# SQLite drops the order of an inner query only where no aggregate around it depends on one, as group_concat does
+_LINES: Final = """
+SELECT CAST(group_concat(CASE length(nquads) WHEN 0 THEN '' ELSE nquads || x'0A' END, ?) AS BLOB)
+FROM (SELECT nquads FROM element WHERE id BETWEEN ? AND ? ORDER BY id)
+"""
 
 
 def element(connection: sqlite3.Connection, stream: str, sequence: int) -> Element:
@@ -131,6 +184,21 @@ def check_position(state: State, after: int) -> None:
         raise _gone(state, after + 1)
     if not 0 <= after < state.next:
         raise _never(state, after)
+
+
+def _stored_behind(connection: sqlite3.Connection, stream: str, position: int) -> StoredStream:
+    """A stream, all of whose elements behind a sequence are kept.
+
+    Raises:
+        NotFound: there is no such stream, or there was no such element yet.
+        Gone: retention took elements behind it.
+    """
+    found = stored(connection, stream)
+    if position + 1 < found.state.first:
+        raise _gone(found.state, position + 1)
+    if position > found.state.last:
+        raise _never(found.state, position)
+    return found
 
 
 def no_stream(stream: str) -> NotFound:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
 from typing import Final
 
 from construct_messages.errors import NotAcceptable, UnsupportedByFormat
@@ -14,6 +15,7 @@ from construct_messages.formats.negotiation import prefer
 from construct_messages.logs import Encoder, EncoderOptions, encoder_for
 from construct_messages.message import Message
 from construct_messages.streams.element import Element
+from construct_messages.streams.reading import Lines
 from construct_messages.streams.vocabulary import PROV
 from construct_messages.terms import XSD
 
@@ -118,30 +120,40 @@ async def log(elements: AsyncGenerator[list[Element]], format: Format, syntax: S
     Raises:
         UnsupportedByFormat: the format cannot carry one of them.
     """
-    # nothing is known of messages to come
-    encoder = encoder_for(format, syntax, EncoderOptions(triple_terms=True))
-    # a version that forbids some messages has them checked
-    as_stored = format == N_QUADS and syntax.triple_terms and syntax.directions
+    encoder = _encoder(format, syntax)
     held = encoder.start()
     async for page in elements:
-        yield held + (_stored_lines(page, syntax) if as_stored else encoded(page, encoder))
+        yield held + b"".join([encoder.encode(element.message) for element in page])
         held = b""
     yield held + encoder.finish()
 
 
-def encoded(elements: Sequence[Element], encoder: Encoder) -> bytes:
-    """Elements as an encoder writes their messages."""
-    return b"".join([encoder.encode(element.message) for element in elements])
+def is_log_as_stored(format: Format, syntax: Syntax) -> bool:
+    """Whether rows of a store make a log without being looked at: N-Quads of a version that forbids no message."""
+    return format == N_QUADS and syntax.triple_terms and syntax.directions
 
 
-def _stored_lines(elements: Sequence[Element], syntax: Syntax) -> bytes:
-    """The same for N-Quads, made of rows as they are."""
+async def stored_log(lines: AsyncGenerator[Lines], syntax: Syntax) -> AsyncGenerator[bytes]:
+    """The same log as that of `log` where it `is_log_as_stored`.
+
+    Args:
+        lines: of the elements, in order, with the delimiter of the syntax between them.
+        syntax: of the log.
+    """
+    encoder = _encoder(N_QUADS, syntax)
     delimiter = syntax.delimiter.encode()
     before, after = (delimiter, b"") if syntax.delimiter_first else (b"", delimiter)
-    rows = [element.nquads for element in elements]
-    if all(rows):
-        return before + (b"\n" + delimiter).join(rows) + b"\n" + after
-    return b"".join([before + (row + b"\n" if row else b"") + after for row in rows])
+    held = encoder.start()
+    async with aclosing(lines):
+        async for block in lines:
+            yield b"".join((held, before, block.nquads, after))
+            held = b""
+    yield held + encoder.finish()
+
+
+def _encoder(format: Format, syntax: Syntax) -> Encoder:
+    # nothing is known of messages to come
+    return encoder_for(format, syntax, EncoderOptions(triple_terms=True))
 
 
 async def json_ld(elements: AsyncGenerator[list[Element]], iri_of: Callable[[Element], str]) -> AsyncGenerator[bytes]:

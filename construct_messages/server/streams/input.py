@@ -54,11 +54,10 @@ def read_messages(content_type: str | None, body: bytes, *, base: str, message_b
     if charset not in ("utf-8", "utf8"):
         raise ProtocolError(f"charset={charset} is not read here", status=415, hint="send UTF-8")
     try:
-        if media_type == RDF_XML.document_type:
-            return [read_document(body, base=base, message_bytes=message_bytes)]
         messages, document = _reading(media_type, parameters, body, base, message_bytes)
         read: list[Message] = []
         for message in messages:
+            message.checked = True  # no decoder gives anything but RDF
             read.append(message)
             if len(read) > most:
                 raise LimitExceeded(f"the log has more than {most} messages", hint="send it in parts")
@@ -74,6 +73,8 @@ def _reading(
     media_type: str, parameters: dict[str, str], body: bytes, base: str, message_bytes: int
 ) -> tuple[Iterator[Message], bool]:
     """The messages, and whether they are to be those of one document."""
+    if media_type == RDF_XML.document_type:
+        return iter([read_document(body, base=base, message_bytes=message_bytes)]), True
     decoder = partial(decoder_for, options=DecoderOptions(base=base, contexts=CONTEXTS, message_bytes=message_bytes))
     if media_type in _JSON:
         # between the tokens of JSON a line end is a blank, and within them there is none

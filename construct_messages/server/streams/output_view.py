@@ -18,7 +18,15 @@ from construct_messages.server.http.coding import negotiate_coding
 from construct_messages.server.http.conditions import entity_tag, is_known
 from construct_messages.server.http.sending import send
 from construct_messages.server.streams.addresses import StreamIris
-from construct_messages.server.streams.documents import Documents, json_ld, log, negotiate_document, not_carried
+from construct_messages.server.streams.documents import (
+    Documents,
+    is_log_as_stored,
+    json_ld,
+    log,
+    negotiate_document,
+    not_carried,
+    stored_log,
+)
 from construct_messages.server.streams.html.view import HtmlView
 from construct_messages.server.streams.push import Pushing
 from construct_messages.server.streams.requests import (
@@ -129,6 +137,9 @@ class OutputView:
         else:
             record.format = content_type(*choice)
             body = log(pages, *choice)
+            if is_log_as_stored(*choice):
+                lines = self._store.alines(name, *selection, choice.syntax.delimiter)
+                body = stored_log(counted(record, lines), choice.syntax)
         coding = negotiate_coding(request.headers.get("Accept-Encoding"))
         # a stream that was deleted and made again has other times
         times = await self._in_thread(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import ipaddress
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sized
 from contextlib import aclosing, suppress
 from typing import Final, Literal, ParamSpec, Protocol, TypeVar
 from urllib.parse import urlsplit
@@ -24,7 +24,6 @@ from construct_messages.server.streams.input import ACCEPTED
 from construct_messages.server.streams.rdf import serialize
 from construct_messages.server.streams.record import StreamRecord
 from construct_messages.server.streams.resources import Document
-from construct_messages.streams.element import Element
 
 ACCEPT_POST: Final = {"Accept-Post": ", ".join(ACCEPTED)}
 _HINTS: Final[Mapping[int, Mapping[str, str]]] = {
@@ -39,6 +38,7 @@ LOOPBACK: Final = "loopback"
 FOR_GOOD: Final = "public, max-age=31536000, immutable"
 """The Cache-Control of what never changes."""
 
+S = TypeVar("S", bound=Sized)
 T = TypeVar("T")
 P = ParamSpec("P")
 
@@ -77,8 +77,8 @@ def record_of(request: web.Request) -> StreamRecord:
     return record
 
 
-async def counted(record: StreamRecord, pages: AsyncGenerator[list[Element]]) -> AsyncGenerator[list[Element]]:
-    """The pages, each counted as delivered."""
+async def counted(record: StreamRecord, pages: AsyncGenerator[S]) -> AsyncGenerator[S]:
+    """The pages of elements, each counted as delivered."""
     async with aclosing(pages):
         async for page in pages:
             record.deliver(len(page))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Iterator, Sequence
+from itertools import count
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -14,7 +16,8 @@ from construct_messages.errors import UnsupportedByFormat
 from construct_messages.formats import N_QUADS, NDJSON_LD, RDFM, VARIANTS, Syntax
 from construct_messages.logs import EncoderOptions, encoder_for
 from construct_messages.logs.lines.texts import to_text
-from construct_messages.server.streams.documents import JsonLdDocument, json_ld, log
+from construct_messages.server.streams.documents import JsonLdDocument, is_log_as_stored, json_ld, log, stored_log
+from construct_messages.streams import StreamStore, open_store, reading
 from construct_messages.streams.element import Element
 from tests.support.strategies import messages
 
@@ -37,9 +40,18 @@ def joined(pieces: AsyncIterable[bytes]) -> bytes:
     return asyncio.run(join())
 
 
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StreamStore]:
+    with open_store(tmp_path_factory.mktemp("documents") / "streams.db") as store:
+        yield store
+
+
+NAMES = map("s{}".format, count())
+
+
 @pytest.mark.parametrize("syntax", VARIANTS, ids=lambda syntax: f"{syntax.label}-{syntax.version}")
 @given(messages())
-def test_rows_are_lines_of_a_log(syntax: Syntax, drawn: list[Message]) -> None:
+def test_a_log_is_that_of_the_encoder(store: StreamStore, syntax: Syntax, drawn: list[Message]) -> None:
     encoder = encoder_for(N_QUADS, syntax, EncoderOptions(triple_terms=True))
     elements = stored(drawn)
     try:
@@ -49,6 +61,12 @@ def test_rows_are_lines_of_a_log(syntax: Syntax, drawn: list[Message]) -> None:
             joined(log(in_pages(elements), N_QUADS, syntax))
     else:
         assert joined(log(in_pages(elements), N_QUADS, syntax)) == plain
+    if is_log_as_stored(N_QUADS, syntax):
+        name = next(NAMES)
+        store.create(name)
+        last = store.append_all(name, drawn).stop - 1
+        with patch.object(reading, "PAGE_ELEMENTS", 2):
+            assert joined(stored_log(store.alines(name, 0, last, syntax.delimiter), syntax)) == plain
 
 
 def nodes(message: Message) -> list[object]:
