@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -153,19 +154,20 @@ async def test_an_endpoint_that_fails_meanwhile(endpoint: FaultServer, by: signa
 async def test_a_stream_that_cannot_be_reached_for_a_while(tmp_path: Path, endpoint: FaultServer) -> None:
     """The messages wait, and are sent when it is there."""
     endpoint.play(answer("a"))
-    gone = FaultServer()
-    gone.close()
     file = tmp_path / "streams.db"
     state = str(tmp_path / "state")
-    running = await start(
-        *("--source", endpoint.url, "--every", "1ms", "--retries", "0", "--state", state, "--to", gone.url)
-    )
-    assert running.stderr is not None
-    async with asyncio.timeout(SECONDS):
-        assert b"warning: the messages wait: " in await running.stderr.readline()
-    running.terminate()
-    await running.communicate()
-    assert running.returncode == 0
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))  # nobody else can listen here
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/streams/new"
+        running = await start(
+            *("--source", endpoint.url, "--every", "1ms", "--retries", "0", "--state", state, "--to", url)
+        )
+        assert running.stderr is not None
+        async with asyncio.timeout(SECONDS):
+            assert b"warning: the messages wait: " in await running.stderr.readline()
+        running.terminate()
+        await running.communicate()
+        assert running.returncode == 0
     async with serving_streams(file) as served:
         url = f"{served.url}/streams/new"
         done = await start("--source", endpoint.url, "--once", "--state", state, "--to", url, "--create")

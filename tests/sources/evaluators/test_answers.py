@@ -68,9 +68,8 @@ async def test_an_answer_that_breaks_does_not_end(pool: EvaluatorPool) -> None:
     with pytest.raises(IncompleteResult, match="SIGKILL"):
         await body_of(answer)
     await quick(pool)
-    late = await pool.answer(Operation(f"SELECT * {CROSS}", timeout=0.5))
     with pytest.raises(SourceTimeout):
-        await body_of(late)
+        await body_of(await pool.answer(Operation(f"SELECT * {CROSS}", timeout=0.5)))
     await quick(pool)
 
 

@@ -17,6 +17,7 @@ import pytest
 from construct_messages.errors import SourceError, UsageError
 from construct_messages.sources.evaluators.loading import load_directory
 from construct_messages.sources.files import open_directory
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 
@@ -109,8 +110,7 @@ def test_a_killed_loader_is_an_error(much: Path, tmp_path: Path) -> None:
     directory = tmp_path / "store"
 
     def kill() -> None:
-        while not directory.exists():
-            time.sleep(0.01)
+        wait_until(lambda: directory.exists() and loaders(directory))
         for process in loaders(directory):
             os.kill(process, signal.SIGKILL)
 
