@@ -25,6 +25,7 @@ from construct_messages.files.output import atomic_file
 from construct_messages.formats import LogType
 from construct_messages.logs import EncoderOptions, FormatOptions, encoder_for
 from construct_messages.streams import Element, StreamStore
+from construct_messages.streams.element import messages_of
 
 _KEY: Final = "sending"
 
@@ -140,7 +141,7 @@ class StreamTarget:
     async def send(self, elements: Sequence[Element], key: str) -> None:
         """See `Target.send`: the server knows the key for a day."""
         await publish(
-            [element.message for element in elements],
+            messages_of(elements),
             self.name,
             key=key,
             batch=len(elements),

@@ -10,7 +10,6 @@ from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from construct_messages.checking import Checker
-from construct_messages.logs.lines.texts import to_text
 from construct_messages.message import Message
 from construct_messages.streams.element import GENERATED_AT, generated_at
 from construct_messages.terms import Term
@@ -67,9 +66,10 @@ class Publications(NamedTuple):
                 publications.append(message)
                 continue
             checker.check(message)
-            publications.append(Publication.of(message))
+            publication = Publication.of(message)
+            publications.append(publication)
             if digest is not None:
-                digest.add(message)
+                digest.add(message, publication.nquads)
         size = sum(len(publication.nquads) for publication in publications)
         return cls(publications, size, None if key is None or digest is None else (key, digest.value))
 
@@ -84,11 +84,12 @@ class _Digest:
         self._hash = blake2b(digest_size=16)
         self._names: dict[Term, Term] = {}
 
-    def add(self, message: Message) -> None:
-        """Adds the next message."""
-        text = to_text(message.map_blanks(self._name)).encode()
-        self._hash.update(b"%d " % len(text))
-        self._hash.update(text)
+    def add(self, message: Message, nquads: bytes) -> None:
+        """Adds the next message, which is also given as it is stored."""
+        if b"_:" in nquads:
+            nquads = message.map_blanks(self._name).lines[:-1]
+        self._hash.update(b"%d " % len(nquads))
+        self._hash.update(nquads)
 
     def _name(self, node: Term) -> Term:
         return self._names.setdefault(node, Term(f"_:b{len(self._names)}"))

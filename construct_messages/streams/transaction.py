@@ -130,9 +130,10 @@ class Transaction:
             Element(name, sequence, time, nquads, generated)
             for sequence, (nquads, generated) in enumerate(publications.messages, state.next)
         ]
+        start = row_id(stream.id, 0)
         self._connection.executemany(
-            "INSERT INTO element (id, time, generated, nquads) VALUES (?, ?, ?, ?)",
-            [(row_id(stream.id, each.sequence), time, each.generated, each.nquads) for each in elements],
+            "INSERT INTO element (id, time, nquads, generated) VALUES (? + ?, ?, ?, ?)",
+            [(start, *element[1:]) for element in elements],
         )
         if idempotency is not None:
             self._connection.execute(

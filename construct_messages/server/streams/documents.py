@@ -14,7 +14,7 @@ from construct_messages.formats import N_QUADS, NDJSON_LD, RDFM, TRIG, Format, S
 from construct_messages.formats.negotiation import prefer
 from construct_messages.logs import Encoder, EncoderOptions, encoder_for
 from construct_messages.message import Message
-from construct_messages.streams.element import Element
+from construct_messages.streams.element import Element, messages_of
 from construct_messages.streams.reading import Lines
 from construct_messages.streams.vocabulary import PROV
 from construct_messages.terms import XSD
@@ -123,7 +123,7 @@ async def log(elements: AsyncGenerator[list[Element]], format: Format, syntax: S
     encoder = _encoder(format, syntax)
     held = encoder.start()
     async for page in elements:
-        yield held + b"".join([encoder.encode(element.message) for element in page])
+        yield held + b"".join(map(encoder.encode, messages_of(page)))
         held = b""
     yield held + encoder.finish()
 
@@ -170,9 +170,9 @@ async def json_ld(elements: AsyncGenerator[list[Element]], iri_of: Callable[[Ele
     held = b'{"@context": %s,\n "@graph": [\n  ' % _json(context)
     async for page in elements:
         nodes = []
-        for element in page:
+        for element, message in zip(page, messages_of(page), strict=True):
             time = {"@type": "xsd:dateTime", "@value": element.generated or element.time.isoformat()}
-            graph = _nodes(encoder.encode_document(element.message))
+            graph = _nodes(encoder.encode_document(message))
             nodes.append(
                 b'{"@id": %s, "prov:generatedAtTime": %s, "@graph": [%s]}'
                 % (_json(iri_of(element)), _json(time), graph)

@@ -12,10 +12,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
 from construct_messages.labels import Labels
-from construct_messages.logs.lines.texts import to_messages
 from construct_messages.message import Message, Quad
 from construct_messages.server.streams.addresses import StreamIris
-from construct_messages.streams.element import Element, Retention, State
+from construct_messages.streams.element import Element, Retention, State, messages_of
 from construct_messages.streams.vocabulary import CM, DCTERMS, LDES, PROV, RDFS, TREE
 from construct_messages.terms import RDF, XSD, Term, iri, literal
 
@@ -192,22 +191,20 @@ def members(iris: StreamIris, elements: Sequence[Element], version_of_path: str 
             member is a version of.
     """
     stream, labels = Term(f"<{iris.event_stream}>"), Labels.at(iris.ldes)
-    # to read all rows together takes a fraction of the time
-    messages = to_messages([element.nquads.decode() for element in elements])
-    for element, message in zip(elements, messages, strict=True):
+    for element, message in zip(elements, messages_of(elements), strict=True):
         if b"_:" in element.nquads:
             message = message.map_blanks(labels.in_message(element.sequence).__getitem__)
         member = Term(f"<{iris.element(element.sequence)}>")
         said = [
             Quad(stream, _MEMBER, member),
             Quad(member, _ISSUED, _date_time(element.microseconds)),
-            Quad(member, _SEQUENCE, literal(str(element.sequence), datatype=f"{XSD}integer")),
+            Quad(member, _SEQUENCE, Term(f'"{element.sequence}"^^<{XSD}integer>')),
         ]
         if element.generated is not None:
             said.append(Quad(member, _GENERATED, literal(element.generated, datatype=f"{XSD}dateTime")))
         if version_of_path is not None and (entity := _only_object(message, iri(version_of_path))):
             said.append(Quad(member, iri(version_of_path), entity))
-        said += [quad._replace(graph=member) if quad.graph is None else quad for quad in message]
+        said += [Quad(subject, predicate, object, graph or member) for subject, predicate, object, graph in message]
         yield Message(said)
 
 
@@ -218,5 +215,5 @@ def _only_object(message: Message, predicate: Term) -> Term | None:
 
 
 def _date_time(microseconds: int) -> Term:
-    time = (_EPOCH + timedelta(microseconds=microseconds)).isoformat()
-    return literal(f"{time.removesuffix('+00:00')}Z", datatype=f"{XSD}dateTime")
+    time = (_EPOCH + timedelta(microseconds=microseconds)).isoformat().removesuffix("+00:00")
+    return Term(f'"{time}Z"^^<{XSD}dateTime>')  # canonical, in a tenth of the time that `literal` takes
