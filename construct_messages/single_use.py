@@ -6,12 +6,14 @@ Nothing here knows where messages come from.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Generator, Iterable, Iterator
 from types import TracebackType
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 from construct_messages.errors import UsageError
 from construct_messages.message import Message
+
+T = TypeVar("T")
 
 
 class SingleUse(ABC):
@@ -99,3 +101,13 @@ class SingleUse(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self.aclose()
+
+
+async def each_of(items: Iterable[T] | AsyncIterable[T]) -> AsyncGenerator[T]:
+    """The items of what iterates with `for` or with `async for`, for asyncio."""
+    if isinstance(items, AsyncIterable):
+        async for item in items:
+            yield item
+    else:
+        for item in items:
+            yield item

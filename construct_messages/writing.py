@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterable, Callable, Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from construct_messages.checking import Checker
 from construct_messages.formats import find_log
@@ -21,6 +21,7 @@ from construct_messages.logs import (
 )
 from construct_messages.message import Message
 from construct_messages.reading import LogReader
+from construct_messages.single_use import each_of
 from construct_messages.targets import LogTarget, format_of_target, log_file
 from construct_messages.terms import Lenience
 
@@ -104,7 +105,7 @@ async def awrite_log(
     log = _Log(stream, target, format, messages, prefixes, graphs, options, lenient)
     with log_file(target) as write:
         held, size = [], 0
-        async for message in _each(stream):
+        async for message in each_of(stream):
             held.append(log.encode(message))
             size += len(held[-1])
             if size >= _CHUNK_BYTES:
@@ -165,15 +166,6 @@ class _Log:
         encoding = EncoderOptions(prefixes, graphs=graphs is not False, own=options)
         self._encoder = encoder_for(self._format, self._syntax, encoding)
         return self._encoder
-
-
-async def _each(stream: Iterable[Message] | AsyncIterable[Message]) -> Any:
-    if isinstance(stream, AsyncIterable):
-        async for message in stream:
-            yield message
-    else:
-        for message in stream:
-            yield message
 
 
 async def _in_thread(write: Callable[[bytes], object], data: bytes) -> None:

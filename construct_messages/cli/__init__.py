@@ -18,6 +18,7 @@ from typing import Final
 from construct_messages.cli.arguments import Parser, PrintCompletion, PrintVersion
 from construct_messages.cli.report import report
 from construct_messages.cli.standard import occupy_closed
+from construct_messages.cli.stopping import END_SIGNALS
 from construct_messages.errors import (
     CannotFold,
     CannotWrite,
@@ -61,8 +62,6 @@ _EXIT_STATUS: Final[tuple[tuple[type[ConstructMessagesError], int], ...]] = (
     (ConstructMessagesError, 4),
 )
 _INTERRUPTED: Final = 130  # as shells report a program that SIGINT ended
-# and others: what a service manager sends, and a terminal that is closed
-_ENDS: Final = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -79,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         debug, trouble = options.debug, options.trouble
         if arguments is None:
             # a stop must not leave a hidden half log behind: let it unwind like Ctrl-C
-            for number in _ENDS:
+            for number in END_SIGNALS:
                 if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores SIGHUP
                     signal.signal(number, lambda number, _: sys.exit(128 + number))
         if isinstance(sys.stdout, io.TextIOWrapper):

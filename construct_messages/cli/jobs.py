@@ -19,6 +19,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 from construct_messages.cli.arguments import option, pairs
+from construct_messages.cli.stopping import STOP_SIGNALS
 from construct_messages.errors import SourceError, UsageError
 from construct_messages.spark import class_archive
 from construct_messages.spark.session import failures, java_version, local_session, remote_session, require, translated
@@ -32,7 +33,6 @@ _SUBMITTED: Final = "PYSPARK_GATEWAY_PORT"
 _SHIPPED: Final = (".zip", ".py", ".egg", ".jar")
 """The extensions of what Spark's workers import from; of other files it says nothing and imports nothing."""
 
-_STOPS: Final = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 _PAUSE_SECONDS: Final = 0.2
 
 
@@ -118,7 +118,7 @@ class _Stop:
     """
 
     def __init__(self) -> None:
-        self._handlers = {number: handler for number in _STOPS if callable(handler := signal.getsignal(number))}
+        self._handlers = {number: handler for number in STOP_SIGNALS if callable(handler := signal.getsignal(number))}
         self._spark: SparkSession | None = None
         self._given: tuple[int, FrameType | None] | None = None
         self._ended = Event()

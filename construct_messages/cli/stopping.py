@@ -7,7 +7,11 @@ import signal
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
-_ENDS: Final = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+END_SIGNALS: Final = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+"""What a service manager sends, and a terminal that is closed."""
+
+STOP_SIGNALS: Final = [signal.SIGINT, *END_SIGNALS]
+"""These, and Ctrl-C."""
 
 
 async def until_stopped(work: Coroutine[Any, Any, None]) -> None:
@@ -30,6 +34,6 @@ async def until_stopped(work: Coroutine[Any, Any, None]) -> None:
 
 def when_stopped(stop: Callable[[], object]) -> None:
     """Has the running event loop call something at each signal, instead of ending the program."""
-    for number in _ENDS:
+    for number in STOP_SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores SIGHUP
             asyncio.get_running_loop().add_signal_handler(number, stop)

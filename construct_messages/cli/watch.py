@@ -5,9 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-from contextlib import ExitStack
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 from construct_messages.cli.arguments import Commands, add_format, add_token, format_options, option, token_of
@@ -85,17 +83,11 @@ def add(commands: Commands) -> None:
 
 def _watch(options: argparse.Namespace) -> int:
     from construct_messages.continuous import Watch
-    from construct_messages.continuous.watching import NAME, as_operator
-    from construct_messages.streams import open_store
+    from construct_messages.continuous.watching import NAME, as_operator, state_store
 
     every, text = _seconds(options.every), query_text(options, "--source")
     to = _target(options)
-    with ExitStack() as stack:
-        state = options.state
-        if state is None:
-            state = Path(stack.enter_context(TemporaryDirectory(prefix="construct-messages-"))) / "watch.db"
-        store = stack.enter_context(open_store(state))
-        store.create(NAME, exist_ok=True)
+    with state_store(options.state) as store:
         watching = Watch(
             text,
             options.source,

@@ -5,7 +5,7 @@ The streams decide how time passes. What keeps streams, and survives a restart, 
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Mapping
 from contextlib import AsyncExitStack, aclosing
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
@@ -20,6 +20,7 @@ from construct_messages.logs.lines.texts import to_text
 from construct_messages.message import Message
 from construct_messages.query.continuous.parse import parse_continuous
 from construct_messages.query.continuous.values import ContinuousQuery, Report
+from construct_messages.single_use import each_of
 from construct_messages.streams.element import Element, microseconds_of
 
 if TYPE_CHECKING:
@@ -168,7 +169,7 @@ class _Input:
         self._iri, self._sequence, self._checker = iri, 0, Checker()
         if not isinstance(stream, AsyncIterable | Iterable):
             raise UsageError(f"{iri} is {stream!r:.80}", hint="give what can be iterated over")
-        self._items = aiter(stream) if isinstance(stream, AsyncIterable) else _asynchronous(stream)
+        self._items = aiter(stream) if isinstance(stream, AsyncIterable) else each_of(stream)
         self.time, self.ended = EVERYTHING, False
 
     async def step(self, engine: WindowedQuery) -> list[Firing]:
@@ -208,8 +209,3 @@ def _timed(stream: str, item: object) -> tuple[datetime, Message | None]:
         f"{stream} gives {item!r:.80}",
         hint="give elements, or pairs of a datetime with a time zone and a message",
     )
-
-
-async def _asynchronous(items: Iterable[Timed]) -> AsyncIterator[Timed]:
-    for item in items:
-        yield item

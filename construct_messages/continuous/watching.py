@@ -11,7 +11,7 @@ import asyncio
 import logging
 import os
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, aclosing
+from contextlib import ExitStack, aclosing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
@@ -373,11 +373,7 @@ async def watch(
     """
     if not every >= 0:
         raise UsageError(f"every={every} is less than 0", hint="give seconds")
-    async with AsyncExitStack() as stack:
-        if state is None:
-            state = Path(stack.enter_context(TemporaryDirectory(prefix="construct-messages-"))) / "watch.db"
-        store = stack.enter_context(open_store(state))
-        await store.acreate(NAME, exist_ok=True)
+    with state_store(state) as store:
         watching = Watch(
             query,
             source,
@@ -401,6 +397,21 @@ async def watch(
                     async with aclosing(_taken(store)) as elements:
                         async for element in elements:
                             yield element
+
+
+@contextmanager
+def state_store(state: str | os.PathLike[str] | None) -> Iterator[StreamStore]:
+    """The store of one watch, with its stream.
+
+    Args:
+        state: its file; None: one that is removed at the end.
+    """
+    with ExitStack() as stack:
+        if state is None:
+            state = Path(stack.enter_context(TemporaryDirectory(prefix="construct-messages-"))) / "watch.db"
+        store = stack.enter_context(open_store(state))
+        store.create(NAME, exist_ok=True)
+        yield store
 
 
 async def _taken(store: StreamStore) -> AsyncGenerator[Element]:

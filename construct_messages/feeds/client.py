@@ -155,6 +155,16 @@ class Client:
         said = await self.body(response, url)
         raise refusal(url, response.status, said, response.headers.get("Retry-After"))
 
+    async def fetch(
+        self, url: str, headers: Mapping[str, str], most: int, accepted: Container[int] = ()
+    ) -> tuple[aiohttp.ClientResponse, bytes]:
+        """The response to a GET, which is sent again as `attempts` says, and its body; see `open` and `body`."""
+        async for attempt in self.attempts():
+            with attempt:
+                response = await self.open("GET", url, headers, accepted=accepted)
+                body = await self.body(response, url, most)
+        return response, body
+
     async def chunks(self, response: aiohttp.ClientResponse, url: str) -> AsyncGenerator[bytes]:
         """The body of a response as it comes; the response is closed at the end.
 

@@ -25,6 +25,7 @@ from construct_messages.formats import N_QUADS, RDFM, content_type
 from construct_messages.labels import Labels
 from construct_messages.logs import MESSAGE_BYTES, encoder_for
 from construct_messages.message import Message
+from construct_messages.single_use import each_of
 from construct_messages.streams.contexts import CONTEXTS
 
 BATCH: Final = 1000
@@ -159,7 +160,7 @@ async def _read(messages: _Sequence, skipped: int, waiting: asyncio.Queue[Messag
     checker = Checker(None)
     count = 0
     try:
-        async with aclosing(_each(messages)) as each:
+        async with aclosing(each_of(messages)) as each:
             async for message in each:
                 checker.check(message)
                 count += 1
@@ -178,12 +179,3 @@ def _shorter(wanted: int, count: int) -> UsageError:
         f"{wanted} messages were sent before, and there are {count}",
         hint="give the messages that were given first, or another state file",
     )
-
-
-async def _each(messages: _Sequence) -> AsyncGenerator[Message]:
-    if isinstance(messages, AsyncIterable):
-        async for message in messages:
-            yield message
-    else:
-        for message in messages:
-            yield message

@@ -8,7 +8,7 @@ from __future__ import annotations
 from codecs import BOM_UTF8
 from collections.abc import Iterator
 
-from construct_messages.errors import LimitExceeded, Position
+from construct_messages.errors import LimitExceeded, LogError, Position
 
 
 def too_long(number: int, message_bytes: int, position: Position | None = None) -> LimitExceeded:
@@ -26,6 +26,29 @@ def too_long(number: int, message_bytes: int, position: Position | None = None) 
     return LimitExceeded(
         f"message {number} is longer than {message_bytes} bytes", position=position, hint="allow larger messages"
     )
+
+
+def decode_utf8(document: bytes | bytearray, number: int, line: int) -> str:
+    """The text of a document.
+
+    Args:
+        document: the bytes.
+        number: of the message that it is, from 1.
+        line: where it begins.
+
+    Raises:
+        LogError: it is not UTF-8.
+    """
+    try:
+        return document.decode()
+    except UnicodeDecodeError as error:
+        *lines, last = document[: error.start].decode().split("\n")
+        raise LogError(
+            f"the byte 0x{document[error.start]:02X} is not UTF-8",
+            number=number,
+            position=Position(line + len(lines), len(last) + 1),
+            hint="logs are UTF-8: recode it",
+        ) from error
 
 
 class WholeLines:

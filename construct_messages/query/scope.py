@@ -29,29 +29,7 @@ def in_scope(tokens: Sequence[Token], opening: int) -> frozenset[str]:
     >>> sorted(in_scope(tokenize(text), 0))
     ['a', 'b', 'd', 'f', 'h']
     """
-    ends = _ends(tokens, opening)
-    names: set[str] = set()
-    index, last = opening, ends.get(opening, len(tokens))
-    while index < last:
-        token = tokens[index]
-        following = tokens[index + 1] if index + 1 < last else token
-        if token.kind == "variable":
-            names.add(_name(token))
-        elif token.keyword == "FILTER":
-            index = _behind_constraint(tokens, index + 1, last, ends)
-            continue
-        elif token.keyword == "MINUS" and following.is_mark("{"):
-            index = ends[index + 1]
-        elif token.keyword == "BIND" and following.is_mark("("):
-            index = ends.get(index + 1, last)
-            names.update(_alias(tokens, index))
-        elif token.is_mark("{") and following.keyword == "SELECT":
-            projected = _projected(tokens, index + 2, ends[index], ends)
-            if projected is not None:
-                names |= projected
-                index = ends[index]
-        index += 1
-    return frozenset(names)
+    return _variables(tokens, opening, binding=True)
 
 
 def reached(tokens: Sequence[Token], opening: int) -> frozenset[str]:
@@ -61,19 +39,7 @@ def reached(tokens: Sequence[Token], opening: int) -> frozenset[str]:
     >>> sorted(reached(tokenize("{ ?a ?b 1 FILTER(?c) { SELECT ?d { ?d ?e 1 } } { SELECT * { ?f ?g 1 } } }"), 0))
     ['a', 'b', 'c', 'd', 'f', 'g']
     """
-    ends = _ends(tokens, opening)
-    names: set[str] = set()
-    index, last = opening, ends.get(opening, len(tokens))
-    while index < last:
-        if tokens[index].kind == "variable":
-            names.add(_name(tokens[index]))
-        elif tokens[index].is_mark("{") and tokens[index + 1].keyword == "SELECT":
-            projected = _projected(tokens, index + 2, ends[index], ends)
-            if projected is not None:
-                names |= projected
-                index = ends[index]
-        index += 1
-    return frozenset(names)
+    return _variables(tokens, opening, binding=False)
 
 
 def assigned(tokens: Sequence[Token], opening: int) -> frozenset[str]:
@@ -168,6 +134,33 @@ def aggregates(order: Sequence[Token]) -> Iterator[tuple[int, int]]:
         elif order[index].is_mark("{"):
             index = ends.get(index, index)
         index += 1
+
+
+def _variables(tokens: Sequence[Token], opening: int, *, binding: bool) -> frozenset[str]:
+    """The variables of a group that no sub-select hides; with `binding` only those that its solutions may bind."""
+    ends = _ends(tokens, opening)
+    names: set[str] = set()
+    index, last = opening, ends.get(opening, len(tokens))
+    while index < last:
+        token = tokens[index]
+        following = tokens[index + 1] if index + 1 < last else token
+        if token.kind == "variable":
+            names.add(_name(token))
+        elif binding and token.keyword == "FILTER":
+            index = _behind_constraint(tokens, index + 1, last, ends)
+            continue
+        elif binding and token.keyword == "MINUS" and following.is_mark("{"):
+            index = ends[index + 1]
+        elif binding and token.keyword == "BIND" and following.is_mark("("):
+            index = ends.get(index + 1, last)
+            names.update(_alias(tokens, index))
+        elif token.is_mark("{") and following.keyword == "SELECT":
+            projected = _projected(tokens, index + 2, ends[index], ends)
+            if projected is not None:
+                names |= projected
+                index = ends[index]
+        index += 1
+    return frozenset(names)
 
 
 def _ends(tokens: Sequence[Token], start: int) -> dict[int, int]:

@@ -42,16 +42,13 @@ class OxigraphSource:
         """See `Source.solutions`."""
         deadline = None if request.timeout is None else time.monotonic() + request.timeout
         with _Evaluation(self._store, request) as evaluation:
-            documents, variables, scope = evaluation.documents, request.select.variables, request.labels.of_data
-            yield from decoded(documents, variables, deadline, evaluation.end, scope, request.lenience)
+            yield from decoded(request, evaluation.documents, deadline, evaluation.end)
 
     async def asolutions(self, request: Request) -> AsyncGenerator[Solutions]:
         """See `Source.asolutions`."""
         deadline = None if request.timeout is None else time.monotonic() + request.timeout
         with _Evaluation(self._store, request) as evaluation:
-            documents, variables, scope = evaluation.documents, request.select.variables, request.labels.of_data
-            batches = adecoded(documents, variables, deadline, evaluation.aend, scope, request.lenience)
-            async for batch in batches:
+            async for batch in adecoded(request, evaluation.documents, deadline, evaluation.aend):
                 yield batch
 
     def close(self) -> None:

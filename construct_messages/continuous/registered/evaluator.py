@@ -7,13 +7,9 @@ long: there is no time limit here. Ends when that process ends. Both run the sam
 
 from __future__ import annotations
 
-import os
 import resource
-import select
-import signal
 import struct
 import sys
-import threading
 from collections.abc import Iterable, Iterator, Mapping
 from heapq import merge
 from itertools import islice, takewhile
@@ -30,7 +26,7 @@ from construct_messages.continuous.windowed import WindowedQuery
 from construct_messages.errors import ConstructMessagesError, LimitExceeded
 from construct_messages.logs.lines.texts import to_text
 from construct_messages.message import Message
-from construct_messages.sources.evaluators.child import Failure
+from construct_messages.sources.evaluators.child import Failure, end_with
 from construct_messages.streams.element import Element
 from construct_messages.streams.store import StreamStore, open_store
 
@@ -267,9 +263,7 @@ def _elements(store: StreamStore, name: str, after: int, last: int) -> Iterator[
 
 def main() -> None:
     """`python -m construct_messages.continuous.registered.evaluator`, started by `process.py`."""
-    for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(ignored, signal.SIG_IGN)
-    threading.Thread(target=_die_with, args=(sys.stdin.fileno(),), daemon=True).start()
+    end_with(sys.stdin.fileno())
     query: _Query | None = None
     for order in _orders(sys.stdin.buffer):
         answer: Answer
@@ -298,14 +292,6 @@ def _orders(file: BinaryIO) -> Iterator[Order]:
     decoder = msgspec.msgpack.Decoder(Order)
     while length := file.read(LENGTH.size):
         yield decoder.decode(file.read(LENGTH.unpack(length)[0]))
-
-
-def _die_with(pipe: int) -> None:
-    """Ends this process, whatever it evaluates, when the other one closes its end of the pipe, or ends."""
-    poll = select.poll()
-    poll.register(pipe, 0)  # hang-ups are reported unasked
-    poll.poll()
-    os._exit(0)
 
 
 if __name__ == "__main__":

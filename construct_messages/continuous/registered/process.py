@@ -6,7 +6,6 @@ asyncio only. What it answers is for `registry.py` to commit.
 from __future__ import annotations
 
 import asyncio
-import signal
 import subprocess
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,8 +15,8 @@ import msgspec
 
 from construct_messages.continuous.registered.evaluator import LENGTH, Answer, Begin, Failed, Order, Step, Stepped
 from construct_messages.continuous.registered.registration import Registration
-from construct_messages.errors import IncompleteResult, SourceError, SourceTimeout
-from construct_messages.sources.evaluators.process import module_command, module_environment
+from construct_messages.errors import SourceError, SourceTimeout
+from construct_messages.sources.evaluators.process import ended, module_command, module_environment
 
 _START_SECONDS: Final = 60.0
 _SPARE: Final = 1 << 20  # bytes of an answer beside its messages and their lengths
@@ -114,7 +113,8 @@ class QueryProcess:
                 f"the evaluation took more than {seconds:g} seconds", hint="ask for less at a time"
             ) from error
         except (asyncio.IncompleteReadError, ConnectionError) as error:
-            raise await self._death() from error
+            hint = "ask for less at a time, or give registered queries more memory"
+            raise ended(await self._process.wait(), hint) from error
         if isinstance(answer, Failed):
             raise answer.failure.error()
         return answer
@@ -124,13 +124,3 @@ class QueryProcess:
         with suppress(ProcessLookupError):
             self._process.kill()
         await self._process.wait()
-
-    async def _death(self) -> IncompleteResult:
-        code = await self._process.wait()
-        with suppress(ValueError):  # not every number has a name
-            how = signal.Signals(-code).name
-            return IncompleteResult(
-                f"the process that evaluated the query was ended by {how}",
-                hint="ask for less at a time, or give registered queries more memory",
-            )
-        return IncompleteResult(f"the process that evaluated the query ended with code {code}")

@@ -97,10 +97,7 @@ class InboxReader:
         etag, names, following = self._etags.get(url, (None, [], None))
         headers = {"Accept": ACCEPT_PAGES} | ({} if etag is None else {"If-None-Match": etag})
         most, contexts = self._collection.message_bytes, self._collection.contexts
-        async for attempt in self._client.attempts():
-            with attempt:
-                response = await self._client.open("GET", url, headers, accepted=(_NOT_MODIFIED,))
-                body = await self._client.body(response, url, most)
+        response, body = await self._client.fetch(url, headers, most, (_NOT_MODIFIED,))
         if response.status != _NOT_MODIFIED:
             documents = document_of(response.headers, link(response, CONTEXT), str(response.url), contexts, most)
             listed = Page(documents.quads(body, in_order=False)).pairs(_CONTAINS)
@@ -116,10 +113,7 @@ class InboxReader:
     async def _notification(self, url: str) -> Element | None:
         """A notification; None: it was removed since it was listed."""
         most = self._collection.message_bytes
-        async for attempt in self._client.attempts():
-            with attempt:
-                response = await self._client.open("GET", url, {"Accept": _ACCEPT_NOTIFICATION}, accepted=_GONE)
-                body = await self._client.body(response, url, most)
+        response, body = await self._client.fetch(url, {"Accept": _ACCEPT_NOTIFICATION}, most, _GONE)
         if response.status in _GONE:
             return None
         context = link(response, CONTEXT)

@@ -304,10 +304,7 @@ class EventStreamReader:
         headers = {"Accept": ACCEPT_PAGES} | ({} if etag is None else {"If-None-Match": etag})
         most = self._collection.message_bytes
         gone = () if url == self._root else (_GONE,)
-        async for attempt in self._client.attempts():
-            with attempt:
-                response = await self._client.open("GET", url, headers, accepted=(_NOT_MODIFIED, *gone))
-                body = await self._client.body(response, url, most)
+        response, body = await self._client.fetch(url, headers, most, (_NOT_MODIFIED, *gone))
         places = tuple(dict.fromkeys((url, str(response.url))))
         if response.status == _NOT_MODIFIED:
             return _Answer(None, places, etag, immutable=False)

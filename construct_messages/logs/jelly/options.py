@@ -63,6 +63,8 @@ _NUMBERS: Final = {
 }
 _TYPES: Final = {"physical_type": PhysicalType, "logical_type": LogicalType, "rdf_star": bool, "version": int}
 """Of the options that may be None."""
+_OF_NUMBERS: Final = {**_TYPES, "generalized_statements": bool}
+"""What the numbers of a stream's options are, where it is not `int`."""
 _BOOLEANS: Final = {"true": True, "false": False}
 
 
@@ -293,17 +295,8 @@ rdf-star'
             elif number in _NUMBERS:
                 numbers[_NUMBERS[number]] = integer(value, f"option {_NUMBERS[number]}")
         try:
-            return cls(
-                PhysicalType(numbers["physical_type"]),
-                LogicalType(numbers["logical_type"]),
-                rdf_star=bool(numbers["rdf_star"]),
-                generalized_statements=bool(numbers["generalized_statements"]),
-                max_name_table_size=numbers["max_name_table_size"],
-                max_prefix_table_size=numbers["max_prefix_table_size"],
-                max_datatype_table_size=numbers["max_datatype_table_size"],
-                stream_name=stream_name,
-                version=numbers["version"],
-            )
+            values: dict[str, Any] = {name: _OF_NUMBERS.get(name, int)(value) for name, value in numbers.items()}
+            return cls(**values, stream_name=stream_name)
         except UsageError as error:
             raise Malformed(error.message) from None
         except ValueError:

@@ -15,7 +15,7 @@ from construct_messages.logs import DecoderOptions
 from construct_messages.logs.from_pyoxigraph import most_characters
 from construct_messages.logs.jsonld.documents import Documents
 from construct_messages.logs.jsonld.json_text import JsonReader
-from construct_messages.logs.line_buffer import WholeLines
+from construct_messages.logs.line_buffer import WholeLines, decode_utf8
 from construct_messages.message import Message
 
 _ONE_A_LINE: Final = "write each message as one JSON-LD document on one line, as `jq --compact-output .` does"
@@ -62,7 +62,7 @@ class JsonLdDecoder:
 
     def _read(self, line: bytes) -> Iterator[Message]:
         number, position = self._lines.number, Position(self._lines.line, 1)
-        text = self._text(line)
+        text = decode_utf8(line, number, self._lines.line)
         if not text.strip(" \t\r"):
             hint = "leave blank lines out, and write an empty message as {}"
             raise LogError("the line is blank", number=number, position=position, hint=hint)
@@ -88,15 +88,3 @@ class JsonLdDecoder:
     def _goes_on(text: str, error: LogError) -> bool:
         """Whether the line is the beginning of a document over several lines."""
         return error.position is not None and error.position.column > len(text.rstrip())
-
-    def _text(self, line: bytes) -> str:
-        try:
-            return line.decode()
-        except UnicodeDecodeError as error:
-            column = len(line[: error.start].decode()) + 1
-            raise LogError(
-                f"the byte 0x{line[error.start]:02X} is not UTF-8",
-                number=self._lines.number,
-                position=Position(self._lines.line, column),
-                hint="logs are UTF-8: recode it",
-            ) from error

@@ -18,7 +18,7 @@ from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.from_pyoxigraph import most_characters
 from construct_messages.logs.jsonld.documents import Documents
-from construct_messages.logs.line_buffer import too_long
+from construct_messages.logs.line_buffer import decode_utf8, too_long
 from construct_messages.logs.yamlld.yaml_text import YamlReader
 from construct_messages.message import Message
 
@@ -109,7 +109,7 @@ class YamlLdDecoder:
 
     def _read(self) -> Iterator[Message]:
         number, line = self._messages + 1, self._document_line
-        document = self._yaml.read(self._text(), number, line)
+        document = self._yaml.read(decode_utf8(self._document, number, line), number, line)
         position = Position(line, 1)
         if not isinstance(document, dict):
             raise LogError(
@@ -128,16 +128,3 @@ class YamlLdDecoder:
         if message is not None:
             self._messages += 1
             yield message
-
-    def _text(self) -> str:
-        try:
-            return self._document.decode()
-        except UnicodeDecodeError as error:
-            before = self._document[: error.start].decode()
-            position = Position.at(before, len(before))
-            raise LogError(
-                f"the byte 0x{self._document[error.start]:02X} is not UTF-8",
-                number=self._messages + 1,
-                position=Position(self._document_line + position.line - 1, position.column),
-                hint="logs are UTF-8: recode it",
-            ) from error

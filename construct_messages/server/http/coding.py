@@ -17,16 +17,33 @@ _GZIP_LEVEL = 1
 _ZSTD_LEVEL = 3
 
 
-class Coder(Protocol):
-    """An encoder of a body."""
+class _Compressor(Protocol):
+    def compress(self, data: bytes, /) -> bytes: ...
+
+    def flush(self, mode: int = ..., /) -> bytes: ...
+
+
+class Coder:
+    """An encoder of a body.
+
+    Args:
+        compressor: of zlib or zstandard; None: the body stays as it is.
+        part: how it is flushed behind a part.
+        end: how it is flushed at the end.
+    """
+
+    def __init__(self, compressor: _Compressor | None = None, part: int = 0, end: int = 0) -> None:
+        self._compressor, self._part, self._end = compressor, part, end
 
     def code(self, data: bytes) -> bytes:
         """Encodes a part, such that a reader can decode all of it."""
-        ...
+        if self._compressor is None:
+            return data
+        return self._compressor.compress(data) + self._compressor.flush(self._part)
 
     def finish(self) -> bytes:
         """The last bytes."""
-        ...
+        return b"" if self._compressor is None else self._compressor.flush(self._end)
 
 
 def negotiate_coding(accept_encoding: str | None) -> str | None:
@@ -55,38 +72,9 @@ def coder_for(coding: str | None) -> Coder:
     """
     match coding:
         case "gzip":
-            return _Gzip()
+            gzip = zlib.compressobj(_GZIP_LEVEL, wbits=zlib.MAX_WBITS | 16)
+            return Coder(gzip, zlib.Z_SYNC_FLUSH, zlib.Z_FINISH)
         case "zstd":
-            return _Zstd()
-        case _:
-            return _Identity()
-
-
-class _Identity:
-    def code(self, data: bytes) -> bytes:
-        return data
-
-    def finish(self) -> bytes:
-        return b""
-
-
-class _Gzip:
-    def __init__(self) -> None:
-        self._compressor = zlib.compressobj(_GZIP_LEVEL, wbits=zlib.MAX_WBITS | 16)
-
-    def code(self, data: bytes) -> bytes:
-        return self._compressor.compress(data) + self._compressor.flush(zlib.Z_SYNC_FLUSH)
-
-    def finish(self) -> bytes:
-        return self._compressor.flush()
-
-
-class _Zstd:
-    def __init__(self) -> None:
-        self._compressor = zstandard.ZstdCompressor(level=_ZSTD_LEVEL).compressobj()
-
-    def code(self, data: bytes) -> bytes:
-        return self._compressor.compress(data) + self._compressor.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
-
-    def finish(self) -> bytes:
-        return self._compressor.flush(zstandard.COMPRESSOBJ_FLUSH_FINISH)
+            zstd = zstandard.ZstdCompressor(level=_ZSTD_LEVEL).compressobj()
+            return Coder(zstd, zstandard.COMPRESSOBJ_FLUSH_BLOCK, zstandard.COMPRESSOBJ_FLUSH_FINISH)
+    return Coder()

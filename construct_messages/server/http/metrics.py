@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import choose_encoder
@@ -23,6 +23,7 @@ from construct_messages.server.http.record import REASONS, Record
 DIRECTORY: Final = "PROMETHEUS_MULTIPROC_DIR"
 """The environment variable that makes prometheus_client share values; read when it is imported."""
 
+_PREFIX: Final = "construct_messages_"
 # which prometheus_client fails at, or gives back in its Content-Type
 _NO_VERSION: Final = re.compile(r"version=(?![0-9]{1,3}(?:\.[0-9]{1,3}){0,2}[ \t]*+(?:[;,]|\Z))")
 # an embedded answer comes within milliseconds, a public endpoint's may take its whole time limit
@@ -44,44 +45,24 @@ class Metrics:
     """
 
     def __init__(self, endpoints: Mapping[str, type[Record]]) -> None:
-        self._registry = registry = CollectorRegistry()
+        self._registry = CollectorRegistry()
         kinds: set[type[Record]] = {Record, *endpoints.values()}
         self._labels = {name: values for kind in kinds for name, values in kind.LABELS.items()}
-        self._requests = Counter(
-            "construct_messages_requests",
-            "Requests that ended, by kind of answer and HTTP status.",
-            ("endpoint", *self._labels, "answer", "status"),
-            registry=registry,
-        )
-        self._counters = {
-            name: Counter(f"construct_messages_{name}", help, ("endpoint",), registry=registry)
-            for name, help in {name: help for kind in kinds for name, help in kind.COUNTERS.items()}.items()
-        }
+        labels = ("endpoint", *self._labels, "answer", "status")
+        self._requests = self._counter("requests", "Requests that ended, by kind of answer and HTTP status.", *labels)
+        counters = {name: help for kind in kinds for name, help in kind.COUNTERS.items()}
+        self._counters = {name: self._counter(name, help, "endpoint") for name, help in counters.items()}
+        durations = {name: help for kind in kinds for name, help in kind.DURATIONS.items()}
         self._durations = {
-            name: Histogram(
-                f"construct_messages_{name}_seconds", help, ("endpoint",), buckets=_BUCKETS, registry=registry
-            )
-            for name, help in {name: help for kind in kinds for name, help in kind.DURATIONS.items()}.items()
+            name: Histogram(f"{_PREFIX}{name}_seconds", help, ("endpoint",), buckets=_BUCKETS, registry=self._registry)
+            for name, help in durations.items()
         }
-        self._aborts = Counter(
-            "construct_messages_aborts",
-            "Answers that were reset after their first byte, by reason.",
-            ("endpoint", "reason"),
-            registry=registry,
-        )
-        self._clients_left = Counter(
-            "construct_messages_clients_left",
-            "Clients that closed the connection before the answer ended.",
-            ("endpoint",),
-            registry=registry,
-        )
-        self._in_flight = Gauge(
-            "construct_messages_in_flight",
-            "Requests being answered now.",
-            ("endpoint",),
-            registry=registry,
-            multiprocess_mode="livesum",
-        )
+        aborts = "Answers that were reset after their first byte, by reason."
+        self._aborts = self._counter("aborts", aborts, "endpoint", "reason")
+        clients_left = "Clients that closed the connection before the answer ended."
+        self._clients_left = self._counter("clients_left", clients_left, "endpoint")
+        in_flight = "Requests being answered now."
+        self._in_flight = self._gauge("in_flight", in_flight, multiprocess_mode="livesum")
         # from the start, so that a first abort is an increase and not a new series
         for endpoint, kind in endpoints.items():
             for counter in (*(self._counters[name] for name in kind.COUNTERS), self._clients_left):
@@ -92,8 +73,13 @@ class Metrics:
     def show(self, endpoint: str, gauges: Mapping[str, Measure]) -> None:
         """Shows figures of an endpoint as they are whenever they are asked for; of this process."""
         for name, (help, ask) in gauges.items():
-            gauge = Gauge(f"construct_messages_{name}", help, ("endpoint",), registry=self._registry)
-            gauge.labels(endpoint).set_function(ask)
+            self._gauge(name, help).labels(endpoint).set_function(ask)
+
+    def _counter(self, name: str, help: str, *labels: str) -> Counter:
+        return Counter(f"{_PREFIX}{name}", help, labels, registry=self._registry)
+
+    def _gauge(self, name: str, help: str, **options: Any) -> Gauge:
+        return Gauge(f"{_PREFIX}{name}", help, ("endpoint",), registry=self._registry, **options)
 
     @contextmanager
     def watch(self, record: Record) -> Generator[None]:

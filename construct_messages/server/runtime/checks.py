@@ -36,27 +36,9 @@ _ORIGIN: Final = re.compile(r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?|https?://\[[
 
 # of the connection or of the message itself (RFC 9110, sections 7.6.1 and 8.6), or set by whoever asks the endpoint
 _NEVER_FORWARDED: Final = {
-    *(
-        "accept",
-        "accept-encoding",
-        "connection",
-        "content-encoding",
-        "content-length",
-        "content-type",
-        "expect",
-        "host",
-    ),
-    *(
-        "keep-alive",
-        "proxy-authorization",
-        "proxy-connection",
-        "range",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-    ),
-    "user-agent",
+    *("accept", "accept-encoding", "connection", "content-encoding", "content-length", "content-type", "expect"),
+    *("host", "keep-alive", "proxy-authorization", "proxy-connection", "range", "te", "trailer", "transfer-encoding"),
+    *("upgrade", "user-agent"),
 }
 
 

@@ -99,36 +99,25 @@ async def serve(
             request_log=request_log,
             problem_page=problem_page if config.page else None,
         )
-        await _serve(app, config, listening, request_log, stop, ready)
-
-
-async def _serve(
-    app: web.Application,
-    config: Config,
-    listening: socket.socket,
-    request_log: RequestLog,
-    stop: Stop,
-    ready: Callable[[], None],
-) -> None:
-    running = _RunningRequests()
-    app.middlewares.insert(0, running.middleware)
-    runner = runner_of(app, shutdown_seconds=_RESET_SECONDS)
-    await runner.setup()
-    try:
-        site = web.SockSite(runner, listening, backlog=_ACCEPTED_AT_ONCE)
-        await site.start()
-        listening.listen(_QUEUE)
-        ready()
-        await stop.requested.wait()
-        request_log.log("info", "stopping", under_way=len(running.tasks))
-        await site.stop()
-        assert runner.server is not None
-        runner.server.pre_shutdown()
-        await running.end(stop.forced, config.shutdown_seconds)
-        await app.shutdown()  # from here on, an answer that ends was ended by the server
-        await running.cancel()
-    finally:
-        await runner.cleanup()
+        running = _RunningRequests()
+        app.middlewares.insert(0, running.middleware)
+        runner = runner_of(app, shutdown_seconds=_RESET_SECONDS)
+        await runner.setup()
+        try:
+            site = web.SockSite(runner, listening, backlog=_ACCEPTED_AT_ONCE)
+            await site.start()
+            listening.listen(_QUEUE)
+            ready()
+            await stop.requested.wait()
+            request_log.log("info", "stopping", under_way=len(running.tasks))
+            await site.stop()
+            assert runner.server is not None
+            runner.server.pre_shutdown()
+            await running.end(stop.forced, config.shutdown_seconds)
+            await app.shutdown()  # from here on, an answer that ends was ended by the server
+            await running.cancel()
+        finally:
+            await runner.cleanup()
 
 
 class _RunningRequests:

@@ -14,8 +14,9 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from prometheus_client.multiprocess import mark_process_dead
@@ -127,13 +128,9 @@ def load_stores(config: Config, place: Path, progress: Progress | None = None) -
         if endpoint.is_remote or paths[0].is_dir():
             continue
         directories[name] = place / f"store-{number}"
-        told = None if progress is None else _naming(progress, path_of(name))
+        told = None if progress is None else partial(progress, path_of(name))
         load_directory(paths, directories[name], told, lenient=endpoint.lenient)
     return directories
-
-
-def _naming(progress: Progress, endpoint: str) -> Callable[[int, int], None]:
-    return lambda read, total: progress(endpoint, read, total)
 
 
 def share(config: Config, worker: int) -> Config:
@@ -278,8 +275,8 @@ class Supervisor:
     async def _end(self, forced: asyncio.Event) -> None:
         """Stops the processes: gracefully, at once when `forced` is set, and kills those that hang."""
         self._signal(signal.SIGTERM)
-        ended = asyncio.create_task(self._all_ended())
-        now = asyncio.create_task(forced.wait())
+        ended: asyncio.Future[Any] = asyncio.gather(*(process.wait() for process in self._processes))
+        now: asyncio.Future[Any] = asyncio.create_task(forced.wait())
         grace_seconds = self._config.shutdown_seconds + _KILL_AFTER_SECONDS
         await asyncio.wait([ended, now], timeout=grace_seconds, return_when=asyncio.FIRST_COMPLETED)
         if now.done():
@@ -290,9 +287,6 @@ class Supervisor:
             self._request_log.log("error", "killing workers that do not stop")
             self._signal(signal.SIGKILL)
         await ended
-
-    async def _all_ended(self) -> None:
-        await asyncio.gather(*(process.wait() for process in self._processes))
 
     def _signal(self, number: signal.Signals) -> None:
         for process in self._processes:

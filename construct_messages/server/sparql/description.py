@@ -61,7 +61,6 @@ def describe(
     *,
     languages: Sequence[str] = ("SPARQL11Query",),
     results: Sequence[str] = (),
-    features: Sequence[str] = (),
     refused: Collection[str] = (),
     extended: tuple[str, bytes] | None = None,
 ) -> Description:
@@ -72,7 +71,6 @@ def describe(
         accept: the Accept header of the request.
         languages: names of `sd:Language` in the vocabulary, such as `SPARQL11Query`, `SPARQL11Update`.
         results: media types of answers other than logs.
-        features: names of `sd:Feature` in the vocabulary, such as `UnionDefaultGraph`.
         refused: names of languages and features that this server refuses, even if the endpoint behind it supports them,
             such as `SPARQL11Update`, `BasicFederatedQuery`.
         extended: the Content-Type and the body of that endpoint's own description.
@@ -88,21 +86,17 @@ def describe(
     media_type = prefer(accept, MEDIA_TYPES)
     service = ox.NamedNode(iri(url)[1:-1])
     taken, left_out = _taken_over(*extended, service, refused) if extended else ([], None)
-    triples = dict.fromkeys((*_own(service, languages, results, features), *taken))
+    triples = dict.fromkeys((*_own(service, languages, results), *taken))
     # N-Quads and TriG take triples, too: those of the default graph
     body = ox.serialize(triples, format=_WRITTEN[media_type], prefixes=_PREFIXES)
     return Description(media_type, body or b"", left_out)
 
 
-def _own(
-    service: ox.NamedNode, languages: Sequence[str], results: Sequence[str], features: Sequence[str]
-) -> Iterator[ox.Triple]:
+def _own(service: ox.NamedNode, languages: Sequence[str], results: Sequence[str]) -> Iterator[ox.Triple]:
     yield ox.Triple(service, _TYPE, _SERVICE)
     yield ox.Triple(service, _ENDPOINT, service)
     for name in languages:
         yield ox.Triple(service, ox.NamedNode(_SD + "supportedLanguage"), ox.NamedNode(_SD + name))
-    for name in features:
-        yield ox.Triple(service, ox.NamedNode(_SD + "feature"), ox.NamedNode(_SD + name))
     for media_type in results:
         known = ox.QueryResultsFormat.from_media_type(media_type) or ox.RdfFormat.from_media_type(media_type)
         if known is not None:

@@ -112,10 +112,8 @@ def main() -> None:
 
     SOCKET is the descriptor of the socket, MEMORY a bound in bytes or 0.
     """
-    for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(ignored, signal.SIG_IGN)
     control = socket.socket(fileno=int(sys.argv[1]))
-    threading.Thread(target=_die_with, args=(control,), daemon=True).start()
+    end_with(control.fileno())
     if memory := int(sys.argv[3]):
         resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
     try:
@@ -137,12 +135,18 @@ def main() -> None:
             _report(control, Ended())
 
 
-def _die_with(control: socket.socket) -> None:
-    """Ends this process, whatever it evaluates, when the other one lets go of its socket or ends."""
-    poll = polling.poll()
-    poll.register(control, 0)  # hang-ups are reported unasked
-    poll.poll()
-    os._exit(0)
+def end_with(descriptor: int) -> None:
+    """Ignores signals, and ends this process, whatever it does, when the other end of a socket or pipe is closed."""
+    for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ignored, signal.SIG_IGN)
+
+    def wait() -> None:
+        poll = polling.poll()
+        poll.register(descriptor, 0)  # hang-ups are reported unasked
+        poll.poll()
+        os._exit(0)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def _orders(control: socket.socket) -> Iterator[tuple[Order, list[int]]]:

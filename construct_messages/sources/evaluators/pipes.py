@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from construct_messages.errors import SourceTimeout
 from construct_messages.results.tsv import TsvDecoder
 from construct_messages.solutions import Solutions
-from construct_messages.terms import Lenience
+from construct_messages.sources import Request
 
 _CHUNK: Final = 1 << 16
 _WIDE: Final = 1 << 20  # bytes in flight; what Linux grants anybody
@@ -50,30 +50,23 @@ def bulk_document() -> tuple[Document, int]:
 
 
 def decoded(
-    documents: Sequence[Document],
-    variables: tuple[str, ...],
-    deadline: float | None,
-    end: Callable[[Document], None],
-    scope: str,
-    lenience: Lenience | None = None,
+    request: Request, documents: Sequence[Document], deadline: float | None, end: Callable[[Document], None]
 ) -> Generator[Solutions]:
     """The solutions of an evaluation's TSV documents, one document after the other.
 
     Args:
+        request: whose solutions they are.
         documents: see `evaluation.write_solutions`; their read ends block.
-        variables: the columns to give.
         deadline: by `time.monotonic()`, None for none.
         end: called at the end of each document, which alone does not mean that the evaluation ended well: raises its
             error.
-        scope: for blank node labels.
-        lenience: see `Request`.
 
     Raises:
         SourceTimeout: the deadline passed.
         IncompleteResult: a document is not whole.
     """
     for document in documents:
-        decoder = TsvDecoder(variables, scope=scope, lenience=lenience)
+        decoder = _decoder(request)
         received = False
         while chunk := read(document, deadline):
             received = True
@@ -84,17 +77,12 @@ def decoded(
 
 
 async def adecoded(
-    documents: Sequence[Document],
-    variables: tuple[str, ...],
-    deadline: float | None,
-    end: Callable[[Document], Awaitable[None]],
-    scope: str,
-    lenience: Lenience | None = None,
+    request: Request, documents: Sequence[Document], deadline: float | None, end: Callable[[Document], Awaitable[None]]
 ) -> AsyncGenerator[Solutions]:
     """`decoded` for asyncio; makes the read ends non-blocking."""
     for document in documents:
         os.set_blocking(document.read_end, False)
-        decoder = TsvDecoder(variables, scope=scope, lenience=lenience)
+        decoder = _decoder(request)
         received = False
         while chunk := await aread(document, deadline):
             received = True
@@ -103,6 +91,10 @@ async def adecoded(
         await end(document)
         if received:
             decoder.close()
+
+
+def _decoder(request: Request) -> TsvDecoder:
+    return TsvDecoder(request.select.variables, scope=request.labels.of_data, lenience=request.lenience)
 
 
 def read(document: Document, deadline: float | None) -> bytes:

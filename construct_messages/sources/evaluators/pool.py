@@ -104,8 +104,7 @@ class EvaluatorPool:
         order = Solve(str(request.select), request.select.variables, request.default_graphs, request.named_graphs)
         evaluation = await self._evaluate(order, bulk_only=False, deadline=_deadline(request.timeout))
         try:
-            documents, variables, scope = evaluation.documents, request.select.variables, request.labels.of_data
-            came = adecoded(documents, variables, evaluation.deadline, evaluation.aend, scope, request.lenience)
+            came = adecoded(request, evaluation.documents, evaluation.deadline, evaluation.aend)
             async with aclosing(came) as batches:
                 async for batch in batches:
                     yield batch

@@ -58,6 +58,14 @@ def start_module(module: str, *arguments: str, stdout: int, pass_fds: Sequence[i
     )
 
 
+def ended(code: int, hint: str) -> IncompleteResult:
+    """The error for a process that ended under an evaluation; the hint is for one that a signal ended."""
+    with suppress(ValueError):  # not every number has a name
+        how = signal.Signals(-code).name
+        return IncompleteResult(f"the process that evaluated the query was ended by {how}", hint=hint)
+    return IncompleteResult(f"the process that evaluated the query ended with code {code}")
+
+
 class Evaluation:
     """One evaluation in a process, as this process sees it.
 
@@ -200,10 +208,4 @@ class EvaluatorProcess:
 
     async def _death(self) -> IncompleteResult:
         code = await asyncio.get_running_loop().run_in_executor(self._executor, self._process.wait)
-        with suppress(ValueError):  # not every number has a name
-            how = signal.Signals(-code).name
-            return IncompleteResult(
-                f"the process that evaluated the query was ended by {how}",
-                hint="ask for less, or give the processes more memory",
-            )
-        return IncompleteResult(f"the process that evaluated the query ended with code {code}")
+        return ended(code, "ask for less, or give the processes more memory")

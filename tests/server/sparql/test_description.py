@@ -72,12 +72,10 @@ def test_own() -> None:
             URL,
             languages=("SPARQL11Query", "SPARQL11Update"),
             results=("application/sparql-results+json", "text/turtle", "text/x-own"),
-            features=("UnionDefaultGraph",),
         )
     )
     assert objects(store, "?o a sd:Service") == [URL]
     assert objects(store, "?s sd:supportedLanguage ?o") == [f"{SD}SPARQL11Query", f"{SD}SPARQL11Update"]
-    assert objects(store, "?s sd:feature ?o") == [f"{SD}UnionDefaultGraph"]
     assert objects(store, f"<{URL}> sd:resultFormat ?o FILTER isIRI(?o)") == [
         "http://www.w3.org/ns/formats/SPARQL_Results_JSON",
         "http://www.w3.org/ns/formats/Turtle",
