@@ -70,7 +70,7 @@ def construct_messages(
     lenient: bool = False,
     strict: bool = False,
 ) -> QueryMessages:
-    """Runs a CONSTRUCT query and return one RDF Message for each solution.
+    """Runs a CONSTRUCT query and returns one RDF Message for each solution.
 
     The query is parsed immediately. The source is not contacted before the first message is requested.
 
@@ -330,7 +330,7 @@ class QueryMessages(SingleUse):
         prefixes: Mapping[str, str] | None = None,
         options: FormatOptions | None = None,
     ) -> int:
-        """Writes the log and return the number of messages.
+        """Writes the log and returns the number of messages.
 
         Args:
             target: a path, which appears when the log is complete and is compressed if it ends in `.gz`, `.bz2`, `.xz`
@@ -350,7 +350,7 @@ class QueryMessages(SingleUse):
         return self.message_count
 
     def close(self) -> None:
-        """Cancels the query and release the source."""
+        """Cancels the query and releases the source."""
         super().close()
         if self._owns_source:
             self._source.close()

@@ -39,7 +39,7 @@ def write_log(
     options: FormatOptions | None = None,
     lenient: bool = False,
 ) -> int:
-    """Writes messages as a log and return their number.
+    """Writes messages as a log and returns their number.
 
     Args:
         stream: the messages. If it raises an error or contains a message that the format cannot represent, no file is
@@ -98,7 +98,7 @@ async def awrite_log(
     options: FormatOptions | None = None,
     lenient: bool = False,
 ) -> int:
-    """Writes messages as a log and return their number, for asyncio. See `write_log`.
+    """Writes messages as a log and returns their number, for asyncio. See `write_log`.
 
     The messages may be an async iterable. The file is written in a thread.
     """

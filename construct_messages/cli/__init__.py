@@ -1,7 +1,7 @@
 """The command line: arguments, terminal output and exit statuses, one module a group of commands.
 
-The log goes to standard output or to a file, everything else to standard error. What the commands mean is said on
-the floors below.
+The log goes to standard output or to a file, everything else to standard error. What the commands do is implemented in
+the rooms below.
 """
 
 from __future__ import annotations

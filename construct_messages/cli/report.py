@@ -7,7 +7,7 @@ import traceback
 
 
 def report(error: Exception, *, debug: bool) -> None:
-    """Says what is wrong, and with `debug` where in the program it arose."""
+    """Reports an error; with `debug` also where in the program it occurred."""
     if debug:
         traceback.print_exception(error)
         return
@@ -21,5 +21,5 @@ def report(error: Exception, *, debug: bool) -> None:
 
 
 def warn(text: str) -> None:
-    """Says what went wrong and is seen to, in one line."""
+    """Reports in one line a failure after which the command continues."""
     print("warning:", " ".join(text.split()), file=sys.stderr)

@@ -1,4 +1,4 @@
-"""The command `watch`: what is new in a source, sent to a stream, a log file or standard output as it comes to be."""
+"""The command `watch`: sends what is new in a source to a stream, a log file or standard output."""
 
 from __future__ import annotations
 

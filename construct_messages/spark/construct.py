@@ -63,7 +63,7 @@ def construct_messages(
     out_of_range: str = "fail",
     hints: Hints | None = None,
 ) -> Messages:
-    """Runs a CONSTRUCT query over a table of quads and return one RDF Message for each solution.
+    """Runs a CONSTRUCT query over a table of quads and returns one RDF Message for each solution.
 
     The query is checked immediately. No job runs before an action on the result.
 

@@ -111,7 +111,7 @@ def _own(service: ox.NamedNode, languages: Sequence[str], results: Sequence[str]
 
 
 def _format(service: ox.NamedNode, media_type: str, label: str) -> Generator[ox.Triple, None, ox.BlankNode]:
-    """Adds a format without IRI and return its node."""
+    """Adds a format without IRI and returns its node."""
     node = ox.BlankNode()
     yield ox.Triple(service, _RESULT_FORMAT, node)
     yield ox.Triple(node, _TYPE, ox.NamedNode(_FORMATS + "Format"))

@@ -173,7 +173,7 @@ class SparqlEndpoint:
     def _decide(
         self, asked: ProtocolRequest, accept: str | None, record: SparqlRecord
     ) -> Plain | tuple[LogType, ConstructQuery]:
-        """Parses the text of an operation, check that it may run, and choose between the two kinds of answer."""
+        """Parses the text of an operation, checks that it may run, and chooses between the two kinds of answer."""
         assert asked.text is not None
         text = QueryText(asked.text)
         record.form = form = "UPDATE" if asked.kind == "update" else query_form(text)

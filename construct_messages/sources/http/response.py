@@ -118,7 +118,7 @@ class ResponseReader:
             self._decoder = self._decoder_class(asked)(variables, response=response, scope=scope, lenience=lenience)
 
     def pieces(self, data: bytes, work: int = _WORK) -> Iterator[bytes]:
-        """Decodes the content coding of the next bytes of the body, and yield them in pieces for `feed`.
+        """Decodes the content coding of the next bytes of the body, and yields them in pieces for `feed`.
 
         Args:
             data: the bytes.
@@ -132,7 +132,7 @@ class ResponseReader:
         return self._body.decode(data, max(_SMALLEST, min(work, work * _USUAL // len(self._variables))))
 
     def feed(self, piece: bytes) -> Iterator[Solutions]:
-        """Decodes the next of the `pieces` and return the solutions that it completes.
+        """Decodes the next of the `pieces` and yields the solutions that it completes.
 
         Raises:
             SourceError: the body is an error document.
