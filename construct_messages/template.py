@@ -159,20 +159,15 @@ class Template:
     variables: tuple[str, ...]
     patterns: tuple[Pattern, ...]
     labels: Labels = field(default_factory=Labels, repr=False, compare=False)
-    _rows: tuple[_Row, ...] = field(init=False, repr=False, compare=False)
-    _constants: tuple[Term, ...] = field(init=False, repr=False, compare=False)
-    _nested: tuple[_Row, ...] = field(init=False, repr=False, compare=False)
-    _blanks: int = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        compiled = _Compiler(self)
-        object.__setattr__(self, "_rows", compiled.rows)
-        object.__setattr__(self, "_constants", compiled.constants)
-        object.__setattr__(self, "_nested", compiled.nested)
-        object.__setattr__(self, "_blanks", compiled.blanks)
+    @cached_property
+    def compiled(self) -> Compiled:
+        """The patterns as indexes."""
+        return Compiled(self)
 
     def labelled(self, labels: Labels) -> Template:
         """The same template with other labels for its blank nodes; nothing is compiled again."""
+        self.compiled  # noqa: B018 - which the copy takes over
         template = copy.copy(self)
         object.__setattr__(template, "labels", labels)
         return template
@@ -189,7 +184,7 @@ class Template:
     @property
     def has_blanks(self) -> bool:
         """Whether the template has blank nodes of its own."""
-        return self._blanks > 0
+        return self.compiled.blanks > 0
 
     @property
     def names_graphs(self) -> bool:
@@ -211,16 +206,17 @@ class Template:
             solution: a value per variable; the empty string is unbound.
             number: a number no other solution of the stream has; it makes blank nodes of the template fresh.
         """
-        terms = [*solution, *self._constants]
-        terms += [self.labels.of_template(number, index) for index in range(self._blanks)]
-        for s, p, o, _, checks in self._nested:
+        compiled = self.compiled
+        terms = [*solution, *compiled.constants]
+        terms += [self.labels.of_template(number, index) for index in range(compiled.blanks)]
+        for s, p, o, _, checks in compiled.nested:
             subject, predicate, object = terms[s], terms[p], terms[o]
             if not (subject and predicate and object) or any(terms[i].startswith(bad) for i, bad in checks):
                 terms.append(Term(""))
             else:
                 terms.append(triple(subject, predicate, object))
         quads: dict[Quad, None] = {}
-        for s, p, o, g, checks in self._rows:
+        for s, p, o, g, checks in compiled.rows:
             subject, predicate, object = terms[s], terms[p], terms[o]
             graph = None if g is None else terms[g]
             if not (subject and predicate and object) or graph == "":
@@ -246,13 +242,14 @@ class Template:
         []
         """
         numbers = range(first, first + len(columns[0]))
-        if self._nested or not self._rows:
+        compiled = self.compiled
+        if compiled.nested or not compiled.rows:
             return map(self._instantiate, zip(*columns, strict=True), numbers)
-        slots: list[Iterable[Term]] = [*columns, *map(repeat, self._constants)]
-        slots += [[self.labels.of_template(number, index) for number in numbers] for index in range(self._blanks)]
+        slots: list[Iterable[Term]] = [*columns, *map(repeat, compiled.constants)]
+        slots += [[self.labels.of_template(number, index) for number in numbers] for index in range(compiled.blanks)]
         by_pattern = [
             map(make_quad, zip(slots[s], slots[p], slots[o], repeat(None) if g is None else slots[g], strict=False))
-            for s, p, o, g, _ in self._rows
+            for s, p, o, g, _ in compiled.rows
         ]
         # constants have no end
         quads: Iterator[tuple[Quad, ...]] = islice(zip(*by_pattern, strict=False), len(numbers))
@@ -277,18 +274,19 @@ class Template:
     def _gaps(self, columns: Sequence[list[Term]]) -> set[int]:
         """The solutions that something is left out of, by their places in the columns."""
         gaps = set[int]()
-        slots = {slot for row in self._rows for slot in row[:4] if slot is not None}
+        rows = self.compiled.rows
+        slots = {slot for row in rows for slot in row[:4] if slot is not None}
         for index in slots & set(range(len(self.variables))):
             if not all(columns[index]):
                 gaps.update(place for place, term in enumerate(columns[index]) if not term)
-        for index, bad in {check for row in self._rows for check in row.checks}:
+        for index, bad in {check for row in rows for check in row.checks}:
             if any(map(str.startswith, columns[index], repeat(bad))):
                 gaps.update(place for place, term in enumerate(columns[index]) if term.startswith(bad))
         return gaps
 
 
 class _Row(NamedTuple):
-    """A pattern as indexes into the list [solution, constants, blanks, triple terms] that `instantiate` builds."""
+    """A pattern as indexes; see `Compiled`."""
 
     subject: int
     predicate: int
@@ -297,8 +295,18 @@ class _Row(NamedTuple):
     checks: tuple[tuple[int, tuple[str, ...]], ...]
 
 
-class _Compiler:
-    """Lays out that list: every slot becomes an index, and only what a variable holds is left to check."""
+class Compiled:
+    """The patterns of a template as indexes into the list [solution, constants, blanks, triple terms].
+
+    Args:
+        template: whose patterns that can be legal are compiled.
+
+    Attributes:
+        rows: the patterns; what a variable holds is left to check.
+        constants: the terms of the template.
+        blanks: how many blank nodes it has.
+        nested: its triple terms, inner ones first.
+    """
 
     def __init__(self, template: Template) -> None:
         live = template.live

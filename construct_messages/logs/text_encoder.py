@@ -42,9 +42,9 @@ class TextEncoder(ABC):
         self._place = plain(texts)
         self.capabilities = Capabilities(format, syntax)
 
-    @abstractmethod
     def start(self) -> bytes:
-        """Returns the bytes before the first message."""
+        """Returns the bytes before the first message: none, unless a format has some."""
+        return b""
 
     @abstractmethod
     def write(self, message: Message, place: Place) -> str:

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from construct_messages.errors import UnsupportedByFormat
-from construct_messages.labels import Labels
 from construct_messages.logs.encoded import EncodedMessages
 from construct_messages.logs.jelly.columns import Batch, LiteralHeads, Literals, Part, spliced
 from construct_messages.logs.jelly.frames import FrameWriter, Statement
@@ -24,7 +23,6 @@ from construct_messages.message import Message
 from construct_messages.solutions import Solutions
 from construct_messages.template import (
     FORBIDDEN,
-    Blank,
     Constant,
     Pattern,
     Slot,
@@ -46,7 +44,7 @@ class TemplateFrames:
     def __init__(self, writer: FrameWriter, template: Template) -> None:
         self._writer, self._template = writer, template
         patterns = template.live
-        self._layout = _Layout(patterns, len(template.variables), template.labels)
+        self._layout = _Layout(template)
         self._prepared = _Prepared(writer, patterns, self._layout)
         self._twins = any(coinciding(patterns))
         self._checks = {
@@ -98,26 +96,11 @@ class TemplateFrames:
 class _Layout:
     """Statements as indexes into the list of a solution's terms, the constants and the blank nodes."""
 
-    def __init__(self, patterns: Sequence[Pattern], variables: int, labels: Labels) -> None:
-        self._labels = labels
-        slots = [slot for pattern in patterns for slot in pattern]
-        self._constants = list(dict.fromkeys(slot.term for slot in slots if isinstance(slot, Constant)))
-        self._blanks = range(1 + max((slot.index for slot in slots if isinstance(slot, Blank)), default=-1))
-        self._variables = variables
-        self.indexes = [
-            (self._index(s), self._index(p), self._index(o), None if g is None else self._index(g))
-            for s, p, o, g in patterns
-        ]
-
-    def _index(self, slot: Slot) -> int:
-        match slot:
-            case Variable(index):
-                return index
-            case Constant(term):
-                return self._variables + self._constants.index(term)
-            case Blank(index):
-                return self._variables + len(self._constants) + index
-        raise TypeError(slot)
+    def __init__(self, template: Template) -> None:
+        compiled = template.compiled
+        self._labels, self._variables = template.labels, len(template.variables)
+        self._constants, self._blanks = compiled.constants, range(compiled.blanks)
+        self.indexes = [row[:4] for row in compiled.rows]
 
     def terms(self, solution: tuple[Term, ...], number: int) -> list[Term]:
         """The list of terms for one solution."""

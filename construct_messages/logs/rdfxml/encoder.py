@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
 from xml.parsers import expat
 from xml.sax.saxutils import escape
@@ -63,13 +63,15 @@ class RdfXmlEncoder(TextEncoder):
 
     def __init__(self, format: Format, syntax: Syntax, options: EncoderOptions) -> None:
         super().__init__(
-            format, syntax, {"subject": Texts(_subject), "resource": Texts(_resource), "literal": Texts(_literal)}
+            format,
+            syntax,
+            {
+                "subject": Texts(partial(_node, "about")),
+                "resource": Texts(partial(_node, "resource")),
+                "literal": Texts(_literal),
+            },
         )
         self._names = _Names(options.prefixes or {})
-
-    def start(self) -> bytes:
-        """Returns no bytes."""
-        return b""
 
     def write(self, message: Message, place: Place) -> str:
         """One message and the end of its line.
@@ -165,14 +167,6 @@ def _is_well_formed(document: str) -> bool:
     except expat.ExpatError:
         return False
     return True
-
-
-def _subject(term: Term) -> str:
-    return _node("about", term)
-
-
-def _resource(term: Term) -> str:
-    return _node("resource", term)
 
 
 def _node(attribute: str, term: Term) -> str:
