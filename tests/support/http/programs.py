@@ -26,7 +26,7 @@ import yarl
 from SPARQLWrapper import SPARQLWrapper
 from SPARQLWrapper.SPARQLExceptions import SPARQLWrapperException
 
-_SECONDS: Final = 10.0
+_SECONDS: Final = 120.0
 # of their own: the server in the same loop has work for those of asyncio, and a client waits for it
 _THREADS: Final = ThreadPoolExecutor(32)
 
