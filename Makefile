@@ -22,7 +22,7 @@ screenshots:
 
 # the property tests at length: twenty times the examples
 fuzz:
-	$(PYTHON) -m pytest -q -o faulthandler_timeout=0 --hypothesis-profile=long -m hypothesis tests
+	$(PYTHON) -m pytest -q --hypothesis-profile=long -m hypothesis tests
 
 # 100,000 broken logs for every decoder
 fuzz-logs:
@@ -34,7 +34,7 @@ w3c-spark:
 
 # thousands of random queries on Spark, beside pyoxigraph and the embedded path: an hour or two
 fuzz-spark:
-	$(PYTHON) -m pytest -q -s -n 0 -o faulthandler_timeout=0 --hypothesis-profile=thousands tests/spark/test_random.py
+	$(PYTHON) -m pytest -q -s -n 0 --hypothesis-profile=thousands tests/spark/test_random.py
 
 # the jar of Java functions, in the package; needs javac 17 or later
 jar:
@@ -42,11 +42,11 @@ jar:
 
 # a server of streams, killed at 100 random points under 20 publishers and 20 followers
 kill-streams:
-	$(PYTHON) -m pytest -q -s -n 0 -o faulthandler_timeout=0 --kills 100 tests/server/streams/test_kills.py
+	$(PYTHON) -m pytest -q -s -n 0 --kills 100 tests/server/streams/test_kills.py
 
 # a server with registered queries, killed at 50 random points
 kill-queries:
-	$(PYTHON) -m pytest -q -s -n 0 -o faulthandler_timeout=0 --kills 50 tests/server/streams/test_query_kills.py
+	$(PYTHON) -m pytest -q -s -n 0 --kills 50 tests/server/streams/test_query_kills.py
 
 bench:
 	$(PYTHON) -m benchmarks micro continuous
