@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NoReturn, TypeAlias
 
+from construct_messages import __version__
 from construct_messages.cli.standard import STANDARD
 from construct_messages.errors import UsageError
 from construct_messages.formats import FORMATS, SYNTAXES
@@ -94,9 +95,7 @@ class PrintVersion(argparse.Action):
 
     def __call__(self, parser: argparse.ArgumentParser, *_given: Any, **_: Any) -> None:
         """Prints; see `argparse.Action`."""
-        from importlib.metadata import version  # takes a tenth of what all commands take to start
-
-        print(f"{parser.prog} {version('construct-messages')}")
+        print(f"{parser.prog} {__version__}")
         parser.exit()
 
 
