@@ -64,8 +64,11 @@ class ConstructMessagesError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        text = f"{self.position}: {self.message}" if self.position else self.message
+        text = f"{self.position}: {self._text()}" if self.position else self._text()
         return f"{text}\n  hint: {self.hint}" if self.hint else text
+
+    def _text(self) -> str:
+        return self.message
 
 
 _SHOWN: int = 300
@@ -220,10 +223,8 @@ class LogError(ConstructMessagesError, ValueError):
         super().__init__(message, position=position, hint=hint)
         self.number = number
 
-    def __str__(self) -> str:
-        text = f"message {self.number}: {self.message}"
-        text = f"{self.position}: {text}" if self.position else text
-        return f"{text}\n  hint: {self.hint}" if self.hint else text
+    def _text(self) -> str:
+        return f"message {self.number}: {self.message}"
 
 
 class CannotFold(ConstructMessagesError, ValueError):

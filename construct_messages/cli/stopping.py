@@ -1,4 +1,4 @@
-"""Work that goes on until it is stopped: Ctrl-C, SIGTERM and SIGHUP end it as it would end by itself."""
+"""Work without an end of its own: Ctrl-C, SIGTERM and SIGHUP stop it cleanly."""
 
 from __future__ import annotations
 
