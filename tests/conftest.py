@@ -85,11 +85,16 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, obj: object) -> Generator[None, object, object]:
-    """Leaves out slow tests before their cases are made, which takes long itself."""
+    """Leaves out slow tests before their cases are made, which takes long itself, and the slow cases of others."""
     found = yield
+    if not leaves_out_slow(collector.config):
+        return found
     own = getattr(obj, "pytestmark", ()) if isfunction(obj) else ()
-    is_slow = any(mark.name == "slow" for mark in [*collector.iter_markers("slow"), *own])
-    return [] if is_slow and leaves_out_slow(collector.config) else found
+    if any(mark.name == "slow" for mark in [*collector.iter_markers("slow"), *own]):
+        return []
+    if isinstance(found, list):
+        return [each for each in found if each.get_closest_marker("slow") is None]
+    return found
 
 
 @pytest.hookimpl(wrapper=True)

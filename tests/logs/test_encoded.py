@@ -73,7 +73,7 @@ def test_messages_of_a_batch(kind: Kind) -> None:
 
 
 @each_kind
-@settings(max_examples=25)
+@settings(max_examples=settings.default.max_examples // 4)
 @given(template=templates(), solutions=SOLUTIONS, cut=st.integers(0, 6))
 def test_any_batch(kind: Kind, template: Template, solutions: list[tuple[Term, ...]], cut: int) -> None:
     def by_batch() -> list[bytes]:

@@ -87,7 +87,14 @@ each_format = pytest.mark.parametrize(
 
 
 @each_format
-@pytest.mark.parametrize("prefixes", [{}, EX, {"http": "urn:", "x": XSD}], ids=["none", "one", "ambiguous"])
+@pytest.mark.parametrize(
+    "prefixes",
+    [
+        pytest.param({}, marks=pytest.mark.slow, id="none"),
+        pytest.param(EX, id="one"),
+        pytest.param({"http": "urn:", "x": XSD}, marks=pytest.mark.slow, id="ambiguous"),
+    ],
+)
 @pytest.mark.parametrize("case", TEMPLATES)
 def test_every_pair_of_equal_terms(format: Format, case: str, prefixes: dict[str, str]) -> None:
     template = Template(("a", "b", "c", "d"), tuple(TEMPLATES[case]))

@@ -223,7 +223,7 @@ def nodes(draw: st.DrawFn, depth: int = 2) -> dict[str, Any]:
 
 @pytest.mark.parametrize("context", [None, CONTEXT], ids=["without a context", "with prefixes"])
 @pytest.mark.parametrize("base", [None, "http://example.org/a/b?q#f"])
-@settings(max_examples=50)
+@settings(max_examples=settings.default.max_examples // 2)
 @given(nodes())
 def test_both_ways_give_the_same(base: str | None, context: Any, node: dict[str, Any]) -> None:
     assume(_is_node(node))
