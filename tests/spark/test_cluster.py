@@ -36,7 +36,7 @@ pytestmark = [pytest.mark.process, pytest.mark.slow]
 QUERIES = ROOT / "queries"
 DATA = QUERIES / "data" / "companies.ttl"
 COMPANIES, COUNTRIES = QUERIES / "companies.rq", QUERIES / "countries-by-graph.rq"
-SECONDS = 300
+SECONDS = 1200
 BASH = shutil.which("bash") or "bash"
 # small and soon ready: what is tested is what comes to where, and not how fast
 QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
