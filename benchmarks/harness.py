@@ -22,7 +22,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, Literal
+from typing import IO, Any, Literal
 
 import pyoxigraph as ox
 from rich.console import Console
@@ -339,15 +339,21 @@ def report(name: str, title: str, figures: Sequence[Figure]) -> None:
         ratio = "" if figure.ratio is None else f"{figure.ratio:.2f} ×"
         table.add_row(figure.what, f"{figure.seconds:.3f} s", ratio, figure.goal)
     Console(width=120).print(table)
-    record = {
+    record(name, figures)
+
+
+def record(name: str, rows: Sequence[Any]) -> None:
+    """Writes rows (dataclasses) with the machine's description to benchmarks/results/NAME.json."""
+    written = {
         "benchmark": name,
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": {"cores": os.cpu_count(), "system": platform.system(), "python": platform.python_version()},
+        "load": [round(load, 1) for load in os.getloadavg()],
         "versions": {
             package: version(package) for package in ("construct-messages", "pyoxigraph", "msgspec", "aiohttp")
         },
-        "figures": [asdict(figure) for figure in figures],
+        "figures": [asdict(row) for row in rows],
     }
     folder = Path(__file__).parent / "results"
     folder.mkdir(exist_ok=True)
-    (folder / f"{name}.json").write_text(json.dumps(record, indent=2) + "\n")
+    (folder / f"{name}.json").write_text(json.dumps(written, indent=2) + "\n")

@@ -21,14 +21,13 @@ from hypothesis import settings
 from tests.support.commands import Done
 from tests.support.engines.servers import ENGINES, Missing, Serve
 from tests.support.places import absent
-from tests.support.spark.sessions import OTHER, QUICK, new_session
+from tests.support.spark.sessions import OTHER, PLANNED, QUICK, new_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # what an example takes says nothing where other work shares the machine; figures are the benchmarks' business
 settings.register_profile("project", deadline=None, print_blob=True)
-settings.register_profile("quick", deadline=None, print_blob=True, max_examples=50)  # half of the default
 settings.register_profile("long", deadline=None, print_blob=True, max_examples=2000)
 settings.register_profile("thousands", deadline=None, print_blob=True, max_examples=32_000)  # of which a part on Spark
 settings.load_profile("project")
@@ -53,14 +52,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_configure() -> None:
     """Heeds signals as in a terminal: what a background job ignores, the programs that it starts ignore, too.
 
-    Keeps commands from using and making archives in the user's cache. Without the slow tests, properties are tried on
-    fewer examples.
+    Keeps commands from using and making archives in the user's cache.
     """
-    if leaves_out_slow(config) and not config.getoption("--hypothesis-profile"):
-        settings.load_profile("quick")
     os.environ["CONSTRUCT_MESSAGES_CACHE"] = ""
     for number, handler in ((signal.SIGHUP, signal.SIG_DFL), (signal.SIGINT, signal.default_int_handler)):
         if signal.getsignal(number) is signal.SIG_IGN:
@@ -117,7 +113,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Says what was left out."""
+    """Says what was left out, and which of the W3C's queries took Spark longest to plan."""
+    planned = sorted(
+        (
+            (seconds, report.nodeid.rpartition("[")[2].rstrip("]"))
+            for outcome in ("passed", "failed")
+            for report in terminalreporter.getreports(outcome)
+            for name, seconds in report.user_properties
+            if name == PLANNED and report.when == "call"
+        ),
+        reverse=True,
+    )
+    if planned:
+        longest = ", ".join(f"{name} {seconds:.1f} s" for seconds, name in planned[:5])
+        terminalreporter.write_line(f"{len(planned)} queries planned; the longest: {longest}")
     if leaves_out_slow(config):
         terminalreporter.write_line(
             "`make check` adds the slow tests: Spark, other engines and programs, faults at every byte, large inputs"

@@ -18,7 +18,7 @@ NAMES = {
     "proxy": "through `construct-messages serve`, against a direct download",
     "spark": "CONSTRUCT over a dump on Spark, against loading it into Oxigraph",
     "spark_floor": "the same query written by hand for that dump: what Spark takes at least, or so",
-    "spark_joins": "equalities in filters, negation and UNION on Spark, against Oxigraph",
+    "spark_joins": "queries of the shape of SP2Bench's in a kept session of Spark, beside Oxigraph",
     "spark_logs": "logs on Spark, against one process",
     "streams": "live streams: the store, beside SQLite alone, and over HTTP",
     "stream_server": "200 followers of a live stream (`followers`), or a long log (`million`)",

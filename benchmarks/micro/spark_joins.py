@@ -1,165 +1,214 @@
-"""Joins that only a FILTER, negation or UNION tells of, on Spark and in Oxigraph.
+"""Queries of the shape of SP2Bench's in one kept session of Spark, beside Oxigraph.
 
-`python -m benchmarks micro spark_joins`. Papers and the people who write them, of the shape that SP2Bench (Schmidt
-and others, 2009) took from DBLP, and queries of the shape of its numbers 5a, 6 and 8. Every run is a cold process of
-this package's command line, from a dump of N-Triples to an N-Quads log, as in `micro.spark`; both logs must have the
-same messages and quads, or nothing is printed. The third time of three in a session that is kept is measured beside.
-Oxigraph compares every pair for the first two queries: larger sizes (`--alone`) are for Spark only.
+`python -m benchmarks micro spark_joins [--triples N …]`. Spark (two cores, a heap of 1.2 GB) loads a dump into a table
+and answers each query three times, from the text of the query to a folder of logs: the first time with all that a new
+query costs, planning included. Oxigraph loads the dump into memory and answers each query once, to a log. Both give the
+same number of messages, or nothing is printed. A query that takes longer than the limit is stopped, and told as such;
+what Oxigraph does not answer in time is not asked of it again over more data.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import random
+import multiprocessing
+import subprocess
+import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from threading import Timer
+from typing import Any
 
-from benchmarks.harness import Figure, report
-from benchmarks.micro.spark import _MASTER, _MEMORY, _contents, _run, two_cores
+import pyoxigraph as ox
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.harness import record
+from benchmarks.micro.spark import two_cores
+from benchmarks.micro.spark_papers import QUERIES, write_papers
+from construct_messages import construct_messages as embedded
 from construct_messages.spark.construct import construct_messages
-from construct_messages.spark.quads.loading import load_quads
+from construct_messages.spark.quads.loading import load_quads, read_quads, write_quads
+from construct_messages.spark.session import failures
 
-_PAPERS = "http://example.org/papers/"
-_TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
-_SUBCLASS = "<http://www.w3.org/2000/01/rdf-schema#subClassOf>"
-_CREATOR, _TITLE = (f"<http://purl.org/dc/elements/1.1/{name}>" for name in ("creator", "title"))
-_ISSUED = "<http://purl.org/dc/terms/issued>"
-_NAME, _PERSON, _DOCUMENT = (f"<http://xmlns.com/foaf/0.1/{name}>" for name in ("name", "Person", "Document"))
-_HUB = "Ada Hub"
-_A_PAPER = 6.6  # triples
-
-_PREFIXES = f"""PREFIX : <{_PAPERS}>
-PREFIX dc: <http://purl.org/dc/elements/1.1/>
-PREFIX dcterms: <http://purl.org/dc/terms/>
-PREFIX foaf: <http://xmlns.com/foaf/0.1/>
-PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
-"""
-QUERIES = {
-    # the two groups are linked by the equality of two names alone
-    "names": f"""{_PREFIXES}CONSTRUCT {{ ?author foaf:name ?name }} WHERE {{ SELECT DISTINCT ?author ?name WHERE {{
-  ?article a :Article ; dc:creator ?author . ?author foaf:name ?name .
-  ?talk a :Talk ; dc:creator ?speaker . ?speaker foaf:name ?name2 FILTER (?name = ?name2)
-}} }}""",
-    # a negation by OPTIONAL and BOUND, which an equality alone links to what it is asked of
-    "debuts": f"""{_PREFIXES}CONSTRUCT {{ ?paper :debutOf ?author ; dcterms:issued ?year }} WHERE {{
-  ?kind rdfs:subClassOf foaf:Document .
-  ?paper a ?kind ; dcterms:issued ?year ; dc:creator ?author . ?author foaf:name ?name
-  OPTIONAL {{
-    ?kind2 rdfs:subClassOf foaf:Document .
-    ?earlier a ?kind2 ; dcterms:issued ?before ; dc:creator ?same FILTER (?author = ?same && ?before < ?year)
-  }} FILTER (!BOUND(?same))
-}}""",
-    # two ways from one person, whom only what stands beside the UNION knows
-    "colleagues": f"""{_PREFIXES}CONSTRUCT {{ :colleagues :include ?name }} WHERE {{ SELECT DISTINCT ?name WHERE {{
-  ?hub a foaf:Person ; foaf:name "{_HUB}" .
-  {{ ?paper dc:creator ?hub , ?author . ?other dc:creator ?author , ?colleague . ?colleague foaf:name ?name
-    FILTER (?author != ?hub && ?other != ?paper && ?colleague != ?hub && ?colleague != ?author) }}
-  UNION
-  {{ ?paper dc:creator ?hub , ?author . ?author foaf:name ?name FILTER (?author != ?hub) }}
-}} }}""",
-}
+SIZES = (250_000, 1_000_000)
+_LOAD = "load"
+_TIMES = 3
+_LIMIT = 20.0
+_GOAL = 3  # times Oxigraph's load and query
 
 
-def write_papers(path: Path, triples: int, seed: int = 42) -> None:
-    """Writes a dump of about so many triples: papers by year, written by few who write much and many who write little.
+@dataclass(frozen=True)
+class Answer:
+    """What one engine did with a query, or while it loaded the dump.
 
-    One person in fifty has the name of another. The hub is among the authors of one paper in two hundred.
+    Args:
+        engine: its name.
+        query: the query's name, or `load`.
+        seconds: each time that it came to an end; empty if it was stopped.
+        messages: how many it gave.
+        planned: the part of the first time that is planning, at Spark.
+        failure: why it did not come to an end.
     """
-    chance = random.Random(seed)
-    papers = int(triples / _A_PAPER)
-    written: list[int] = []  # by whom, once for each paper of theirs
-    persons = 0
-    with path.open("w", encoding="utf-8") as dump:
 
-        def person(name: str) -> int:
-            nonlocal persons
-            dump.write(
-                f'<{_PAPERS}person{persons}> {_TYPE} {_PERSON} .\n<{_PAPERS}person{persons}> {_NAME} "{name}" .\n'
-            )
-            persons += 1
-            return persons - 1
+    engine: str
+    query: str
+    seconds: Sequence[float] = ()
+    messages: int | None = None
+    planned: float | None = None
+    failure: str = ""
 
-        for kind in ("Article", "Talk"):
-            dump.write(f"<{_PAPERS}{kind}> {_SUBCLASS} {_DOCUMENT} .\n")
-        hub = person(_HUB)
-        for number in range(papers):
-            paper, kind = f"<{_PAPERS}paper{number}>", "Talk" if chance.random() < 0.55 else "Article"
-            authors = {hub} if number % 200 == 0 else set()
-            for _ in range(chance.choice((1, 1, 2, 2, 3))):
-                if not written or chance.random() < 0.4:
-                    authors.add(person(f"Person {persons - (persons % 50 == 0)}"))
-                else:
-                    authors.add(chance.choice(written))
-            written += sorted(authors - {hub})
-            year = 1950 + 70 * number // papers
-            dump.write(
-                f"{paper} {_TYPE} <{_PAPERS}{kind}> .\n"
-                f'{paper} {_TITLE} "On matter {number}" .\n'
-                f'{paper} {_ISSUED} "{year}"^^<http://www.w3.org/2001/XMLSchema#integer> .\n'
-            )
-            dump.writelines(f"{paper} {_CREATOR} <{_PAPERS}person{author}> .\n" for author in sorted(authors))
+
+@dataclass(frozen=True)
+class Row:
+    """One query at one size."""
+
+    triples: int
+    query: str
+    oxigraph_load: float
+    oxigraph: Answer
+    spark: Answer
 
 
 def main() -> None:
-    """Measures each size, or (with --session) what one session takes for each query again and again."""
+    """Measures each size, or (with --engine) what one engine takes for a dump."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--triples", type=int, nargs="*", default=(20_000,))
-    parser.add_argument("--alone", type=int, nargs="*", default=(1_000_000,))
+    parser.add_argument("--triples", type=int, nargs="+", default=SIZES)
     parser.add_argument("--queries", nargs="+", choices=QUERIES, default=tuple(QUERIES))
-    parser.add_argument("--session", type=Path, metavar="DUMP", help=argparse.SUPPRESS)
+    parser.add_argument("--limit", type=float, default=_LIMIT, metavar="SECONDS", help="for one answer of an engine")
+    parser.add_argument("--engine", nargs=2, metavar=("NAME", "DUMP"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if arguments.session:
-        print(json.dumps(_session(arguments.session, arguments.queries)))
+    if arguments.engine:
+        name, dump = arguments.engine
+        for answer in _ENGINES[name](Path(dump), arguments.queries, arguments.limit):
+            print(json.dumps(asdict(answer)), flush=True)
         return
-    figures: list[Figure] = []
-    with tempfile.TemporaryDirectory() as name:
-        for triples in (*arguments.triples, *arguments.alone):
-            figures += _measure(triples, Path(name), arguments.queries, alone=triples not in arguments.triples)
-    report("spark_joins", "from a dump to an N-Quads log; the ratio is Oxigraph's time to Spark's", figures)
+    rows: list[Row] = []
+    late: set[str] = set()
+    for triples in sorted(arguments.triples):
+        found = list(_measured(triples, arguments.queries, arguments.limit, late))
+        late |= {row.query for row in found if row.oxigraph.failure}
+        _print(triples, found, arguments.limit)
+        rows += found
+    record("spark_joins", rows)
 
 
-def _measure(triples: int, folder: Path, names: list[str], *, alone: bool) -> list[Figure]:
-    dump, size = folder / "dump.nt", f"{triples / 1e6:g}M"
-    write_papers(dump, triples)
-    seconds: dict[str, list[float]] = {}
-    logs: dict[str, tuple[int, int]] = {}
-    for name in names:
-        query, one, other = folder / f"{name}.rq", folder / f"{name}-{size}.nq", folder / f"{name}-{size}"
-        query.write_text(QUERIES[name])
-        options = ("--master", _MASTER, "--conf", f"spark.driver.memory={_MEMORY}")
-        spark = _run(("spark", "run", str(query), *options, "--quads", str(dump), "--output", str(other)))
-        seconds[name], logs[name] = [spark.seconds], _contents(other)
-        if not alone:
-            oxigraph = _run(("run", str(query), "--source", str(dump), "--output", str(one)))
-            seconds[name].append(oxigraph.seconds)
-            if _contents(one) != logs[name]:
-                raise SystemExit(f"{size}, {name}: the logs differ: {_contents(one)}, {logs[name]}")
-    session = _run(("--session", str(dump), "--queries", *names), "benchmarks", "micro", "spark_joins")
-    kept: dict[str, float] = json.loads(session.stdout.splitlines()[-1])
-    figures = []
-    for name in names:
-        spark_alone, *rest = seconds[name]
-        base = rest[0] if rest else None
-        if base is not None:
-            figures.append(Figure(f"{size}, {name}: Oxigraph", base))
-        for what, one in (
-            (f"{logs[name][0]:,} messages: Spark", spark_alone),
-            ("Spark, again in one session", kept[name]),
-        ):
-            figures.append(Figure(f"{size}, {name}, {what}", one, None if base is None else base / one))
-    return figures
+def _measured(triples: int, queries: Sequence[str], limit: float, late: set[str]) -> Iterator[Row]:
+    answers: dict[tuple[str, str], Answer] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        dump = Path(folder) / "dump.nt"
+        write_papers(dump, triples)
+        for engine, asked in (("oxigraph", [name for name in queries if name not in late]), ("spark", queries)):
+            for answer in _answers(engine, dump, asked, limit):
+                answers[engine, answer.query] = answer
+                taken = ", ".join(f"{seconds:.2f} s" for seconds in answer.seconds) or answer.failure
+                print(f"{triples:,} triples, {engine}, {answer.query}: {taken}", file=sys.stderr, flush=True)
+    for name in queries:
+        one = answers.get(("oxigraph", name), Answer("oxigraph", name, failure="not asked again"))
+        other = answers["spark", name]
+        if not one.failure and not other.failure and one.messages != other.messages:
+            raise SystemExit(f"{triples:,} triples, {name}: the numbers of messages differ: {one}, {other}")
+        yield Row(triples, name, answers["oxigraph", _LOAD].seconds[0], one, other)
+    print(f"{triples:,} triples, loaded by Spark: {answers['spark', _LOAD].seconds[0]:.1f} s", file=sys.stderr)
 
 
-def _session(dump: Path, names: list[str]) -> dict[str, float]:
-    """The seconds that each query takes in a session that has asked it twice before."""
-    spark = two_cores()
-    seconds = {}
-    for name in names:
-        for _ in range(3):
+def _answers(engine: str, dump: Path, queries: Sequence[str], limit: float) -> Iterator[Answer]:
+    """What one engine answers, in a process of its own, as it comes."""
+    command = [sys.executable, "-m", "benchmarks", "micro", "spark_joins", "--engine", engine, str(dump)]
+    command += ["--limit", str(limit), "--queries", *queries]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            yield Answer(**json.loads(line))
+    if process.returncode:
+        raise SystemExit(f"{engine} failed over {dump}")
+
+
+def _print(triples: int, rows: Sequence[Row], limit: float) -> None:
+    """A line for each query; what was stopped counts as the limit in ratios to it."""
+    load = rows[0].oxigraph_load
+    table = Table(title=f"{triples:,} triples; Oxigraph's load: {load:.1f} s; ratios to load and query, and to query")
+    for head in ("", "messages", "Oxigraph", "Spark plans", "1st", "2nd", "3rd", "1st : load + query", "2nd : query"):
+        table.add_column(head, justify="right" if head else "left")
+    for row in rows:
+        one, other = row.oxigraph, row.spark
+        base = one.seconds[0] if one.seconds else limit
+        times = [f"{seconds:.2f} s" for seconds in other.seconds] or [other.failure, "", ""]
+        ratios = ["", ""]
+        if other.seconds:
+            most = "" if one.seconds else "< "
+            ratios = [f"{most}{other.seconds[0] / (load + base):.2f} ×", f"{most}{other.seconds[1] / base:.2f} ×"]
+        table.add_row(
+            row.query,
+            "" if other.messages is None else f"{other.messages:,}",
+            f"{one.seconds[0]:.3f} s" if one.seconds else one.failure,
+            "" if other.planned is None else f"{other.planned:.2f} s",
+            *times,
+            *ratios,
+        )
+    Console(width=120).print(table)
+
+
+# --- the engines, each in a process of its own ------------------------------------------------------------------------
+
+
+def _oxigraph(dump: Path, queries: Sequence[str], limit: float) -> Iterator[Answer]:
+    store, started = ox.Store(), time.perf_counter()
+    store.bulk_load(path=str(dump))
+    yield Answer("oxigraph", _LOAD, [time.perf_counter() - started])
+    forks = multiprocessing.get_context("fork")
+    for name in queries:
+        # a fork has the store, and can be stopped
+        receiver, sender = forks.Pipe(duplex=False)
+        process = forks.Process(target=_send, args=(sender, name, store, dump.with_name("oxigraph.nq")))
+        process.start()
+        if receiver.poll(limit):
+            yield Answer(*receiver.recv())
+        else:
+            process.kill()
+            yield Answer("oxigraph", name, failure=f"> {limit:g} s")
+        process.join()
+
+
+def _send(sender: Any, name: str, store: ox.Store, log: Path) -> None:
+    started = time.perf_counter()
+    messages = embedded(QUERIES[name], store).write(log)
+    sender.send(("oxigraph", name, [time.perf_counter() - started], messages))
+
+
+def _spark(dump: Path, queries: Sequence[str], limit: float) -> Iterator[Answer]:
+    spark, table, log = two_cores(), dump.with_name("quads"), dump.with_name("log")
+    started = time.perf_counter()
+    write_quads(load_quads(spark, dump), table)
+    yield Answer("spark", _LOAD, [time.perf_counter() - started])
+    quads = read_quads(spark, table)
+    for name in queries:
+        seconds: list[float] = []
+        messages = planned = None
+        for _ in range(_TIMES):
+            timer = Timer(limit, spark.sparkContext.cancelAllJobs)
             started = time.perf_counter()
-            construct_messages(QUERIES[name], load_quads(spark, dump)).write(dump.with_name("again"), mode="overwrite")
-            seconds[name] = time.perf_counter() - started
+            timer.start()
+            try:
+                asked = construct_messages(QUERIES[name], quads)
+                if planned is None:
+                    asked.frame._jdf.queryExecution().executedPlan()
+                    planned = time.perf_counter() - started
+                messages = asked.write(log, mode="overwrite").message_count
+            except failures():
+                if time.perf_counter() - started < limit:
+                    raise
+                yield Answer("spark", name, planned=planned, failure=f"> {limit:g} s")
+                break
+            finally:
+                timer.cancel()
+            seconds.append(time.perf_counter() - started)
+        else:
+            yield Answer("spark", name, seconds, messages, planned)
     spark.stop()
-    return seconds
+
+
+_ENGINES: dict[str, Callable[[Path, Sequence[str], float], Iterator[Answer]]] = {"oxigraph": _oxigraph, "spark": _spark}

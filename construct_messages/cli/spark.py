@@ -17,7 +17,6 @@ from construct_messages.cli.arguments import (
     NO_PREFIXES,
     Commands,
     add_format,
-    add_reports,
     format_options,
     option,
     pairs,
@@ -156,7 +155,7 @@ def _add_serve(steps: Commands) -> None:
     option(group, "--master URL", "the Spark master", default="local[*]")
     option(group, "--conf NAME=VALUE", "a setting of the server", repeatable=True)
     option(group, "--no-class-archive", "do not use the archive of Java classes")
-    add_reports(group, quiet=None)
+    option(group, "--debug", "show where in the program an error occurred")
 
 
 def _add_reading(command: argparse.ArgumentParser) -> None:

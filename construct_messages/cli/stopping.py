@@ -1,7 +1,8 @@
-"""Work without an end of its own: Ctrl-C, SIGTERM and SIGHUP stop it cleanly."""
+"""Work that goes on until it is stopped: Ctrl-C, SIGTERM and SIGHUP end it as it would end by itself."""
 
 from __future__ import annotations
 
+import asyncio
 import signal
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
@@ -15,8 +16,6 @@ STOP_SIGNALS: Final = [signal.SIGINT, *END_SIGNALS]
 
 async def until_stopped(work: Coroutine[Any, Any, None]) -> None:
     """Does some work until it is done, or a signal ends it."""
-    import asyncio  # which most commands do without
-
     task = asyncio.ensure_future(work)
     stopped = False
 
@@ -35,8 +34,6 @@ async def until_stopped(work: Coroutine[Any, Any, None]) -> None:
 
 def when_stopped(stop: Callable[[], object]) -> None:
     """Has the running event loop call something at each signal, instead of ending the program."""
-    import asyncio
-
     for number in STOP_SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores SIGHUP
             asyncio.get_running_loop().add_signal_handler(number, stop)

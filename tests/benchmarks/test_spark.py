@@ -11,7 +11,7 @@ pytest.importorskip("pyspark")
 
 from benchmarks.micro.spark import _contents
 from benchmarks.micro.spark_data import QUERY, write_dump
-from benchmarks.micro.spark_joins import QUERIES, write_papers
+from benchmarks.micro.spark_papers import QUERIES, write_papers
 from construct_messages import construct_messages
 
 
@@ -28,16 +28,17 @@ def test_the_dump_is_rdf_of_the_size_asked_for_and_the_query_finds_some(tmp_path
     assert set(sizes) == {4, 5}
 
 
-def test_papers_are_the_same_each_time_and_all_queries_find_some(tmp_path: Path) -> None:
+def test_papers_are_the_same_each_time_and_queries_find_some(tmp_path: Path) -> None:
     dump, again = tmp_path / "dump.nt", tmp_path / "again.nt"
-    write_papers(dump, 3000)
-    write_papers(again, 3000)
+    write_papers(dump, 10_000)
+    write_papers(again, 10_000)
     assert dump.read_bytes() == again.read_bytes()
     store = ox.Store()
     store.load(path=str(dump))
-    assert 2500 <= len(store) <= 3500
-    for name, query in QUERIES.items():
-        assert len(list(construct_messages(query, store))) > 20, name
+    assert 8000 <= len(store) <= 12_000
+    # those that compare all pairs take Oxigraph seconds
+    quick = QUERIES.keys() - {"q5a", "q6"}
+    assert {name for name in quick if not list(construct_messages(QUERIES[name], store))} == {"q3c", "q12c"}
 
 
 def test_logs_are_counted_in_files_and_folders(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from benchmarks.micro.spark_data import QUERY
-from benchmarks.micro.spark_joins import QUERIES
+from benchmarks.micro.spark_papers import QUERIES
 from construct_messages.query.algebra.expressions import conjuncts
 from construct_messages.query.algebra.join_order import linked
 from construct_messages.query.algebra.nodes import (
@@ -42,7 +42,7 @@ from construct_messages.terms import iri, literal
 from tests.support.engines.construct_cases import CASES, DECLARED, ON_SPARK
 from tests.support.places import ROOT, shared_path
 from tests.support.queries.w3c import Case, cases
-from tests.support.spark.sessions import QUICK, UNBROADCAST, executed, new_session, optimized
+from tests.support.spark.sessions import LARGEST, QUICK, UNBROADCAST, executed, new_session, optimized, size
 from tests.support.spark.w3c import NOW, REFUSED
 
 pytest.importorskip("pyspark")
@@ -191,14 +191,6 @@ def test_what_asks_for_a_product(text: str, product: bool) -> None:
 def operators(executed: str) -> set[str]:
     """The names of the operators in the text of a plan."""
     return set(re.findall(r"^[\s:+|*()\d-]*([A-Z]\w+)", executed, re.MULTILINE))
-
-
-LARGEST = 350
-"""Operators of a plan before anything is shared; one of two patterns from text has 60."""
-
-
-def size(frame: DataFrame) -> int:
-    return optimized(frame).count("\n")
 
 
 class Actions:

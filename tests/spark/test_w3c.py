@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from construct_messages.errors import UnsupportedQuery, ValueOutOfRange
 from tests.support.places import shared_path
 from tests.support.queries.w3c import Answer, Case, agree, ask_oxigraph, cases, expected
+from tests.support.spark.sessions import LARGEST, PLANNED
 from tests.support.spark.w3c import PAGE, REFUSED, Runner, page
 
 pytestmark = [pytest.mark.suite, pytest.mark.slow]
@@ -44,10 +46,13 @@ def usual(spark):
     return Runner(spark.newSession())
 
 
-def check(runner: Runner, case: Case) -> None:
+def check(runner: Runner, case: Case, record: Callable[[str, object], None]) -> None:
     wanted = expected(case)
     try:
-        answer = runner.ask(case)
+        planned = runner.plan(case)
+        record(PLANNED, planned.seconds)
+        assert planned.operators <= LARGEST
+        answer = planned.answer()
     except (UnsupportedQuery, ValueOutOfRange) as refusal:
         if case.name not in REFUSED:
             pytest.fail(f"refused, and not listed: {refusal}")
@@ -71,13 +76,13 @@ def test_all_are_there() -> None:
     assert len(REFUSED) <= len(names) / 10
 
 
-def test_evaluation(runner: Runner, case: Case) -> None:
-    check(runner, case)
+def test_evaluation(runner: Runner, case: Case, record_property: Callable[[str, object], None]) -> None:
+    check(runner, case, record_property)
 
 
-def test_as_spark_comes(usual: Runner, case: Case) -> None:
+def test_as_spark_comes(usual: Runner, case: Case, record_property: Callable[[str, object], None]) -> None:
     """A sample with Spark's own settings: compiled, and adapted while it runs."""
-    check(usual, case)
+    check(usual, case, record_property)
 
 
 def test_the_page_is_current() -> None:

@@ -36,6 +36,7 @@ from construct_messages.query.optimizer.cardinality import Estimates
 from construct_messages.query.optimizer.distribution import distribute_joins
 from construct_messages.query.optimizer.equalities import add_join_keys
 from construct_messages.query.optimizer.push_down import push_down_filters
+from construct_messages.query.optimizer.semi_joins import add_semi_joins
 from construct_messages.query.optimizer.shared_scan import shared_scans
 from construct_messages.query.optimizer.statistics import Statistics
 
@@ -83,7 +84,7 @@ def optimize(plan: Plan, statistics: Statistics, *, hints: Hints | None = None) 
     joins = _JoinOrder(estimates, stars, hints.order == "as-written")
     pattern = push_down_filters(plan.pattern)
     if not joins.as_written:
-        pattern = distribute_joins(pattern, estimates)
+        pattern = add_semi_joins(distribute_joins(pattern, estimates))
     pattern = add_join_keys(pattern)
     # a table with statistics of its predicates can read each of them alone
     scans = shared_scans(pattern) if stars or not estimates.known else ()

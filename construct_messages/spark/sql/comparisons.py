@@ -7,7 +7,7 @@ compared, too. Numbers and dates themselves are in `numbers` and `datetimes`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from construct_messages.spark.sql import datetimes, numbers
 from construct_messages.spark.sql.datetimes import Point
@@ -29,6 +29,7 @@ from construct_messages.spark.sql.values import (
     is_simple,
     is_string,
     let,
+    literal,
     one_of,
     suffix,
     xsd_type,
@@ -37,8 +38,14 @@ from construct_messages.terms import XSD
 
 TRUE, FALSE = ([f'"{text}"^^<{XSD}boolean>' for text in texts] for texts in (("true", "1"), ("false", "0")))
 _NULL = "CAST(NULL AS BOOLEAN)"
+_BACKSLASH = literal("\\")
 NATIVE = (Type.STRING, Type.BOOLEAN, Type.INTEGER, Type.DECIMAL)
 """The types whose values Spark compares as SPARQL does."""
+
+
+def is_typed(term: str) -> str:
+    """SQL: whether a term is a literal with a datatype: no string, with or without a language."""
+    return f"({is_literal(term)} AND endswith({term}, '>'))"
 
 
 # --- operators ------------------------------------------------------------------------------------------------------
@@ -166,7 +173,23 @@ def _compare_terms(operator: str, x: str, y: str) -> str:
 
     # whether two texts are the same shows without taking their escapes away
     text = escaped if operator == "=" else characters
-    return let(_decoded(x, text), lambda a: let(_decoded(y, text), lambda b: compared(a, b)))
+    decoded = let(_decoded(x, text), lambda a: let(_decoded(y, text), lambda b: compared(a, b)))
+    return case(*_compare_as_they_are(operator, x, y), otherwise=decoded)
+
+
+def _compare_as_they_are(operator: str, x: str, y: str) -> Iterator[tuple[str, str]]:
+    """Branches for pairs of terms that most comparisons are of: their values show without decoding all kinds of them.
+
+    What decoding costs is felt where a join compares all pairs that have one key.
+    """
+    if operator == "=":
+        yield " AND ".join(f"NOT {is_typed(t)}" for t in (x, y)), f"{x} = {y}"
+    else:
+        plain = (f"{is_simple(t)} AND NOT contains({t}, {_BACKSLASH})" for t in (x, y))
+        yield " AND ".join(plain), f"{escaped(x)} {operator} {escaped(y)}"
+    short = (numbers.is_short_integer(t) for t in (x, y))
+    whole = (f"try_cast({digits(t)} AS BIGINT)" for t in (x, y))
+    yield " AND ".join(short), f" {operator} ".join(whole)
 
 
 def _compare_values(operator: str, a: str, b: str) -> str:

@@ -119,6 +119,11 @@ def is_of(term: str, *types: Type) -> str:
     return has_form(term, {name: form for type in types for name, form in _FORMS[type].items()})
 
 
+def is_short_integer(term: str) -> str:
+    """SQL: whether it is an xsd:integer of at most 18 digits, which a BIGINT holds."""
+    return has_form(term, {"integer": "[+-]?[0-9]{1,18}"})
+
+
 def has_type(term: str, *types: Type) -> str:
     """SQL: whether a literal has one of some types, in whatever form; quicker than whether it is such a number."""
     names = "|".join(name for type in types for name in _FORMS[type])

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from construct_messages.spark.sql import datetimes, numbers
-from construct_messages.spark.sql.comparisons import FALSE, NATIVE, TRUE
+from construct_messages.spark.sql.comparisons import FALSE, NATIVE, TRUE, is_typed
 from construct_messages.spark.sql.values import (
     Scalar,
     Type,
@@ -18,7 +18,6 @@ from construct_messages.spark.sql.values import (
     as_term,
     case,
     digits,
-    is_literal,
     let,
     literal,
     may_fail,
@@ -51,7 +50,7 @@ def key(value: Scalar) -> str:
 
     def of_term(t: str) -> str:
         return case(
-            (f"NOT ({is_literal(t)} AND endswith({t}, '>'))", t),
+            (f"NOT {is_typed(t)}", t),
             (any_of(t, _NAN), "NULL"),
             (numbers.has_type(t, *numbers.NUMERIC), f"coalesce({_number(t)}, {t})"),
             (any_of(t, TRUE), "'true'"),

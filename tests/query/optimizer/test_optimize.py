@@ -98,6 +98,9 @@ _conditions = _tests | st.builds(Call, st.sampled_from(("&&", "||", "!")), st.tu
 )
 
 
+_kept = st.sets(_variables).map(lambda kept: tuple(sorted(kept)))
+
+
 def _under_filters(node: Node, conditions: list[Expression]) -> Node:
     return reduce(Filter, conditions, node)
 
@@ -122,8 +125,9 @@ def _over(nodes: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
         | st.builds(Union, nodes, nodes)
         | st.builds(Minus, nodes, nodes)
         | st.builds(_extended, nodes, _variables, _tests)
-        | st.builds(Project, nodes, st.sets(_variables).map(lambda kept: tuple(sorted(kept))))
+        | st.builds(Project, nodes, _kept)
         | st.builds(Distinct, nodes)
+        | st.builds(lambda node, kept: Distinct(Project(node, kept)), nodes, _kept)
         | st.builds(Filter, nodes, st.builds(Exists, nodes))
     )
 
@@ -136,6 +140,21 @@ _trees = _over(_small | _over(_small))
 @given(_trees)
 @settings(max_examples=400)
 def test_random_trees_keep_their_solutions(tree: Node) -> None:
+    _assert_same(Plan("SELECT", tree, ()), [*QUADS, *_VALUED])
+
+
+_joined = st.builds(Bgp, st.lists(_patterns, min_size=2, max_size=5).map(tuple))
+_sets = st.builds(
+    lambda node, kept: Distinct(Project(node, kept)),
+    _filtered(_joined | st.builds(Join, _joined, _small) | st.builds(Union, _filtered(_joined), _filtered(_joined))),
+    _kept,
+)
+
+
+@pytest.mark.slow
+@given(_sets)
+@settings(max_examples=400)
+def test_random_sets_keep_their_solutions(tree: Node) -> None:
     _assert_same(Plan("SELECT", tree, ()), [*QUADS, *_VALUED])
 
 
@@ -165,9 +184,9 @@ def test_filters_sink_and_patterns_meet(query: str, wanted: str) -> None:
     assert text(optimize(translate_query(query, now=NOW), _NOTHING_KNOWN, hints=hints).pattern) == wanted
 
 
-@pytest.mark.parametrize(("query", "wanted"), [*cases("equalities"), *cases("unions")])
+@pytest.mark.parametrize(("query", "wanted"), [*cases("equalities"), *cases("unions"), *cases("semi-joins")])
 def test_equalities_join_and_ways_begin_from_little(query: str, wanted: str) -> None:
-    """Issue 13, 27."""
+    """Issue 13, 27; issue 19."""
     assert text(optimize(translate_query(query, now=NOW), _NOTHING_KNOWN, hints=Hints(join="joins")).pattern) == wanted
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from construct_messages.query.algebra.nodes import Call, Constant, Var
-from construct_messages.spark.sql import expressions
+from construct_messages.spark.sql import comparisons, expressions
 from construct_messages.terms import Term, iri, literal, number
 from tests.support.spark.sessions import executed
 from tests.support.spark.terms import BLANK, BOOLEANS, DATES, TERMS, by_pyoxigraph, by_spark, date, typed
@@ -86,6 +86,30 @@ def test_square_is_pyoxigraphs(answers: list[dict[str, str | None]]) -> None:
 
 def test_square_is_the_same_under_other_settings(answers: list[dict[str, str | None]], other: SparkSession) -> None:
     assert square(other) == answers
+
+
+@pytest.mark.parametrize(
+    ("operator", "pairs"),
+    [
+        (
+            "=",
+            [(literal("a"), literal("b")), (literal("a", language="en"), literal("a")), (iri("urn:a"), literal("a"))],
+        ),
+        ("<", [(literal("a"), literal("a b")), (literal("a !"), literal("a"))]),
+        ("=", [(number("1"), number("01")), (number("-1"), number("7"))]),
+        ("<", [(number("1"), number("01")), (number("-1"), number("7"))]),
+    ],
+)
+def test_strings_and_short_integers_are_not_decoded(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, operator: str, pairs: list[tuple[Term, Term]]
+) -> None:
+    """Issue 19: a join by an equality compares all pairs of one key."""
+    expected = by_spark(spark, {operator: expressions.term(Call(operator, (X, Y)))}, pairs)
+    decoded = comparisons._decoded
+    failing = "if(raise_error('decoded') IS NULL, {0}, {0})"
+    monkeypatch.setattr(comparisons, "_decoded", lambda term, text: failing.format(decoded(term, text)))
+    assert by_spark(spark, {operator: expressions.term(Call(operator, (X, Y)))}, pairs) == expected
+    assert all(row[operator] is not None for row in expected)
 
 
 CONSTANTS: tuple[Term, ...] = (number("5"), number("0.1"), number("1e0"), literal("a"), TRUE_TERM, date("2000-01-01"))

@@ -14,6 +14,12 @@ UNCOMPILED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factor
 QUICK = {**UNCOMPILED, "spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "1"}
 """For data of a few quads: nothing compiled, nothing adapted, one partition."""
 
+PLANNED = "planned"
+"""The property of a test that tells the seconds of planning; the longest are told at the end of a run."""
+
+LARGEST = 350
+"""Operators of a logical plan before anything is shared; one of two patterns from text has 60."""
+
 UNBROADCAST = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
 """Plans as for much data: nothing is known to be small."""
 
@@ -45,6 +51,11 @@ def executed(frame: DataFrame) -> str:
 def optimized(frame: DataFrame) -> str:
     """The text of the logical plan, after the optimizer."""
     return str(_execution(frame).optimizedPlan().toString())
+
+
+def size(frame: DataFrame) -> int:
+    """The operators of the logical plan, after the optimizer."""
+    return optimized(frame).count("\n")
 
 
 def _execution(frame: DataFrame) -> Any:

@@ -5,17 +5,21 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from construct_messages.message import Quad
+from construct_messages.query.algebra.plan import Plan
 from construct_messages.query.algebra.translation import translate_query
 from construct_messages.query.rewrite import ConstructQuery, query_form
 from construct_messages.terms import Term
 from tests.support.places import ROOT
 from tests.support.queries.w3c import LEFT_OUT, Answer, Case, cases
+from tests.support.spark.sessions import executed, size
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -42,12 +46,11 @@ class Runner:
         schema = "subject string, predicate string, object string, graph string"
         return self._spark.createDataFrame([tuple(quad) for quad in quads], schema)
 
-    def ask(self, case: Case) -> Answer:
-        """Spark's answer.
+    def plan(self, case: Case) -> Planned:
+        """The query of a test, planned by this package and by Spark, before an action.
 
         Raises:
             UnsupportedQuery: the query has a part that Spark is not asked.
-            ValueOutOfRange: a value that cannot be held exactly.
         """
         # what imports pyspark is loaded only where it is there
         from construct_messages.query.optimizer.optimize import optimize
@@ -56,18 +59,52 @@ class Runner:
         from construct_messages.spark.session import translated
 
         table = QuadTable.of(self._table(tuple(case.quads())))
-        text = case.text
+        text, started = case.text, time.perf_counter()
         construct = ConstructQuery.parse(text, base=case.base) if query_form(text) == "CONSTRUCT" else None
         planned = translate_query(construct.select if construct else text, base=case.base, now=NOW)
         planned = optimize(planned, table.statistics)
         with translated():
             frame = evaluate(planned, table, EvaluationOptions(allow_full_closure=True))
-            found = [tuple(Term(value or "") for value in record) for record in frame.collect()]
-        if construct is not None:
-            return Answer(triples=_triples(construct, planned.variables, found))
-        if planned.form == "ASK":
+            executed(frame)
+        return Planned(construct, planned, frame, time.perf_counter() - started)
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A query of a test, as Spark is going to evaluate it.
+
+    Args:
+        construct: the query, if it is a CONSTRUCT.
+        plan: of its SELECT or ASK.
+        frame: its solutions.
+        seconds: what planning has taken, from the text of the query on, with the jobs that paths run meanwhile.
+    """
+
+    construct: ConstructQuery | None
+    plan: Plan
+    frame: DataFrame
+    seconds: float
+
+    @property
+    def operators(self) -> int:
+        """The operators of Spark's logical plan, after its optimizer."""
+        return size(self.frame)
+
+    def answer(self) -> Answer:
+        """Spark's answer.
+
+        Raises:
+            ValueOutOfRange: a value that cannot be held exactly.
+        """
+        from construct_messages.spark.session import translated
+
+        with translated():
+            found = [tuple(Term(value or "") for value in record) for record in self.frame.collect()]
+        if self.construct is not None:
+            return Answer(triples=_triples(self.construct, self.plan.variables, found))
+        if self.plan.form == "ASK":
             return Answer(truth=bool(found))
-        return Answer(planned.variables, tuple(found), ordered=planned.ordered)
+        return Answer(self.plan.variables, tuple(found), ordered=self.plan.ordered)
 
 
 def _triples(

@@ -1,0 +1,123 @@
+"""Semi-joins under DISTINCT: patterns that only decide whether there is a solution become EXISTS.
+
+SPARQL 1.1 Query, sections 18.5 (Distinct, Project) and 18.6 (EXISTS). Under DISTINCT it does not count how often a
+solution is found. Patterns whose own variables nothing above reads need not be joined, once for each of their matches,
+and dropped again: one match will do. What is left on both sides is joined by the same variables and equalities. The
+bodies of EXISTS are not rewritten, as bindings from outside may reach them. No engine here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import reduce
+
+from construct_messages.query.algebra.correlation import mentions
+from construct_messages.query.algebra.expressions import conjunction, conjuncts, exists_in, is_volatile
+from construct_messages.query.algebra.join_order import join_operands
+from construct_messages.query.algebra.nodes import (
+    NOTHING,
+    Bgp,
+    Distinct,
+    Exists,
+    Expression,
+    Filter,
+    Join,
+    Node,
+    Project,
+    Slice,
+    Triple,
+    Union,
+    Vars,
+    variables,
+)
+from construct_messages.query.optimizer.push_down import apply_filters
+
+_Group = list[Triple]
+
+
+def add_semi_joins(node: Node) -> Node:
+    """Turns triple patterns into EXISTS where only whether they match decides, under DISTINCT and LIMIT 1.
+
+    Args:
+        node: the node, with filters pushed down.
+
+    >>> from construct_messages.query.algebra.nodes import Var
+    >>> from construct_messages.terms import iri
+    >>> x, y, z, p, q = Var("x"), Var("y"), Var("z"), iri("urn:p"), iri("urn:q")
+    >>> name, paper = Triple(x, p, y), Triple(z, q, x)
+    >>> asked = Distinct(Project(Bgp((name, paper)), (x, y)))
+    >>> add_semi_joins(asked) == Distinct(Project(Filter(Bgp((name,)), Exists(Bgp((paper,)))), (x, y)))
+    True
+    """
+    match node:
+        case Distinct(Project() as projected) | Slice(Project() as projected, 0, 1, ()):
+            node = node.with_children((_as_set(projected, projected.possible),))
+    return node.with_children(tuple(map(add_semi_joins, node.children)))
+
+
+def _as_set(node: Node, needed: Vars) -> Node:
+    """The node with the same solutions as far as `needed` tells them apart, however often."""
+    match node:
+        case Project(pattern, kept):
+            return Project(_as_set(pattern, needed & frozenset(kept)), kept)
+        case Union(left, right):
+            return Union(_as_set(left, needed), _as_set(right, needed))
+        case Filter(pattern, condition):
+            return _semi_joined(pattern, conjuncts(condition), needed)
+        case Join() | Bgp():
+            return _semi_joined(node, (), needed)
+    return node
+
+
+def _semi_joined(node: Node, conditions: tuple[Expression, ...], needed: Vars) -> Node:
+    """A join under conditions, without the groups of patterns that EXISTS can ask for."""
+    operands = list(join_operands(node))
+    patterns = [one for operand in operands if isinstance(operand, Bgp) for one in operand.patterns]
+    others = [operand for operand in operands if not isinstance(operand, Bgp)]
+    # what any other operand binds is joined as it is, and so is what cannot be asked within EXISTS
+    needed = needed.union(*(operand.possible for operand in others))
+    needed = needed.union(*(mentions(one) for one in conditions if is_volatile(one) or exists_in(one)))
+    kept, bodies = patterns, list[Expression]()
+    for group in sorted(_groups(patterns, conditions, needed), key=len, reverse=True):
+        rest = [one for one in kept if one not in group]
+        own = _variables(group) - needed
+        about = tuple(one for one in conditions if mentions(one) & own)
+        left = tuple(one for one in conditions if one not in about)
+        outer = (_variables(group) & needed).union(*(mentions(one) - own for one in about))
+        # what the group connects must be connected without it
+        connected = any(outer <= _variables(one) for one in _groups(rest, left, NOTHING))
+        if own and outer and connected and not _is_of_star(group, needed):
+            kept, conditions = rest, left
+            bodies.append(Exists(apply_filters(Bgp(tuple(group)), about)))
+    if not bodies:
+        return _filtered(node, conditions)
+    # before any NOT EXISTS of the query, which has less to do then
+    return _filtered(reduce(Join, [Bgp(tuple(kept)), *others]), (*bodies, *conditions))
+
+
+def _filtered(node: Node, conditions: Iterable[Expression]) -> Node:
+    condition = conjunction(conditions)
+    return node if condition is None else Filter(node, condition)
+
+
+def _groups(patterns: Iterable[Triple], conditions: tuple[Expression, ...], needed: Vars) -> Iterator[_Group]:
+    """The patterns that variables, or conditions on these, connect, but for those in `needed`."""
+    links = [mentions(one) - needed for one in conditions]
+    groups: list[tuple[_Group, Vars]] = []
+    for pattern in patterns:
+        group, own = [pattern], variables(pattern.positions) - needed
+        own = own.union(*(link for link in links if link & own))
+        for other in [other for other in groups if other[1] & own]:
+            groups.remove(other)
+            group, own = [*other[0], *group], own | other[1]
+        groups.append((group, own))
+    return (group for group, _ in groups)
+
+
+def _variables(patterns: Iterable[Triple]) -> Vars:
+    return NOTHING.union(*(variables(pattern.positions) for pattern in patterns))
+
+
+def _is_of_star(group: _Group, needed: Vars) -> bool:
+    """Whether all patterns have a needed subject: these are read with it, and few subjects have many objects."""
+    return all(pattern.subject in needed for pattern in group)
