@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import repeat
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
@@ -47,8 +48,10 @@ class Quad(NamedTuple):
         return " ".join((*(term for term in self if term is not None), "."))
 
 
-make_quad = cast("Callable[[Iterable[str | None]], Quad]", partial(tuple.__new__, Quad))
-"""Makes a quad of its four parts in a row, as `Quad._make` does, but without counting them."""
+make_quads = cast(
+    "Callable[[Iterable[Iterable[str | None]]], Iterator[Quad]]", partial(map, tuple.__new__, repeat(Quad))
+)
+"""Makes a quad of each row of four parts, as `Quad._make` does, but without counting them."""
 
 
 def by_quad(terms: Iterable[Term | None]) -> Iterator[tuple[Term | None, ...]]:
@@ -140,7 +143,7 @@ class Message:
     def _quads(self) -> tuple[Quad, ...]:
         terms = self._terms
         if terms is not None:
-            self._made = tuple(map(make_quad, by_quad(terms)))
+            self._made = tuple(make_quads(by_quad(terms)))
             self._terms = None  # last, so that other threads find the one or the other
         return self._made
 
@@ -270,7 +273,7 @@ def of_terms(terms: Sequence[Term | None]) -> Message:
     """
     size = len(terms) // 4
     if len(set(terms[1::4])) < size and len(set(terms[2::4])) < size:  # see `Message`
-        return Message(map(make_quad, by_quad(terms)))
+        return Message(make_quads(by_quad(terms)))
     message = Message.__new__(Message)
     message._terms, message._made, message._set, message.checked = terms, (), None, False
     return message

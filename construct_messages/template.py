@@ -18,7 +18,7 @@ from itertools import combinations_with_replacement, islice, repeat
 from typing import Final, NamedTuple, TypeAlias
 
 from construct_messages.labels import Labels
-from construct_messages.message import Quad, make_quad
+from construct_messages.message import Quad, make_quads
 from construct_messages.terms import FORBIDDEN as FORBIDDEN
 from construct_messages.terms import Term, is_triple, triple
 
@@ -248,7 +248,7 @@ class Template:
         slots: list[Iterable[Term]] = [*columns, *map(repeat, compiled.constants)]
         slots += [[self.labels.of_template(number, index) for number in numbers] for index in range(compiled.blanks)]
         by_pattern = [
-            map(make_quad, zip(slots[s], slots[p], slots[o], repeat(None) if g is None else slots[g], strict=False))
+            make_quads(zip(slots[s], slots[p], slots[o], repeat(None) if g is None else slots[g], strict=False))
             for s, p, o, g, _ in compiled.rows
         ]
         # constants have no end

@@ -151,7 +151,7 @@ def test_terms_in_a_row_are_quads(quads: list[Quad]) -> None:
 
 def test_quads_are_made_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("construct_messages.message.make_quad", None)
+        patch.setattr("construct_messages.message.make_quads", None)
         message = of_terms([S, P, O, None, S, P, S, O])
         assert len(message) == 2
         assert message.lines == b"<urn:s> <urn:p> <urn:o> .\n<urn:s> <urn:p> <urn:s> <urn:o> .\n"

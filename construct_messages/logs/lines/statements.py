@@ -22,7 +22,7 @@ import pyoxigraph as ox
 from construct_messages.errors import LimitExceeded
 from construct_messages.formats import Format
 from construct_messages.logs.from_pyoxigraph import DEEPEST, Rename, to_message
-from construct_messages.message import Message, make_quad
+from construct_messages.message import Message, make_quads
 from construct_messages.terms import Lenience, Term, escape, nesting, unescape
 from construct_messages.terms.grammar import CANONICAL_BLANK, CANONICAL_IRI, CANONICAL_LITERAL, ECHAR, UCHAR
 
@@ -182,7 +182,7 @@ class Statements:
         except SyntaxError as error:
             raise SyntaxError(error.msg, (None, 1, 1, None)) from error
         return Message(
-            make_quad(None if term is None else _NUMBER.sub(string, term) for term in quad) for quad in statement
+            make_quads([None if term is None else _NUMBER.sub(string, term) for term in quad] for quad in statement)
         )
 
 

@@ -12,7 +12,7 @@ from construct_messages.formats import N_QUADS, N_TRIPLES, Format
 from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.logs.lines import statements as lines_statements
 from construct_messages.logs.lines.statements import BLANK, Statements
-from construct_messages.message import Quad, by_quad, make_quad
+from construct_messages.message import Quad, by_quad, make_quads
 from construct_messages.terms import RDF, XSD, Term, is_blank, literal
 from tests.support.places import shared_path
 
@@ -34,7 +34,7 @@ def agree(lines: list[str], format: Format) -> int:
     blanks = {index for index, other in enumerate(read.others) if other is BLANK}
     left = {index: other for index, other in enumerate(read.others) if other and other is not BLANK}
     behind = iter(lines)
-    quads = list(map(make_quad, by_quad(read.terms)))
+    quads = list(make_quads(by_quad(read.terms)))
     for index, quad in enumerate(quads):
         line = next(behind)
         if index in left:
@@ -118,7 +118,7 @@ def test_what_is_canonical(format: Format) -> None:
 @each_format
 def test_what_is_canonical_is_the_form_that_is_written(format: Format) -> None:
     for line in CANONICAL + (GRAPHS if format.graphs else []):
-        (quad,) = map(make_quad, by_quad(Statements(format).read(f"{line}\n").terms))
+        (quad,) = make_quads(by_quad(Statements(format).read(f"{line}\n").terms))
         assert str(quad) == line
 
 
