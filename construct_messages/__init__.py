@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from construct_messages.terms import Term, blank, iri, literal, triple
     from construct_messages.writing import awrite_log, write_log
 
+__version__ = "0.1.0"
+
 _ROOMS: Final = {
     "CannotFold": "errors",
     "CannotWrite": "errors",

@@ -1,4 +1,4 @@
-"""Whether messages are RDF: what a caller hands over to be written is looked at before a byte of it is.
+"""Validates messages that a caller passes to be written: each must be RDF before any of its bytes are written.
 
 Each term is canonical N-Triples, of well-formed IRIs and language tags, and stands where RDF has a place for it (RDF
 1.2 Concepts, section 3.1). Messages that this package has read or made are so, and are not looked at again. What a

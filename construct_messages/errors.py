@@ -64,23 +64,30 @@ class ConstructMessagesError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        text = f"{self.position}: {self.message}" if self.position else self.message
+        text = f"{self.position}: {self._text()}" if self.position else self._text()
         return f"{text}\n  hint: {self.hint}" if self.hint else text
+
+    def _text(self) -> str:
+        return self.message
 
 
 _SHOWN: int = 300
 
 
 def shown(text: str) -> str:
-    """Returns text of somebody else for an error message: on one line, and cut to its beginning.
+    """Returns text of somebody else for an error message: on one line, printable, and cut to its beginning.
 
     >>> shown("out of\\r\\n  memory")
     'out of memory'
+    >>> print(shown("\\x1b[31mno \\x07 bell"))
+    \\x1b[31mno \\x07 bell
     >>> len(shown("x" * 20_000))
     301
     """
     # the spaces of a text that is longer are not all looked at
     line = " ".join(text[: 10 * _SHOWN].split())
+    if not line.isprintable():  # it could move the cursor of a terminal, or hide what stands beside it
+        line = "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in line)
     return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"
 
 
@@ -216,10 +223,8 @@ class LogError(ConstructMessagesError, ValueError):
         super().__init__(message, position=position, hint=hint)
         self.number = number
 
-    def __str__(self) -> str:
-        text = f"message {self.number}: {self.message}"
-        text = f"{self.position}: {text}" if self.position else text
-        return f"{text}\n  hint: {self.hint}" if self.hint else text
+    def _text(self) -> str:
+        return f"message {self.number}: {self.message}"
 
 
 class CannotFold(ConstructMessagesError, ValueError):

@@ -275,7 +275,8 @@ def of_terms(terms: Sequence[Term | None]) -> Message:
     if len(set(terms[1::4])) < size and len(set(terms[2::4])) < size:  # see `Message`
         return Message(make_quads(by_quad(terms)))
     message = Message.__new__(Message)
-    message._terms, message._made, message._set, message.checked = terms, (), None, False
+    message._terms, message._made = terms, ()
+    message._set, message.checked = None, False
     return message
 
 
@@ -286,7 +287,8 @@ def of_distinct(quads: tuple[Quad, ...]) -> Message:
     True
     """
     message = Message.__new__(Message)
-    message._terms, message._made, message._set, message.checked = None, quads, None, True
+    message._terms, message._made = None, quads
+    message._set, message.checked = None, True
     return message
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 # what an example takes says nothing where other work shares the machine; figures are the benchmarks' business
 settings.register_profile("project", deadline=None, print_blob=True)
+settings.register_profile("quick", deadline=None, print_blob=True, max_examples=50)  # half of the default
 settings.register_profile("long", deadline=None, print_blob=True, max_examples=2000)
 settings.register_profile("thousands", deadline=None, print_blob=True, max_examples=32_000)  # of which a part on Spark
 settings.load_profile("project")
@@ -52,11 +53,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Heeds signals as in a terminal: what a background job ignores, the programs that it starts ignore, too.
 
-    Keeps commands from using and making archives in the user's cache.
+    Keeps commands from using and making archives in the user's cache. Without the slow tests, properties are tried on
+    fewer examples.
     """
+    if leaves_out_slow(config) and not config.getoption("--hypothesis-profile"):
+        settings.load_profile("quick")
     os.environ["CONSTRUCT_MESSAGES_CACHE"] = ""
     for number, handler in ((signal.SIGHUP, signal.SIG_DFL), (signal.SIGINT, signal.default_int_handler)):
         if signal.getsignal(number) is signal.SIG_IGN:

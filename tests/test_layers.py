@@ -2,10 +2,12 @@
 
 import ast
 import re
-from collections.abc import Container, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -141,20 +143,47 @@ def room_of(path: Path) -> str:
 
 
 @cache
-def imports(path: Path) -> Sequence[tuple[str, int]]:
-    """The full names of what a module imports, wherever in it, and their lines."""
-    found: list[tuple[str, int]] = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+def text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+class Contents(NamedTuple):
+    """What the rules ask about a module, each with its line."""
+
+    docstring: str | None
+    imports: Sequence[tuple[str, int]]
+    """The full names of what it imports, wherever in it."""
+    calls: Sequence[tuple[str, int]]
+    """The names of the functions that it calls by a name without a dot."""
+    strings: Sequence[tuple[str, int]]
+    """What is written in it, but for docstrings."""
+
+
+@cache
+def contents(path: Path) -> Contents:
+    """Parse a module once for all rules, and keep no tree: the garbage collector would look through all of them."""
+    tree = ast.parse(text(path))
+    imports: list[tuple[str, int]] = []
+    calls: list[tuple[str, int]] = []
+    strings: list[tuple[str, int]] = []
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    docstrings = set[ast.AST]()
+    for node in ast.walk(tree):  # what stands around a string comes before it
+        if isinstance(node, documented) and node.body and isinstance(node.body[0], ast.Expr):
+            docstrings.add(node.body[0].value)
         if isinstance(node, ast.Import):
-            found += ((alias.name, node.lineno) for alias in node.names)
+            imports += ((alias.name, node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}:{node.lineno}: a relative import"
-            found += ((f"{node.module}.{alias.name}", node.lineno) for alias in node.names)
-    return found
-
-
-def name_of(path: Path) -> str:
-    return str(path.relative_to(PACKAGE))
+            imports += ((f"{node.module}.{alias.name}", node.lineno) for alias in node.names)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            calls.append((node.func.id, node.lineno))
+        elif isinstance(node, ast.Constant) and node not in docstrings:
+            if isinstance(node.value, bytes):
+                strings.append((node.value.decode("latin-1"), node.lineno))
+            elif isinstance(node.value, str):
+                strings.append((node.value, node.lineno))
+    return Contents(ast.get_docstring(tree), imports, calls, strings)
 
 
 def rooms_of(names: Sequence[str], folder: str) -> str:
@@ -171,7 +200,7 @@ def test_imports_point_down(folder: str) -> None:
         if not room:
             continue
         assert room in floors, f"{room} has no floor: give it one in FLOORS"
-        for name, line in imports(path):
+        for name, line in contents(path).imports:
             top, *rest = name.split(".")
             imported = rooms_of(rest, folder) if top == PACKAGE.name else ""
             if imported in (room, "") or not is_room(folder, imported):
@@ -198,111 +227,106 @@ def module_names(path: Path) -> tuple[str, ...]:
 
 
 def imported_modules(path: Path, modules: Container[str]) -> Iterator[str]:
-    for name, _ in imports(path):
+    for name, _ in contents(path).imports:
         if name in modules:
             yield name
         elif name.rpartition(".")[0] in modules:
             yield name.rpartition(".")[0]
 
 
-@pytest.mark.parametrize(
-    "path",
-    [path for path in MODULES if rooms_of(module_names(path), "spark") in {"sql", "regex", "planning"}],
-    ids=name_of,
-)
-def test_sql_is_text(path: Path) -> None:
-    for name, line in imports(path):
-        assert name.split(".")[0] not in {"pyspark", "pyarrow"}, f"{path}:{line} imports {name}"
+# --- each rule for all modules at once, with a list of what breaks it ---
 
 
-@pytest.mark.parametrize("path", [path for path in MODULES if room_of(path) in PURE], ids=name_of)
-def test_no_input_or_output_below_the_sources(path: Path) -> None:
-    for name, line in imports(path):
-        assert name.split(".")[0] not in IO_MODULES, f"{path}:{line} imports {name}"
-        assert not name.startswith("threading.") or name == "threading.Lock", f"{path}:{line} imports {name}"
-        assert not name.startswith("pathlib.") or name.startswith("pathlib.Pure"), f"{path}:{line} imports {name}"
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            assert node.func.id not in IO_CALLS, f"{path}:{node.lineno} calls {node.func.id}()"
+def calls(path: Path, names: Container[str]) -> list[str]:
+    """The calls in a module of builtin functions."""
+    return [f"{path}:{line} calls {name}()" for name, line in contents(path).calls if name in names]
 
 
-@pytest.mark.parametrize("path", [path for path in MODULES if room_of(path) != "cli"], ids=name_of)
-def test_only_the_command_line_prints(path: Path) -> None:
+def imported(paths: Iterable[Path], forbidden: Callable[[str], bool]) -> list[str]:
+    """The imports in modules that are forbidden."""
+    return [
+        f"{path}:{line} imports {name}" for path in paths for name, line in contents(path).imports if forbidden(name)
+    ]
+
+
+def long(paths: Iterable[Path]) -> list[str]:
+    """The modules that are too long to be read at once."""
+    lengths = {path: len(text(path).splitlines()) for path in paths}
+    return [f"{path} has {length} lines" for path, length in lengths.items() if length > 450]
+
+
+def crowded(paths: Iterable[Path], *, besides: Container[str]) -> list[str]:
+    """The folders that hold too many modules."""
+    counts = Counter(path.parent for path in paths if path.name not in besides)
+    return [f"{folder} has {count} files" for folder, count in counts.items() if count > 15]
+
+
+def test_sql_is_text() -> None:
+    rooms = {"sql", "regex", "planning"}
+    paths = [path for path in MODULES if rooms_of(module_names(path), "spark") in rooms]
+    assert imported(paths, lambda name: name.split(".")[0] in {"pyspark", "pyarrow"}) == []
+
+
+def test_no_input_or_output_below_the_sources() -> None:
+    def does_io(name: str) -> bool:
+        top, _, rest = name.partition(".")
+        if top == "threading":
+            return rest != "Lock"
+        return top in IO_MODULES or (top == "pathlib" and not rest.startswith("Pure"))
+
+    paths = [path for path in MODULES if room_of(path) in PURE]
+    assert imported(paths, does_io) == []
+    assert [call for path in paths for call in calls(path, IO_CALLS)] == []
+
+
+def test_only_the_command_line_prints() -> None:
     """Issue 13, 13: standard output is the log's; what else there is to say goes to `logging`."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            assert node.func.id != "print", f"{path}:{node.lineno} prints"
+    assert [call for path in MODULES if room_of(path) != "cli" for call in calls(path, {"print"})] == []
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_rooms_have_a_job(path: Path) -> None:
-    assert path.stem not in {"utils", "util", "helpers", "helper", "common", "misc"}
-    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))), f"{path} does not say what its job is"
+def test_rooms_have_a_job() -> None:
+    assert {path.stem for path in MODULES} & {"utils", "util", "helpers", "helper", "common", "misc"} == set()
+    assert [path for path in MODULES if not contents(path).docstring] == []
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_files_are_small(path: Path) -> None:
-    lines = len(path.read_text(encoding="utf-8").splitlines())
-    assert lines <= 450, f"{name_of(path)} has {lines} lines"
+def test_files_are_small() -> None:
+    assert long(MODULES) == []
 
 
-@pytest.mark.parametrize("folder", sorted({path.parent for path in MODULES}), ids=name_of)
-def test_folders_are_small(folder: Path) -> None:
-    files = [path for path in folder.glob("*.py") if not path.name.startswith("__")]
-    assert len(files) <= 15, f"{name_of(folder)} has {len(files)} files"
+def test_folders_are_small() -> None:
+    assert crowded(MODULES, besides={"__init__.py", "__main__.py"}) == []
 
 
-# --- the tests, in rooms of the same names ---
-
-
-def name_of_test(path: Path) -> str:
-    return str(path.relative_to(TESTS))
-
-
-@pytest.mark.parametrize("path", TEST_MODULES, ids=name_of_test)
-def test_no_test_imports_a_test(path: Path) -> None:
-    """What several tests use is in `tests/support/`; what `conftest.py` has are fixtures."""
-    for name, line in imports(path):
-        top, *rest = name.split(".")
-        assert top != "tests" or rest[0] == "support", f"{path}:{line} imports {name}"
-
-
-@pytest.mark.parametrize("path", [path for path in TEST_MODULES if path.name.startswith("test_")], ids=name_of_test)
-def test_test_modules_are_small(path: Path) -> None:
-    lines = len(path.read_text(encoding="utf-8").splitlines())
-    assert lines <= 450, f"{name_of_test(path)} has {lines} lines"
-
-
-@pytest.mark.parametrize("folder", sorted({path.parent for path in TEST_MODULES}), ids=name_of_test)
-def test_folders_of_tests_are_small(folder: Path) -> None:
-    files = [path for path in folder.glob("*.py") if path.name not in ("__init__.py", "conftest.py")]
-    assert len(files) <= 15, f"{name_of_test(folder)} has {len(files)} files"
-
-
-@pytest.mark.parametrize("path", [path for path in MODULES if room_of(path) != "formats"], ids=name_of)
-def test_media_types_are_named_by_formats(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    docstrings = {
-        id(node.body[0].value)
-        for node in ast.walk(tree)
-        if isinstance(node, documented) and node.body and isinstance(node.body[0], ast.Expr)
-    }
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes)) and id(node) not in docstrings:
-            text = node.value if isinstance(node.value, str) else node.value.decode("latin-1")
-            assert not MEDIA_TYPE.search(text), f"{path}:{node.lineno} names a media type: {text}"
+def test_media_types_are_named_by_formats() -> None:
+    strings = [(path, *found) for path in MODULES if room_of(path) != "formats" for found in contents(path).strings]
+    named = [(path, line, value) for path, value, line in strings if MEDIA_TYPE.search(value)]
+    assert [f"{path}:{line} names a media type: {value}" for path, line, value in named] == []
 
 
 MEDIA_TYPE = re.compile(r"\b(?:application|multipart|text)/[a-z*]")
 
 
-@pytest.mark.parametrize("path", [path for path in MODULES if room_of(path) in ("server", "streams")], ids=name_of)
-def test_streams_and_their_server_meet_in_the_store(path: Path) -> None:
+@pytest.mark.parametrize(("room", "forbidden"), [("streams", {"aiohttp", "http"}), ("server", {"sqlite3"})])
+def test_streams_and_their_server_meet_in_the_store(room: str, forbidden: set[str]) -> None:
     """No HTTP in the store of streams, and no SQL in the server."""
-    forbidden = {"aiohttp", "http"} if room_of(path) == "streams" else {"sqlite3"}
-    for name, line in imports(path):
-        assert name.split(".")[0] not in forbidden, f"{path}:{line} imports {name}"
+    paths = [path for path in MODULES if room_of(path) == room]
+    assert imported(paths, lambda name: name.split(".")[0] in forbidden) == []
+
+
+# --- the tests, in rooms of the same names ---
+
+
+def test_no_test_imports_a_test() -> None:
+    """What several tests use is in `tests/support/`; what `conftest.py` has are fixtures."""
+    assert imported(TEST_MODULES, lambda name: name.startswith("tests.") and name.split(".")[1] != "support") == []
+
+
+def test_test_modules_are_small() -> None:
+    assert long(path for path in TEST_MODULES if path.name.startswith("test_")) == []
+
+
+def test_folders_of_tests_are_small() -> None:
+    assert crowded(TEST_MODULES, besides={"__init__.py", "conftest.py"}) == []
 
 
 def test_the_picture_shows_these_floors() -> None:

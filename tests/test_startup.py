@@ -8,6 +8,8 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from importlib import import_module
 from pathlib import Path
 
@@ -15,6 +17,7 @@ import pytest
 
 import construct_messages
 from construct_messages import cli
+from construct_messages.formats.results import TSV
 from tests.support.commands import ENVIRONMENT, ROOT
 
 HEAVY = {"SPARQLWrapper", "aiohttp", "msgspec", "pyarrow", "pyld", "pyspark", "rdflib", "rich", "tenacity"}
@@ -72,6 +75,34 @@ def test_a_query_over_a_file_loads_what_it_needs(code: str, data: Path) -> None:
     by_argparse = {"bz2", "lzma"} if "argparse" in modules else set()  # through shutil, for the terminal's width
     assert modules & NOT_FOR_FILES <= by_argparse
     assert "construct_messages.construct" in modules
+
+
+class _Endpoint(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        body = b"?s\t?o\n<urn:s>\t1\n<urn:s>\t2\n"
+        self.send_response(200)
+        self.send_header("Content-Type", TSV.media_type)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_a_query_over_an_endpoint_loads_what_it_needs() -> None:
+    with HTTPServer(("127.0.0.1", 0), _Endpoint) as server:
+        answering = threading.Thread(target=server.serve_forever)
+        answering.start()
+        try:
+            code = FROM_PYTHON.replace("sys.argv[1]", "sys.argv[1], profile='oxigraph'")
+            modules = loaded(code, f"http://127.0.0.1:{server.server_port}/sparql")
+        finally:
+            server.shutdown()
+            answering.join()
+    not_needed = {"aiohttp", "asyncio", "importlib.metadata", "msgspec", "rdflib", "sqlite3", "subprocess"}
+    assert modules & not_needed == set()
 
 
 def test_the_command_line_loads_what_the_command_needs() -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import pyoxigraph as ox
 from pyld import jsonld  # type: ignore[import-untyped] # it has no type information
@@ -16,7 +18,7 @@ from pyld import jsonld  # type: ignore[import-untyped] # it has no type informa
 from benchmarks.harness import Figure, alternate, report
 from benchmarks.micro import data
 from construct_messages import ConstructQuery
-from construct_messages.formats import N_QUADS, NDJSON_LD, RDFM
+from construct_messages.formats import N_QUADS, NDJSON_LD, RDFM, LogType
 from construct_messages.logs import EncoderOptions, decoder_for, encoder_for
 from construct_messages.logs.plain_encoder import PlainTemplateEncoder
 from construct_messages.message import Message
@@ -41,20 +43,10 @@ def measure(companies: int, rounds: int) -> tuple[str, list[Figure]]:
     """The table's title and its lines."""
     query = ConstructQuery.parse(data.SPECIFICATION)
     batches = solutions(query, companies)
-
-    def written(*, specialised: bool, lines: bool = False) -> bytes:
-        encoder = encoder_for(N_QUADS if lines else NDJSON_LD, RDFM, EncoderOptions(query.prefixes))
-        writer = (
-            encoder.for_template(query.template)
-            if specialised
-            else PlainTemplateEncoder(encoder.encode, query.template)
-        )
-        return b"".join(
-            [encoder.start(), *(bytes(writer.encode(batch, BATCH * place)) for place, batch in enumerate(batches))]
-        )
-
-    log = written(specialised=True)
-    if log != written(specialised=False):
+    by_template, one_by_one = writers(query, batches, LogType(NDJSON_LD, RDFM))
+    lines_by_template, _ = writers(query, batches, LogType(N_QUADS, RDFM))
+    log = by_template()
+    if log != one_by_one():
         raise SystemExit("the two writers do not write the same")
     messages = read(log)
     count, quads = len(messages), sum(map(len, messages))
@@ -68,9 +60,9 @@ def measure(companies: int, rounds: int) -> tuple[str, list[Figure]]:
     plain, fast, nquads, reading, pyld = alternate(
         rounds,
         [
-            lambda: written(specialised=False),
-            lambda: written(specialised=True),
-            lambda: written(specialised=True, lines=True),
+            one_by_one,
+            by_template,
+            lines_by_template,
             lambda: read(log),
             lambda: [by_pyld(context, line) for line in part],
         ],
@@ -91,6 +83,21 @@ def solutions(query: ConstructQuery, companies: int) -> list[Solutions]:
     assert isinstance(found, ox.QuerySolutions)
     terms = [tuple(UNBOUND if term is None else from_pyoxigraph(term, "d") for term in solution) for solution in found]
     return [Solutions.of(terms[start : start + BATCH]) for start in range(0, len(terms), BATCH)]
+
+
+def writers(
+    query: ConstructQuery, batches: Sequence[Solutions], type: LogType
+) -> tuple[Callable[[], bytes], Callable[[], bytes]]:
+    """What writes the log of some solutions: with an encoder that is made for the template, and message by message."""
+
+    def write(*, specialised: bool) -> bytes:
+        encoder, template = encoder_for(*type, EncoderOptions(query.prefixes)), query.template
+        by = encoder.for_template(template) if specialised else PlainTemplateEncoder(encoder.encode, template)
+        return b"".join(
+            [encoder.start(), *(bytes(by.encode(batch, BATCH * place)) for place, batch in enumerate(batches))]
+        )
+
+    return partial(write, specialised=True), partial(write, specialised=False)
 
 
 def read(log: bytes) -> list[Message]:

@@ -11,11 +11,9 @@ from collections.abc import Sequence
 
 from benchmarks.harness import Figure, alternate, report
 from benchmarks.micro import data
-from benchmarks.micro.jsonld import BATCH, solutions
+from benchmarks.micro.jsonld import solutions, writers
 from construct_messages import ConstructQuery
-from construct_messages.formats import NDJSON_LD, RDF_XML, RDFM, TRIG, TURTLE, YAML_LD, Format
-from construct_messages.logs import EncoderOptions, encoder_for
-from construct_messages.logs.plain_encoder import PlainTemplateEncoder
+from construct_messages.formats import NDJSON_LD, RDF_XML, RDFM, TRIG, TURTLE, YAML_LD, Format, LogType
 from construct_messages.solutions import Solutions
 
 FORMATS = (TURTLE, TRIG, NDJSON_LD, YAML_LD, RDF_XML)
@@ -46,17 +44,10 @@ def compare(
     format: Format, query: ConstructQuery, batches: Sequence[Solutions], rounds: int, what: str
 ) -> list[Figure]:
     """The two lines of a format."""
-
-    def written(*, by_layouts: bool) -> bytes:
-        encoder = encoder_for(format, format.own or RDFM, EncoderOptions(query.prefixes))
-        writer = (
-            encoder.for_template(query.template) if by_layouts else PlainTemplateEncoder(encoder.encode, query.template)
-        )
-        return b"".join(bytes(writer.encode(batch, BATCH * place)) for place, batch in enumerate(batches))
-
-    if written(by_layouts=True) != written(by_layouts=False):
+    by_layouts, one_by_one = writers(query, batches, LogType(format, format.own or RDFM))
+    if by_layouts() != one_by_one():
         raise SystemExit("the two writers do not write the same")
-    plain, fast = alternate(rounds, [lambda: written(by_layouts=False), lambda: written(by_layouts=True)])
+    plain, fast = alternate(rounds, [one_by_one, by_layouts])
     return [
         Figure(f"{what}: written message by message", plain),
         Figure(f"{what}: by layouts, against that", fast, plain / fast, "≥ 2"),

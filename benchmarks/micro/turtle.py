@@ -13,11 +13,10 @@ import pyoxigraph as ox
 
 from benchmarks.harness import Figure, alternate, report
 from benchmarks.micro import data
-from benchmarks.micro.jsonld import BATCH, CHUNK, solutions
+from benchmarks.micro.jsonld import CHUNK, solutions, writers
 from construct_messages import ConstructQuery
-from construct_messages.formats import TRIG, TURTLE, Format, find_syntax
-from construct_messages.logs import EncoderOptions, decoder_for, encoder_for
-from construct_messages.logs.plain_encoder import PlainTemplateEncoder
+from construct_messages.formats import TRIG, TURTLE, Format, LogType, find_syntax
+from construct_messages.logs import decoder_for
 
 SYNTAX = find_syntax("1.2-messages")
 
@@ -37,20 +36,9 @@ def measure(format: Format, companies: int, rounds: int) -> list[Figure]:
     query = ConstructQuery.parse(data.SPECIFICATION)
     batches = solutions(query, companies)
     count = sum(map(len, batches))
-
-    def written(*, specialised: bool) -> bytes:
-        encoder = encoder_for(format, SYNTAX, EncoderOptions(query.prefixes))
-        writer = (
-            encoder.for_template(query.template)
-            if specialised
-            else PlainTemplateEncoder(encoder.encode, query.template)
-        )
-        return b"".join(
-            [encoder.start(), *(bytes(writer.encode(batch, BATCH * place)) for place, batch in enumerate(batches))]
-        )
-
-    log = written(specialised=True)
-    if log != written(specialised=False):
+    by_template, one_by_one = writers(query, batches, LogType(format, SYNTAX))
+    log = by_template()
+    if log != one_by_one():
         raise SystemExit("the two writers do not write the same")
     document = log.replace(b"MESSAGE\n", b"").replace(SYNTAX.version.encode(), b"1.2")
 
@@ -67,9 +55,7 @@ def measure(format: Format, companies: int, rounds: int) -> list[Figure]:
     messages, quads = read()
     if (messages, quads) != (count, by_pyoxigraph()):
         raise SystemExit("what is read is not what was written")
-    plain, fast, reading, parsing = alternate(
-        rounds, [lambda: written(specialised=False), lambda: written(specialised=True), read, by_pyoxigraph]
-    )
+    plain, fast, reading, parsing = alternate(rounds, [one_by_one, by_template, read, by_pyoxigraph])
     name = f"{format.name}, {messages} messages, {quads} quads"
     return [
         Figure(f"{name}: written message by message", plain),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import compileall
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -12,7 +13,8 @@ from typing import TypeVar
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from benchmarks.suite.competitors import COMPETITORS
+import construct_messages
+from benchmarks.suite.competitors.table import COMPETITORS
 from benchmarks.suite.datasets import Dataset, generated
 from benchmarks.suite.live import QUERIES, live, polite
 from benchmarks.suite.real import place_of, real
@@ -22,7 +24,8 @@ from benchmarks.suite.truth import Reference
 from benchmarks.suite.workload import expected, queries
 
 _Named = TypeVar("_Named")
-_RESULTS = Path(__file__).parents[1] / "results"
+_BENCHMARKS = Path(__file__).parents[1]
+_RESULTS = _BENCHMARKS / "results"
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -40,6 +43,8 @@ def run(arguments: argparse.Namespace) -> None:
     asked = _chosen("query", {query.name: query for query in queries()}, arguments.queries)
     results = opened(output, arguments.profile, arguments.seed, competitors, fresh=arguments.fresh)
     session = Session(results, output, profile, competitors, asked)
+    for folder in (_BENCHMARKS, Path(construct_messages.__path__[0])):
+        compileall.compile_dir(folder, quiet=1)  # as pip does for what it installs
     if arguments.endpoint:
         _live(session, arguments)
     else:

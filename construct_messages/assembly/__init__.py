@@ -120,17 +120,21 @@ class Assembly:
         self.message_count += count
         limit = self._options.message_limit
         if limit is not None and self.message_count > limit:
-            raise LimitExceeded(f"more than {limit} messages", hint="ask for less: add a LIMIT")
+            raise _too_many_messages(limit)
 
     def _each(self, solutions: Solutions) -> Iterator[Message]:
         """The messages of solutions that were counted, one each."""
-        if self.left == 0:
+        first, left, limit = self.solutions - len(solutions), self.left, self._options.message_limit
+        if left == 0:
             return
-        for quads in self._template.instantiate_all(solutions.text, self.solutions - len(solutions)):
-            self._deliver(1)
+        if left is not None and len(solutions) > left:
+            solutions = solutions.head(left)
+        for quads in self._template.instantiate_all(solutions.text, first):
+            # as `_deliver` does: a call for each message takes a twentieth of the time
+            self.message_count += 1
+            if limit is not None and self.message_count > limit:
+                raise _too_many_messages(limit)
             yield of_distinct(quads)
-            if self.left == 0:
-                return
 
     def _messages(self, groups: Iterator[Group]) -> Iterator[Message]:
         if self.left == 0:
@@ -178,6 +182,10 @@ class Assembly:
 
     def _is_fresh(self, quad: Quad) -> bool:
         return any(term is not None and self._template.labels.in_template(term) for term in quad)
+
+
+def _too_many_messages(limit: int) -> LimitExceeded:
+    return LimitExceeded(f"more than {limit} messages", hint="ask for less: add a LIMIT")
 
 
 class _Identity:

@@ -1,4 +1,4 @@
-"""What the commands' arguments have in common: the parser, its completion in shells, pairs of a name and a value."""
+"""Shared parts of the command line: the parser, completion in shells, and options that several commands have."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NoReturn, TypeAlias
 
+from construct_messages import __version__
 from construct_messages.cli.standard import STANDARD
 from construct_messages.errors import UsageError
 from construct_messages.formats import FORMATS, SYNTAXES
@@ -94,9 +95,7 @@ class PrintVersion(argparse.Action):
 
     def __call__(self, parser: argparse.ArgumentParser, *_given: Any, **_: Any) -> None:
         """Prints; see `argparse.Action`."""
-        from importlib.metadata import version  # takes a tenth of what all commands take to start
-
-        print(f"{parser.prog} {version('construct-messages')}")
+        print(f"{parser.prog} {__version__}")
         parser.exit()
 
 
@@ -160,6 +159,18 @@ def add_label_prefix(group: argparse._ActionsContainer) -> None:
     )
 
 
+def add_reports(group: argparse._ActionsContainer, quiet: str | None = "do not show progress") -> None:
+    """Adds the options about what is shown on standard error.
+
+    Args:
+        group: where they are shown.
+        quiet: what `--quiet` does; None: there is no such option.
+    """
+    if quiet is not None:
+        option(group, "--quiet", quiet)
+    option(group, "--debug", "show where in the program an error occurred")
+
+
 def add_token(group: argparse._ActionsContainer) -> None:
     """Adds the option for the token of a server."""
     option(group, "--token-variable NAME", "the environment variable that holds a token for the server")
@@ -189,7 +200,7 @@ NO_PREFIXES: Final = "write all IRIs in full"
 
 
 def add_format(group: argparse._ActionsContainer, default: str) -> None:
-    """Adds the options that say in which format a log is written; some formats have options of their own, `--jelly`.
+    """Adds the options for the format of a log that is written, with those that only one format has, such as `--jelly`.
 
     Args:
         group: where they are shown.

@@ -10,8 +10,8 @@ from contextlib import ExitStack
 from itertools import chain, islice
 from typing import Final
 
-from construct_messages.cli.arguments import Commands, format_options, option
-from construct_messages.cli.logs import add_input, add_output, add_reports, open_log, watched
+from construct_messages.cli.arguments import Commands, add_reports, format_options, option
+from construct_messages.cli.logs import add_input, add_output, open_log, watched
 from construct_messages.cli.standard import STANDARD, target
 from construct_messages.errors import CannotFold, UsageError
 from construct_messages.formats import N_QUADS, find_format
@@ -151,25 +151,21 @@ def _cat(options: argparse.Namespace) -> int:
 def _slice(options: argparse.Namespace) -> int:
     if options.first < 1:
         raise UsageError(f"--from {options.first} is less than 1", hint="messages are counted from 1")
+    # a message that is not asked for still tells what the log is
+    return _part(options, lambda reader: islice(_begun(islice(reader, options.first - 1, None)), options.count))
+
+
+def _tail(options: argparse.Namespace) -> int:
+    return _part(options, lambda reader: deque(reader, maxlen=options.count))
+
+
+def _part(options: argparse.Namespace, choose: Callable[[LogReader], Iterable[Message]]) -> int:
     if options.count is not None and options.count < 0:
         raise UsageError(f"--count {options.count} is less than 0")
     # an extension that is unknown is an error before all others
     format_of_target(target(options.output), options.format)
     with open_log(options.log, options, label_prefix=options.label_prefix) as reader:
-        # one that is not asked for still tells what the log is
-        messages = islice(_begun(islice(reader, options.first - 1, None)), options.count)
-        format, label = _as_read(reader, options)
-        _write([reader], messages, options, format, label, graphs=reader.names_graphs)
-    return 0
-
-
-def _tail(options: argparse.Namespace) -> int:
-    if options.count < 0:
-        raise UsageError(f"--count {options.count} is less than 0")
-    # an extension that is unknown is an error before all others
-    format_of_target(target(options.output), options.format)
-    with open_log(options.log, options, label_prefix=options.label_prefix) as reader:
-        messages = deque(reader, maxlen=options.count)
+        messages = choose(reader)
         format, label = _as_read(reader, options)
         _write([reader], messages, options, format, label, graphs=reader.names_graphs)
     return 0

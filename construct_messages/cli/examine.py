@@ -1,4 +1,4 @@
-"""The commands that tell something about logs: `validate`, `inspect` and `diff`."""
+"""The commands that report on logs: `validate`, `inspect` and `diff`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import time
 from itertools import chain, repeat
 from typing import Any, Final
 
-from construct_messages.cli.arguments import Commands, option
-from construct_messages.cli.logs import add_input, add_reports, open_log, watched
+from construct_messages.cli.arguments import Commands, add_reports, option
+from construct_messages.cli.logs import add_input, open_log, watched
 from construct_messages.cli.report import report
 from construct_messages.cli.standard import STANDARD
 from construct_messages.errors import ConstructMessagesError, LimitExceeded, LogError, UsageError

@@ -13,8 +13,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
-from construct_messages.cli.arguments import Commands, add_format, add_token, format_options, option, pairs, token_of
-from construct_messages.cli.logs import add_input, add_reports, contexts, open_log
+from construct_messages.cli.arguments import (
+    Commands,
+    add_format,
+    add_reports,
+    add_token,
+    format_options,
+    option,
+    pairs,
+    token_of,
+)
+from construct_messages.cli.logs import add_input, contexts, open_log
 from construct_messages.cli.progress import progress
 from construct_messages.cli.queries import add_query, query_text
 from construct_messages.cli.standard import STANDARD, astandard_input, target
@@ -125,7 +134,7 @@ def add(commands: Commands) -> None:
     option(register, "--name NAME", "the name of the stream that it fills")
     option(register, "--set PARAMETER=VALUE", "a parameter of the registration, such as from=first", repeatable=True)
     add_token(register)
-    option(register, "--debug", "show where in the program an error occurred")
+    add_reports(register, quiet=None)
 
 
 def _add_requests(command: argparse.ArgumentParser, state: str) -> None:

@@ -1,4 +1,4 @@
-"""A Spark session for a command: where it comes from, what is told of the work in it, and how signals end that work.
+"""The Spark session of a command: opens it, reports what was done in it, and stops its work on a signal.
 
 The session is this program's own (local, or on the cluster of `--master`), that of `spark-submit`, or one of Spark
 Connect. What is done in it is said by the commands of `spark`.
@@ -18,7 +18,7 @@ from threading import Event, Thread
 from types import FrameType
 from typing import TYPE_CHECKING, Final
 
-from construct_messages.cli.arguments import option, pairs
+from construct_messages.cli.arguments import add_reports, option, pairs
 from construct_messages.cli.stopping import STOP_SIGNALS
 from construct_messages.errors import SourceError, UsageError
 from construct_messages.spark import class_archive
@@ -76,8 +76,7 @@ def add_session(command: argparse.ArgumentParser) -> None:
     option(group, "--conf NAME=VALUE", "a setting of a new session", repeatable=True)
     option(group, "--py-files FILE", "files for Spark's workers: this package, as a .zip", repeatable=True)
     option(group, "--no-class-archive", "neither use nor make the archive of Java classes in the cache")
-    option(group, "--quiet", "show neither progress nor summary")
-    option(group, "--debug", "show where in the program an error occurred")
+    add_reports(group, "show neither progress nor summary")
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What the commands that read and write logs have in common: options, opening a log, and where a log goes."""
+"""Shared parts of the commands that read and write logs: their options, and opening a log."""
 
 from __future__ import annotations
 
@@ -39,12 +39,6 @@ def add_output(command: argparse.ArgumentParser, default: str) -> None:
     add_format(group, default)
     option(group, "--no-prefixes", NO_PREFIXES)
     add_label_prefix(group)
-
-
-def add_reports(command: argparse.ArgumentParser) -> None:
-    """Adds the options about what is shown on standard error."""
-    option(command, "--quiet", "do not show progress")
-    option(command, "--debug", "show where in the program an error occurred")
 
 
 def open_log(

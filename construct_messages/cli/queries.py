@@ -1,4 +1,4 @@
-"""What the commands that evaluate a query have in common: its text, what it is asked with, and what makes a message."""
+"""Shared options of the commands that evaluate a query: its text, its dataset, its source, and the messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command `run`: one query's log. What its options mean is `construct.py`'s."""
+"""The command `run`: writes the log of one query. `construct.py` implements its options."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 import pyoxigraph as ox
 
 from construct_messages.assembly import DISTINCT_LIMIT, GROUP_LIMIT
-from construct_messages.cli.arguments import NO_PREFIXES, Commands, add_format, format_options, option
+from construct_messages.cli.arguments import NO_PREFIXES, Commands, add_format, add_reports, format_options, option
 from construct_messages.cli.progress import progress
 from construct_messages.cli.queries import (
     add_asking,
@@ -62,8 +62,7 @@ def add(commands: Commands) -> None:
         "write FILE when the log is complete, compressed if it ends in .gz .bz2 .xz .zst; - for standard output",
         default=STANDARD,
     )
-    option(log, "--quiet", "do not show progress")
-    option(log, "--debug", "show where in the program an error occurred")
+    add_reports(log)
 
     source = run.add_argument_group("requests to the source")
     add_asking(source)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from construct_messages.cli.arguments import Commands, option
+from construct_messages.cli.arguments import Commands, add_reports, option
 from construct_messages.cli.queries import add_source
 from construct_messages.errors import UsageError
 
@@ -65,8 +65,7 @@ def add(commands: Commands) -> None:
     option(server, "--log-level LEVEL", "debug, info (default), warning or error")
     option(server, "--log-queries", "log the text of queries", action="store_true", default=None)
     option(server, "--no-page", "serve no page for browsers", dest="page", action="store_false", default=None)
-    option(server, "--quiet", "do not show progress while files are loaded")
-    option(server, "--debug", "show where in the program an error occurred")
+    add_reports(server, "do not show progress while files are loaded")
 
 
 def _serve(options: argparse.Namespace) -> int:

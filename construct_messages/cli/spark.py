@@ -17,6 +17,7 @@ from construct_messages.cli.arguments import (
     NO_PREFIXES,
     Commands,
     add_format,
+    add_reports,
     format_options,
     option,
     pairs,
@@ -155,7 +156,7 @@ def _add_serve(steps: Commands) -> None:
     option(group, "--master URL", "the Spark master", default="local[*]")
     option(group, "--conf NAME=VALUE", "a setting of the server", repeatable=True)
     option(group, "--no-class-archive", "do not use the archive of Java classes")
-    option(group, "--debug", "show where in the program an error occurred")
+    add_reports(group, quiet=None)
 
 
 def _add_reading(command: argparse.ArgumentParser) -> None:

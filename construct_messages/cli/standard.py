@@ -1,4 +1,4 @@
-"""Standard input, output and error: what names them, reading the first, and what becomes of one that is closed.
+"""Standard input, output and error: their name in arguments, reading input, and replacing those that are closed.
 
 A process may be started without any of them (`<&-`, `>&-`; a service manager does so). Python then has None for it, the
 next file that is opened gets its number, and `print(file=None)` writes to standard output: into the log.

@@ -1,8 +1,7 @@
-"""Work that goes on until it is stopped: Ctrl-C, SIGTERM and SIGHUP end it as it would end by itself."""
+"""Work without an end of its own: Ctrl-C, SIGTERM and SIGHUP stop it cleanly."""
 
 from __future__ import annotations
 
-import asyncio
 import signal
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
@@ -16,6 +15,8 @@ STOP_SIGNALS: Final = [signal.SIGINT, *END_SIGNALS]
 
 async def until_stopped(work: Coroutine[Any, Any, None]) -> None:
     """Does some work until it is done, or a signal ends it."""
+    import asyncio  # which most commands do without
+
     task = asyncio.ensure_future(work)
     stopped = False
 
@@ -34,6 +35,8 @@ async def until_stopped(work: Coroutine[Any, Any, None]) -> None:
 
 def when_stopped(stop: Callable[[], object]) -> None:
     """Has the running event loop call something at each signal, instead of ending the program."""
+    import asyncio
+
     for number in STOP_SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores SIGHUP
             asyncio.get_running_loop().add_signal_handler(number, stop)

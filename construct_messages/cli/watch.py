@@ -8,7 +8,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from construct_messages.cli.arguments import Commands, add_format, add_token, format_options, option, token_of
+from construct_messages.cli.arguments import (
+    Commands,
+    add_format,
+    add_reports,
+    add_token,
+    format_options,
+    option,
+    token_of,
+)
 from construct_messages.cli.queries import add_asking, add_dataset, add_query, add_source, asking, dataset, query_text
 from construct_messages.cli.report import warn
 from construct_messages.cli.standard import STANDARD, target
@@ -75,8 +83,7 @@ def add(commands: Commands) -> None:
     option(to, "--create", "create the stream if it does not exist")
     add_token(to)
     add_format(to, "that of the extension of FILE, else nq")
-    option(to, "--quiet", "do not report what fails and is repeated")
-    option(to, "--debug", "show where in the program an error occurred")
+    add_reports(to, "do not report what fails and is repeated")
 
     add_asking(watch.add_argument_group("requests to the source"))
 

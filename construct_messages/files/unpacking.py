@@ -207,15 +207,21 @@ class UnpackedFile(io.RawIOBase):
         return len(part)
 
 
-class UnmarkedFile:
+def unmarked(file: Any) -> Any:
     """A binary file without the byte order mark that UTF-8 may begin with, for parsers that take it for text.
 
     Args:
-        file: stays open.
+        file: stays open; it is returned itself where a look at its first bytes shows that there is no mark.
 
-    >>> UnmarkedFile(io.BytesIO(BOM_UTF8 + b"content")).read()
+    >>> unmarked(io.BytesIO(BOM_UTF8 + b"content")).read()
     b'content'
     """
+    begins = file.peek(len(BOM_UTF8)) if isinstance(file, io.BufferedReader) else b""
+    return _UnmarkedFile(file) if BOM_UTF8.startswith(begins[: len(BOM_UTF8)]) else file
+
+
+class _UnmarkedFile:
+    """See `unmarked`."""
 
     def __init__(self, file: Any) -> None:
         self._file = file

@@ -1,4 +1,4 @@
-"""Whole lines out of bytes in any pieces, for formats in which a line is a document; and what too long a message is.
+"""Splits bytes into lines, for formats in which a line is a document; decodes documents and limits their length.
 
 A line ends with LF; a byte order mark before the first one is dropped. What the lines say is their syntax's business.
 """

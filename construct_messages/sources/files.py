@@ -17,7 +17,7 @@ import pyoxigraph as ox
 
 from construct_messages.errors import SourceError, UsageError
 from construct_messages.files.compression import COMPRESSIONS
-from construct_messages.files.unpacking import UnmarkedFile, UnpackedFile, unpack_errors
+from construct_messages.files.unpacking import UnpackedFile, unmarked, unpack_errors
 from construct_messages.formats.documents import EXTENSIONS, format_of_document
 
 
@@ -56,7 +56,7 @@ def load_into(
         try:
             with path.open("rb") as raw:
                 read: Any = raw if progress is None else _Counted(raw, progress)
-                file: Any = UnmarkedFile(UnpackedFile(read, packing) if packing else read)
+                file: Any = unmarked(UnpackedFile(read, packing) if packing else read)
                 _in_thread(partial(store.bulk_load, file, format, base_iri=path.absolute().as_uri(), lenient=lenient))
         except unpack_errors(SyntaxError, ValueError) as error:
             raise SourceError(

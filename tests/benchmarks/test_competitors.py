@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from benchmarks import harness
-from benchmarks.suite.competitors import COMPETITORS
+from benchmarks.suite.competitors.table import COMPETITORS
 from benchmarks.suite.groups import compare
 from benchmarks.suite.records import Competitor, Groups, Job
 from benchmarks.suite.truth import Reference
 from tests.support.engines.servers import Serve
-from tests.support.places import absent
+from tests.support.places import ROOT, absent
 
 DATA = """
 @prefix ex: <http://example.org/> .
@@ -117,3 +119,15 @@ def test_versions_are_told(version: Callable[[], str | None]) -> None:
     found = version()
     assert found is not None
     assert found.split()[-1][0].isdigit()
+
+
+def test_programs_in_python_wait_for_nothing_of_the_suite() -> None:
+    """What they import is measured with them."""
+    code = "import sys, benchmarks.suite.competitors.select; print(*sys.modules, sep='\\n')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, cwd=ROOT, text=True)
+    modules = set(done.stdout.split())
+    assert {name for name in modules if name.startswith(("benchmarks.", "tests", "construct_messages"))} == {
+        "benchmarks.suite",
+        *(f"benchmarks.suite.competitors{name}" for name in ("", ".printing", ".select", ".solutions")),
+    }
+    assert modules & {"importlib.metadata", "pytest", "rdflib", "subprocess", "tempfile"} == set()

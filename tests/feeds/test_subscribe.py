@@ -274,6 +274,20 @@ async def test_only_messages_are_messages() -> None:
         await asyncio.gather(waiting, return_exceptions=True)
 
 
+async def test_a_server_that_says_why_no_more_can_come() -> None:
+    """What came before is given, and nobody comes back for more: the next answer would be the same."""
+    body = b"event: rdf-message\nid: 5\ndata:\n\nevent: error\ndata: no named graphs:\ndata: ask for\x1b[1m TriG\n\n"
+    async with answering(EVENTS, body) as (url, requests):
+        elements = subscribe(url, retries=5)
+        assert (await anext(elements)).sequence == 5
+        asked = len(requests)
+        with pytest.raises(SourceError, match="ended with an error: no named graphs:") as raised:
+            await anext(elements)
+        assert "ask for" in str(raised.value)
+        assert "\x1b" not in str(raised.value), "what a server says does not reach a terminal as it is"
+        assert len(requests) == asked
+
+
 @pytest.mark.parametrize(
     "url", ["http://me:secret@127.0.0.1/", "ftp://127.0.0.1/", "streams.db", "http://[", "http://127.0.0.1:x/"]
 )

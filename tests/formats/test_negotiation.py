@@ -325,6 +325,7 @@ def test_unknown_parameters(format: str | None, messages: str | None, hint: str)
     assert hint in (refused.value.hint or "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "part",
     [

@@ -65,6 +65,18 @@ CASES: dict[str, tuple[list[str], list[str], list[str]]] = {
         ["_:x :p 'x' . _:y :p 'y' . _:z :p 'x' ."],
         ['1 - _:c <:p> "x" .', '1 + _:y <:p> "y" .'],
     ),
+    "each in its own order": (
+        [":d :p 'a', 'c', 'b' . :a :p 'x', 'e' . _:b :p 'f' ."],
+        [":c :p 'b', 'a' . _:a :q 'z' . :e :p 'd', 'c', 'k' ."],
+        [
+            *(f'1 - <:d> <:p> "{each}" .' for each in "acb"),
+            *(f'1 - <:a> <:p> "{each}" .' for each in "xe"),
+            '1 - _:b <:p> "f" .',
+            *(f'1 + <:c> <:p> "{each}" .' for each in "ba"),
+            '1 + _:a <:q> "z" .',
+            *(f'1 + <:e> <:p> "{each}" .' for each in "dck"),
+        ],
+    ),
     "a blank node more": (["_:a :p 'x' ."], ["_:a :p 'x' . _:b :p 'x' ."], ['1 + _:b <:p> "x" .']),
     "far from the difference": (
         ["_:a :n _:b . _:b :n _:c . _:c :n _:d . _:d :n 'end' ."],

@@ -253,6 +253,7 @@ def test_other_pragmas(text: str) -> None:
     check_fetches(text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "part",
     ["SERVICE ", "SERVICEe:a{", "SERVICE e:a ", "PREFIX e: <urn:> ", "e:a;PREFIX e:<urn:>SERVICE e:a ", "(1<'>", "'''"],

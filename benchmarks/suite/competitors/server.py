@@ -34,8 +34,13 @@ def serving(endpoint: str, *options: str) -> Iterator[Service]:
                 said.append(line.strip())
                 if found := re.search(r'listening on (http://[^"\s]+)', line):
                     # what it logs is read on, lest it wait for a reader
-                    threading.Thread(target=deque, args=(server.stderr, 0), daemon=True).start()
-                    yield Service(found[1].rstrip("/") + "/sparql", server.pid)
+                    reading = threading.Thread(target=deque, args=(server.stderr, 0), daemon=True)
+                    reading.start()
+                    try:
+                        yield Service(found[1].rstrip("/") + "/sparql", server.pid)
+                    finally:
+                        server.terminate()
+                        reading.join()  # before its file is closed
                     return
             raise NotStarted(" ".join(said))
         finally:

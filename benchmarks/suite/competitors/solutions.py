@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import tempfile
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -93,6 +91,8 @@ _NUMBERS = (("integer", re.compile(r"[+-]?\d+")), ("decimal", re.compile(r"[+-]?
 
 def by_oxigraph(program: str, data: Path, select: str, workdir: Path) -> Iterator[Solution]:
     """Evaluated by the program of Oxigraph: loaded into a folder, then asked for TSV."""
+    import subprocess
+    import tempfile
 
     def term(cell: str) -> str:
         if cell[0] in '<"_':

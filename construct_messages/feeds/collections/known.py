@@ -1,4 +1,4 @@
-"""What a reader of a collection has given: as little as it takes to give each member once, also when it goes on later.
+"""The members that a reader has returned: the least state by which each is returned once, also after a restart.
 
 Where members are in an order, that is the last one, and those with the same values; otherwise all of them. No I/O.
 """

@@ -14,6 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from construct_messages.formats.media_types import HTML
 from construct_messages.formats.negotiation import prefers_html
+from construct_messages.server.http.accept import accept_header
 from construct_messages.server.pages.files import POLICY, STATIC, file_of, root_from, send_file
 
 _TYPE: Final = f"{HTML}; charset=utf-8"
@@ -35,7 +36,7 @@ def wants_html(request: web.Request) -> bool:
     """Whether a page is what answers a request: its client would rather have one, and its URL names no format."""
     if request.method not in ("GET", "HEAD") or "format" in request.query or "messages" in request.query:
         return False
-    return prefers_html(", ".join(request.headers.getall("Accept", [])) or None)
+    return prefers_html(accept_header(request))
 
 
 def render(template: str, path: str, values: dict[str, object]) -> bytes:

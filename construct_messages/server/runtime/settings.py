@@ -156,11 +156,11 @@ def _leaves(table: object, struct: type[msgspec.Struct], above: Key, origin: str
     if not isinstance(table, dict):
         place = dotted_name(above)
         raise UsageError(f"{origin}: {place} must be a table, not {_quoted(table)}", hint=f"write [{place}]")
-    types = _types(struct)
+    fields = _fields(struct)
     for name, value in table.items():
         key = (*above, name)
-        if name not in types:
-            raise _unknown(f"{origin}: {dotted_name(key)}", name, [*types, *([UNNAMED] if not above else [])])
+        if name not in fields:
+            raise _unknown(f"{origin}: {dotted_name(key)}", name, [*fields, *([UNNAMED] if not above else [])])
         if name == "endpoints":
             if not isinstance(value, dict):
                 raise UsageError(f"{origin}: endpoints must be a table", hint="write [endpoints.NAME]")
@@ -180,13 +180,13 @@ def _from_environment(environ: Mapping[str, str], names: list[str]) -> Iterator[
             yield key, _typed(key, _from_text(key, environ[variable], variable), variable)
 
 
-def _key_of(variable: str, names: list[str]) -> Key:
+def _key_of(variable: str, endpoints: list[str]) -> Key:
     """The setting that an environment variable names; an endpoint may be known already, or is new."""
     parts = variable.removeprefix(PREFIX).lower().split("__")
     if parts[0] == UNNAMED:
         parts[:1] = ["endpoints", ""]
     elif parts[0] == "endpoints" and len(parts) > 1:
-        known = [name for name in names if re.sub(r"[^a-z0-9]", "_", name.lower()) == parts[1]]
+        known = [name for name in endpoints if re.sub(r"[^a-z0-9]", "_", name.lower()) == parts[1]]
         if len(known) > 1:
             raise UsageError(f"{variable} could mean the endpoints {' and '.join(known)}", hint="rename one of them")
         parts[1:2] = known or [parts[1]]
@@ -197,11 +197,9 @@ def _key_of(variable: str, names: list[str]) -> Key:
         struct, rest = (Limits, key[3:]) if key[2] == "limits" and len(key) > 3 else (EndpointSettings, key[2:])
     elif key[0] == "streams" and len(key) > 1:
         struct, rest = StreamsSettings, key[1:]
-    types = {
-        name: type for name, type in _types(struct).items() if name != "endpoints" and (struct, name) not in _NESTED
-    }
-    if len(rest) != 1 or rest[0] not in types:
-        raise _unknown(variable, rest[-1], list(types))
+    names = [name for name in _fields(struct) if name != "endpoints" and (struct, name) not in _NESTED]
+    if len(rest) != 1 or rest[0] not in names:
+        raise _unknown(variable, rest[-1], names)
     return key
 
 
@@ -217,27 +215,19 @@ def _from_flags(flags: Mapping[str, str | list[str] | bool]) -> Iterator[tuple[K
 
 
 @cache
-def _types(struct: type[msgspec.Struct]) -> dict[str, Any]:
-    return {field.name: field.type for field in msgspec.structs.fields(struct)}
+def _fields(struct: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:
+    return {field.name: field for field in msgspec.structs.fields(struct)}
 
 
-@cache
-def _defaults(struct: type[msgspec.Struct]) -> dict[str, object]:
-    return {field.name: field.default for field in msgspec.structs.fields(struct)}
-
-
-def _struct_of(key: Key) -> type[msgspec.Struct]:
+def _field(key: Key) -> msgspec.structs.FieldInfo:
+    struct: type[msgspec.Struct] = StreamsSettings if key[0] == "streams" else Config
     if key[0] == "endpoints":
-        return Limits if len(key) == 4 else EndpointSettings
-    return StreamsSettings if key[0] == "streams" else Config
-
-
-def _type_of(key: Key) -> Any:
-    return _types(_struct_of(key))[key[-1]]
+        struct = Limits if len(key) == 4 else EndpointSettings
+    return _fields(struct)[key[-1]]
 
 
 def _typed(key: Key, value: object, origin: str) -> Given:
-    wanted = _type_of(key)
+    wanted = _field(key).type
     if value == _NONE and type(None) in get_args(wanted):
         return Given(None, origin)
     if isinstance(value, str) and get_origin(wanted) is tuple:
@@ -252,7 +242,7 @@ def _typed(key: Key, value: object, origin: str) -> Given:
 
 def _from_text(key: Key, text: str, origin: str) -> object:
     """A value of the environment or of a flag: lists and tables as in TOML, all else without quotes."""
-    wanted = _type_of(key)
+    wanted = _field(key).type
     if text.startswith(("[", "{")) and {tuple, dict} & {get_origin(option) for option in _alternatives(wanted)}:
         try:
             return tomllib.loads(f"value = {text}")["value"]
@@ -308,7 +298,7 @@ def _described(info: msgspec.inspect.Type) -> str:
 
 
 def _example(key: Key, wanted: Any) -> str:
-    default = _defaults(_struct_of(key)).get(key[-1])
+    default = _field(key).default
     if isinstance(default, int | float) and not isinstance(default, bool):
         return f"write it like {key[-1]} = {default}"
     examples = {bool: "true", int: "1000", float: "2.5", str: '"…"', tuple: '["…", "…"]', dict: '{ name = "…" }'}

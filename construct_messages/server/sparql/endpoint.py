@@ -33,6 +33,7 @@ from construct_messages.query.rewrite import ConstructQuery, query_form
 from construct_messages.query.service import check_fetches, check_functions, check_loads, check_services
 from construct_messages.query.tokens import QueryText
 from construct_messages.server.config import EndpointSettings
+from construct_messages.server.http.accept import accept_header
 from construct_messages.server.http.admission import Admission
 from construct_messages.server.http.body import read_body
 from construct_messages.server.http.coding import negotiate_coding
@@ -150,7 +151,7 @@ class SparqlEndpoint:
                         return page
                 return await self._describe(request)
             record.query = asked.text
-            decide = partial(self._decide, asked, ", ".join(request.headers.getall("Accept", [])) or None, record)
+            decide = partial(self._decide, asked, accept_header(request), record)
             if len(asked.text or "") > _LONG_CHARACTERS:
                 decided = await asyncio.get_running_loop().run_in_executor(self._executor, decide)
             else:
@@ -292,7 +293,7 @@ class SparqlEndpoint:
         """The source's own page with a form for queries, where there is one."""
         if not self._settings.is_remote:
             return None
-        accept = ", ".join(request.headers.getall("Accept", []))
+        accept = accept_header(request) or ""
         operation = Operation(None, headers=self._sent_on(request) | {"Accept": accept}, timeout=_DESCRIPTION_SECONDS)
         try:
             answer = await self._backend.answer(operation)
@@ -316,7 +317,7 @@ class SparqlEndpoint:
         refused += [] if settings.service_policy != "deny" else ["BasicFederatedQuery"]
         description = describe(
             self._url or _url_of(request),
-            ", ".join(request.headers.getall("Accept", [])) or None,
+            accept_header(request),
             languages=("SPARQL11Query", "SPARQL11Update") if settings.update else ("SPARQL11Query",),
             results=() if settings.is_remote else [format.media_type for format in (*SOLUTIONS, *TRIPLES)],
             refused=refused,

@@ -16,6 +16,7 @@ from construct_messages.errors import ConstructMessagesError, Forbidden, Protoco
 from construct_messages.formats import find_format
 from construct_messages.formats.documents import DOCUMENTS
 from construct_messages.formats.negotiation import choose
+from construct_messages.server.http.accept import accept_header
 from construct_messages.server.http.conditions import entity_tag, is_known
 from construct_messages.server.http.endpoint import Handler
 from construct_messages.server.http.problems import problem
@@ -95,7 +96,7 @@ def accept_of(request: web.Request) -> str | None:
         return find_format(named)[0].document_type
     if named and (document := choose(DOCUMENTS, None, named)) is not None:
         return document.media_type
-    return ", ".join(request.headers.getall("Accept", [])) or None
+    return accept_header(request)
 
 
 def described(request: web.Request, document: Document) -> web.Response:

@@ -223,7 +223,7 @@ class EvaluatorPool:
             self._in_background(self._wait_for_idle(evaluation.process))
 
     async def _wait_for_idle(self, process: EvaluatorProcess) -> None:
-        """Gets a process that nobody listens to any more back, or another one in its place."""
+        """Takes back a process whose answer is read no further once it is idle, or replaces it."""
         try:
             while not isinstance(await process.receive(time.monotonic() + _GRACE), Ended):
                 pass

@@ -14,12 +14,12 @@ import urllib.request
 from collections.abc import AsyncGenerator, Generator, Mapping
 from concurrent.futures import Executor
 from contextlib import aclosing
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl
 
 from SPARQLWrapper import DIGEST, GET, JSON, POST, SELECT, SPARQLWrapper
 
+from construct_messages import __version__
 from construct_messages.errors import UsageError
 from construct_messages.formats.results import READ
 from construct_messages.query.select import Select
@@ -36,7 +36,7 @@ from construct_messages.sources.http.urls import check_url
 if TYPE_CHECKING:
     import aiohttp
 
-_AGENT: Final = f"construct-messages/{version('construct-messages')} (one RDF Message per CONSTRUCT solution)"
+_AGENT: Final = f"construct-messages/{__version__} (one RDF Message per CONSTRUCT solution)"
 _METHODS: Final = {"get": GET, "post": POST}
 # which a wrapper may carry for the CONSTRUCT it was made for; they would overrule the Accept header
 _FORMAT_PARAMETERS: Final = ("format", "output", "results", "callback", "messages")

@@ -7,7 +7,6 @@ retry is logged at INFO, without the text of the failure, which may hold the que
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -42,6 +41,8 @@ class Attempts:
         return iter(Retrying(**self.rules))
 
     def __aiter__(self) -> AsyncIterator[AttemptManager]:
+        import asyncio
+
         return aiter(AsyncRetrying(sleep=asyncio.sleep, **self.rules))
 
 

@@ -18,7 +18,7 @@ import pyoxigraph as ox
 
 from construct_messages.errors import QuadsError, UsageError
 from construct_messages.files.compression import COMPRESSIONS
-from construct_messages.files.unpacking import UnmarkedFile, UnpackedFile, unpack_errors
+from construct_messages.files.unpacking import UnpackedFile, unmarked, unpack_errors
 from construct_messages.formats.documents import EXTENSIONS, DocumentFormat, find_document_format, format_of_document
 from construct_messages.labels import of_file
 from construct_messages.terms import Lenience, Term, from_pyoxigraph, map_blanks
@@ -168,8 +168,7 @@ def _quads(
         return map_blanks(from_pyoxigraph(term, lenience=lenience), relabelled)
 
     try:
-        unmarked: Any = UnmarkedFile(unpacked)
-        for quad in ox.parse(unmarked, kind.format.parsed_as, base_iri=file, lenient=lenient):
+        for quad in ox.parse(unmarked(unpacked), kind.format.parsed_as, base_iri=file, lenient=lenient):
             graph = None if isinstance(quad.graph_name, ox.DefaultGraph) else read(quad.graph_name)
             yield read(quad.subject), read(quad.predicate), read(quad.object), graph
     except unpack_errors(SyntaxError, ValueError) as error:
