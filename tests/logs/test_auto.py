@@ -164,7 +164,7 @@ def damaged(draw: st.DrawFn) -> bytes:
 
 
 @given(damaged(), st.sampled_from([Known(), Known(archive=True), Known(format=TRIG), Known(packing=".gz")]))
-@settings(max_examples=400)
+@settings(max_examples=4 * settings.default.max_examples)
 def test_damaged_bytes_give_our_errors_only(data: bytes, known: Known) -> None:
     """And the same, however the bytes come; but of damaged packed data, the chunk with the damage gives nothing."""
     (whole, error), (in_pieces, same_error) = outcome(data, known, 1 << 30), outcome(data, known, 100)

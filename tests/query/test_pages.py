@@ -179,7 +179,7 @@ def pages(store: ox.Store, query: Select, size: int, *, wrap: bool) -> Iterator[
         offset += size
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples, deadline=None)
 @given(DATA, QUERIES, st.integers(1, 6), st.booleans())
 def test_pages_are_the_whole(data: list[tuple[str, str, Term]], text: str, size: int, wrap: bool) -> None:
     store, query = store_of(data), select(text)
@@ -194,7 +194,7 @@ def test_pages_are_the_whole(data: list[tuple[str, str, Term]], text: str, size:
         assert paged == whole
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples, deadline=None)
 @given(DATA, QUERIES, st.lists(st.sampled_from(["s", "o"]), min_size=1, max_size=2, unique=True))
 def test_sorted_solutions_are_the_same_and_contiguous(
     data: list[tuple[str, str, Term]], text: str, keys: list[str]
@@ -210,7 +210,7 @@ def test_sorted_solutions_are_the_same_and_contiguous(
     assert len(changes) == len(set(changes))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=settings.default.max_examples, deadline=None)
 @given(DATA, QUERIES, st.integers(1, 4), st.booleans())
 def test_bound_then_sorted_then_paged(data: list[tuple[str, str, Term]], text: str, size: int, wrap: bool) -> None:
     store = store_of(data)

@@ -306,7 +306,7 @@ MALFORMED = st.recursive(
 )
 
 
-@settings(max_examples=100)
+@settings(max_examples=settings.default.max_examples)
 @given(st.dictionaries(st.just("@context") | KEYS, MALFORMED, max_size=3), MALFORMED)
 def test_only_our_errors_come_out(node: dict[str, Any], context: Any) -> None:
     documents = Documents(None, {"urn:a": {"p": "urn:p"}}, LABELS)
