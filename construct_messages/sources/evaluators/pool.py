@@ -45,7 +45,6 @@ class EvaluatorPool:
         size: how many processes, and so evaluations at once, at most.
         queue_seconds: how long an evaluation may wait for its turn; turns are taken in the order of asking.
         memory_bytes: bound of each process's own memory; an evaluation that needs more ends with an error.
-        allow_stale: see `open_directory`.
         executor: threads that wait for processes to end; None: those of the event loop.
 
     Raises:
@@ -63,12 +62,11 @@ class EvaluatorPool:
         size: int = 4,
         queue_seconds: float = 10.0,
         memory_bytes: int | None = None,
-        allow_stale: bool = False,
         executor: Executor | None = None,
     ) -> None:
         if size < 1:
             raise UsageError(f"{size} processes cannot evaluate anything", hint="give at least 1")
-        open_directory(directory, allow_stale=allow_stale)  # for its errors
+        open_directory(directory)  # for its errors
         self._arguments = (str(directory.absolute()), str(memory_bytes or 0), executor)
         self._executor = executor
         self._queue_seconds = queue_seconds
