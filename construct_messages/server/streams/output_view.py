@@ -115,6 +115,8 @@ class OutputView:
         iris = self._iris_of(request, name)
         query = request.query
         choice = negotiate(accept_of(request), format=query.get("format"), messages=query.get("messages"))
+        if isinstance(choice, Plain) and "format" in query:
+            choice = negotiate(accept_of(request))  # a format named in the URL may be one of logs alone, such as Jelly
         wanted = selecting(query)
         as_html = self._html.wanted(request)
         if not wanted and (as_html or isinstance(choice, Plain)):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from construct_messages import Message, read_log
 from construct_messages.errors import UnsupportedByFormat
 from construct_messages.feeds import subscribe
-from construct_messages.formats import FORMATS, JELLY, N_QUADS, RDFM, TRIG, content_type
+from construct_messages.formats import FORMATS, JELLY, N_QUADS, RDF_XML, RDFM, TRIG, YAML_LD, Format, content_type
 from construct_messages.logs import DecoderOptions, decoder_for
 from construct_messages.server.streams.push import SUBPROTOCOLS
 from tests.support.http.streams import StreamsServer, of_member, read, serving_streams, take
@@ -88,3 +88,15 @@ def test_all_doors(kind: Kind, drawn: st.DataObject) -> None:
                 await doors(server, sent, kind)
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.extension)
+async def test_a_format_by_its_name_is_that_of_its_media_type(served: StreamsServer, format: Format) -> None:
+    """Also one that only logs have, such as Jelly; documents of RDF/XML and YAML-LD are no sequences."""
+    await served.ask("PUT", "/streams/a")
+    await served.ask("POST", "/streams/a/input", b"<urn:s> <urn:p> 1 .", "text/turtle")
+    by_name = await served.ask("GET", f"/streams/a/output?after=0&format={format.extension}")
+    by_type = await served.ask("GET", "/streams/a/output?after=0", Accept=format.document_type)
+    assert by_name.status == by_type.status == (406 if format in (RDF_XML, YAML_LD) else 200)
+    assert by_name.headers["Content-Type"] == by_type.headers["Content-Type"]
+    assert by_name.status == 406 or by_name.body == by_type.body
