@@ -41,3 +41,26 @@ def test_the_bound_of_a_message_is_of_what_stands_in_the_log(kind: Kind, options
     assert feed(largest).endswith(b"".join(encoded))
     with pytest.raises(LimitExceeded, match=f"a message of {largest} bytes, where {largest - 1} are allowed"):
         feed(largest - 1)
+
+
+@pytest.mark.parametrize("skip_empty", [False, True], ids=["by batch", "by message"])
+@pytest.mark.parametrize(
+    ("most", "limit", "batches", "passed"),
+    [(2, None, 1, False), (5, None, 2, False), (None, 2, 1, True), (None, 5, 2, True), (3, 3, 2, False)],
+    ids=["max_messages", "in the second batch", "message_limit", "in the second batch, too", "both"],
+)
+def test_bounds_of_messages(skip_empty: bool, most: int | None, limit: int | None, batches: int, passed: bool) -> None:
+    assembly = Assembly(TEMPLATE, Options(skip_empty=skip_empty, max_messages=most, message_limit=limit), False)
+    messages: list[Message] = []
+
+    def feed() -> None:
+        for _ in range(batches):
+            messages.extend(assembly.feed(Solutions.of(SOLUTIONS)))
+
+    if passed:
+        with pytest.raises(LimitExceeded, match=f"more than {limit} messages"):
+            feed()
+        assert assembly.message_count == (limit or 0) + 1
+    else:
+        feed()
+        assert len(messages) == assembly.message_count == most
