@@ -20,6 +20,7 @@ JAR: Final = Path(__file__).parent / "java" / "construct-messages.jar"
 _CATALOG: Final = "construct_messages"
 _NAME: Final = f"spark.sql.catalog.{_CATALOG}"
 _JARS: Final = "spark.jars"
+_NO_TEXT: Final = "CAST(NULL AS STRING)"
 
 
 def settings(given: Mapping[str, str]) -> dict[str, str]:
@@ -49,16 +50,20 @@ def has_functions(spark: SparkSession) -> bool:
     if spark.conf.get(_NAME, None) is None:
         return False
     try:
-        return bool(spark.sql(f"SELECT {statement('CAST(NULL AS STRING)', graphs=False)} AS statement").schema)
+        return bool(spark.sql(f"SELECT {statement(_NO_TEXT, _NO_TEXT, graphs=False, lenient=False)}").schema)
     except refusals:  # the setting without the jar
         return False
 
 
-def statement(line: str, *, graphs: bool) -> str:
-    """SQL: a struct of the terms of a line in canonical form, or NULL where it is not known to be one.
+def statement(line: str, file: str, *, graphs: bool, lenient: bool) -> str:
+    """SQL: a struct of the terms `subject`, `predicate`, `object` and `graph` of a line; NULL where it is malformed.
+
+    The struct has no subject where the line is blank, a comment or a version.
 
     Args:
         line: SQL of strings: text without its line break.
+        file: SQL of its file's name, of which labels of blank nodes get their scope (`labels.of_file`).
         graphs: whether a statement may name a graph (N-Quads).
+        lenient: whether IRIs and language tags that are malformed are passed.
     """
-    return f"{_CATALOG}.statement({line}, {str(graphs).lower()})"
+    return f"{_CATALOG}.statement({line}, {file}, {str(graphs).lower()}, {str(lenient).lower()})"

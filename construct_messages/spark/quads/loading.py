@@ -22,7 +22,7 @@ from construct_messages.errors import QuadsError, UsageError
 from construct_messages.formats.documents import N_QUADS, N_TRIPLES
 from construct_messages.labels import FILE_DIGITS
 from construct_messages.query.optimizer.statistics import PredicateStatistics, Statistics
-from construct_messages.spark.jar import has_functions
+from construct_messages.spark import jar
 from construct_messages.spark.quads import documents
 from construct_messages.spark.quads.table import QuadTable
 from construct_messages.spark.session import translated
@@ -154,10 +154,8 @@ class _Dump:
 
     def quads(self, failed: DataFrame | None = None) -> DataFrame:
         """The quads without malformed files and lines, if `failed` has these; otherwise the first one ends the job."""
-        java = bool(self._lines) and has_functions(self._spark)
-        frames = [
-            _statements(self._text(kinds), graphs, failed is None, self._lenient, java) for graphs, kinds in self._lines
-        ]
+        read = _by_java if self._lines and jar.has_functions(self._spark) else _by_sql
+        frames = [read(self._text(kinds), graphs, failed is None, self._lenient) for graphs, kinds in self._lines]
         if self._whole:
             contents = self._contents()
             if failed is not None:
@@ -186,22 +184,28 @@ class _Dump:
         return reduce(DataFrame.unionByName, frames)
 
 
-def _statements(text: DataFrame, graphs: bool, strict: bool, lenient: bool, java: bool) -> DataFrame:
-    hint = literal("\n  hint: mend it, or load with on_error='quarantine', which tells what is wrong with each line")
-
-    def malformed(line: str) -> str:
-        shown = f"left(make_valid_utf8({line}), {_TEXT_SHOWN})"
-        return fail(QuadsError, f"concat({_FILE}, ': malformed line: ', {shown}, {hint})") if strict else "NULL"
-
+def _by_java(text: DataFrame, graphs: bool, strict: bool, lenient: bool) -> DataFrame:
+    """The quads of lines, by the function of the jar."""
     # the name of the file is no function of the line, so that no rule of Spark's computes all this twice
-    if java:
-        statement = lines.statement("value", _SCOPE, malformed, graphs=graphs, lenient=lenient)
-        frame = text.selectExpr(f"{statement} AS statement").filter("statement IS NOT NULL")
-        return frame.selectExpr(*lines.scoped("statement", _SCOPE))
-    frame = text.selectExpr(_canonical_line(graphs, malformed, lenient) + " AS line").filter("line IS NOT NULL")
+    statement = jar.statement("value", _FILE, graphs=graphs, lenient=lenient)
+    if strict:
+        statement = f"coalesce({statement}, {_failure('value')})"
+    return text.selectExpr(f"{statement} AS statement").filter("statement.subject IS NOT NULL").select("statement.*")
+
+
+def _by_sql(text: DataFrame, graphs: bool, strict: bool, lenient: bool) -> DataFrame:
+    """The quads of lines, by expressions; the same as `_by_java` gives."""
+    line = _canonical_line(graphs, _failure if strict else lambda _: "NULL", lenient)
+    frame = text.selectExpr(f"{line} AS line").filter("line IS NOT NULL")
     for columns in lines.terms("line", _SCOPE, graphs=graphs):
         frame = frame.selectExpr(*columns)
     return frame
+
+
+def _failure(line: str) -> str:
+    hint = literal("\n  hint: mend it, or load with on_error='quarantine', which tells what is wrong with each line")
+    shown = f"left(make_valid_utf8({line}), {_TEXT_SHOWN})"
+    return fail(QuadsError, f"concat({_FILE}, ': malformed line: ', {shown}, {hint})")
 
 
 def _canonical_line(graphs: bool, malformed: Callable[[str], str], lenient: bool) -> str:

@@ -1,10 +1,10 @@
 r"""Lines of N-Triples and N-Quads in SQL: from a line to its terms in canonical form, with no Python worker.
 
-A line in canonical form is told and cut by a function in Java where a session has it (`statement`), else told by one
-regular expression and cut (`canonical`, `terms`); any other is read token by token: RDF 1.2 N-Triples and N-Quads,
-section 7, and canonical N-Triples as `terms.py` has it. What is legal is what pyoxigraph accepts: IRIs of RFC 3987,
-language tags of RFC 5646. Regular expressions are Java's, and possessive where a stack could overflow; sets of single
-characters are quicker there than ranges. Nothing here reads a file, and no pyspark.
+For sessions that have not got the functions of the jar (`jar.statement`), which read the same. A line in canonical form
+is told by one regular expression and cut (`canonical`, `terms`); any other is read token by token: RDF 1.2 N-Triples
+and N-Quads, section 7, and canonical N-Triples as `terms.py` has it. What is legal is what pyoxigraph accepts: IRIs of
+RFC 3987, language tags of RFC 5646. Regular expressions are Java's, and possessive where a stack could overflow; sets
+of single characters are quicker there than ranges. Nothing here reads a file, and no pyspark.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import string
 from collections.abc import Callable
 from typing import Final
 
-from construct_messages.spark import jar
 from construct_messages.spark.sql.values import any_of, case, escape, let, literal
 from construct_messages.terms.grammar import (
     BLANK_LABEL,
@@ -147,43 +146,6 @@ def canonical(
     )
 
 
-def statement(
-    line: str, scope: str, malformed: Callable[[str], str], *, graphs: bool = True, lenient: bool = False
-) -> str:
-    """SQL: the terms of a line as a struct, by the function in Java; NULL where the line is blank, a comment or a
-    version, and where `malformed` gives NULL.
-
-    Labels of blank nodes in triple terms are scoped already, all others by `scoped`.
-
-    Args:
-        line, scope, malformed, graphs, lenient: as for `canonical`.
-    """
-
-    def fields(parts: str, rest: str) -> str:
-        object, graph = _object_and_graph(rest, graphs)
-        terms = {"subject": f"{parts}[0]", "predicate": f"{parts}[1]", "object": object, "graph": graph}
-        named = (f"'{position}', {term}" for position, term in terms.items())
-        return f"named_struct({', '.join(named)})"
-
-    def cut(text: str) -> str:
-        parts = let(f"split({text}, ' ', 3)", lambda parts: let(_rest(f"{parts}[2]"), lambda rest: fields(parts, rest)))
-        return case((f"{text} IS NOT NULL", parts))
-
-    def other(text: str) -> str:
-        read = _other(text, scope, malformed, graphs, lenient)
-        return case((f"NOT {text} RLIKE {literal(_NOTHING)}", let(read, cut)))
-
-    return f"coalesce({jar.statement(line, graphs=graphs)}, {let(line, other, interpreted=True)})"
-
-
-def scoped(statement: str, scope: str) -> tuple[str, ...]:
-    """SQL of a projection: `subject`, `predicate`, `object`, `graph` (NULL: none) of what `statement` gives."""
-    terms = {position: f"{statement}.{position}" for position in ("subject", "predicate", "object", "graph")}
-    return tuple(
-        f"{term if position == 'predicate' else _scoped(term, scope)} AS {position}" for position, term in terms.items()
-    )
-
-
 def terms(line: str, scope: str, *, graphs: bool = True) -> tuple[tuple[str, ...], ...]:
     """SQL of projections, one over the other: the last gives `subject`, `predicate`, `object`, `graph` (NULL: none).
 
@@ -265,7 +227,8 @@ def _other(line: str, scope: str, malformed: Callable[[str], str], graphs: bool,
         whole = f"NOT exists({tokens}, t -> t IS NULL) AND {_is_statement(tokens, graphs)}"
         return case((whole, f"array_join(transform({tokens}, (t, i) -> {scoped}), ' ')"))
 
-    tokens = f"transform(regexp_extract_all({line}, {literal(_TOKEN)}, 0), t -> {_term('t', lenient)})"
+    statement = f"regexp_extract({line}, {literal(_TOKENS)}, 0)"  # a comment may hold tokens, too
+    tokens = f"transform(regexp_extract_all({statement}, {literal(_TOKEN)}, 0), t -> {_term('t', lenient)})"
     return f"coalesce({case((_is_sound(line), let(tokens, joined)))}, {malformed(line)})"
 
 

@@ -127,31 +127,61 @@ _MERGED = Dataset((iri("urn:g"), iri("urn:h")), (iri("urn:h"), iri("urn:g")))
     ],
 )
 def test_stars(monkeypatch: pytest.MonkeyPatch, quick: SparkSession, dataset: Dataset, times: int, hub: int) -> None:
-    from construct_messages.spark.frames import stars
+    from construct_messages.spark.frames import hubs
     from construct_messages.spark.frames.stars import star
 
-    monkeypatch.setattr(stars, "_HUB_BYTES", hub)  # some subjects are hubs then, others are not
+    monkeypatch.setattr(hubs, "HUB_BYTES", hub)  # some subjects are hubs then, others are not
+    monkeypatch.setattr(hubs, "_PART_BYTES", 3)
     table = _table(quick, _DATA * times, distinct=times == 1)
     for name, node in STARS:
         wanted = solutions(Plan("SELECT", node, (), dataset), _DATA)
         assert _found(star(node, table, dataset), node) == Counter(frozenset(one.items()) for one in wanted), name
 
 
-@pytest.mark.parametrize(("hub", "merges"), [(1 << 20, 0), (30, 2)], ids=["no hub", "hubs"])
-def test_hubs_are_merged_and_nothing_else(
-    monkeypatch: pytest.MonkeyPatch, spark: SparkSession, hub: int, merges: int
+@pytest.mark.parametrize(("hub", "joins"), [(1 << 20, 0), (15, 1)], ids=["no hub", "hubs"])
+def test_subjects_are_joined_with_hubs_if_there_are_any(
+    monkeypatch: pytest.MonkeyPatch, spark: SparkSession, hub: int, joins: int
 ) -> None:
-    from construct_messages.spark.frames import stars
+    from construct_messages.spark.frames import hubs
     from construct_messages.spark.frames.shared_scan import shared_scan
+    from construct_messages.spark.frames.stars import star
 
-    monkeypatch.setattr(stars, "_HUB_BYTES", hub)
+    monkeypatch.setattr(hubs, "HUB_BYTES", hub)
     node = _star(("p", X), ("q", Y), optional=(("r", Z),))
     quads = shared_scan(map(Scan, (*node.patterns, *node.optional)), _table(spark, _DATA, distinct=False), Dataset())
-    frame = stars.star(node, quads, Dataset())
+    frame = star(node, quads, Dataset())
     frame.collect()
     plan = executed(frame).partition("Initial Plan")[0]
-    assert plan.count("SortMergeJoin") == merges
+    assert plan.count("Join") == joins
     assert plan.count("Scan ExistingRDD") == 1, "the quads are read and shuffled once"
+
+
+def _many(subject: str, predicate: str, count: int) -> list[Quad]:
+    return [Quad(iri(f"urn:{subject}"), iri(f"urn:{predicate}"), iri(f"urn:{n}"), None) for n in range(count)]
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        pytest.param(_star(("p", X), ("q", Y)), id="variables"),
+        pytest.param(_star(("q", Y), optional=(("p", X),)), id="optional"),
+        pytest.param(_star(("p", X), ("q", X)), id="a variable shared"),
+        pytest.param(_star(("p", X), ("p", iri("urn:5"))), id="one predicate with a constant"),
+        pytest.param(_star(("p", X), ("q", iri("urn:5"))), id="a constant that one has not"),
+        pytest.param(_star(("p", X), ("q", Y), ("r", Z)), id="a predicate that one has not"),
+    ],
+)
+def test_hubs_in_parts(monkeypatch: pytest.MonkeyPatch, quick: SparkSession, node: Star) -> None:
+    from construct_messages.spark.frames import hubs
+    from construct_messages.spark.frames.stars import star
+
+    monkeypatch.setattr(hubs, "HUB_BYTES", 50)
+    monkeypatch.setattr(hubs, "_PART_BYTES", 20)
+    data = [*_many("a", "p", 40), *_many("a", "q", 9), *_many("a", "r", 2), *_many("b", "p", 30), *_many("b", "q", 3)]
+    data += [*_many("c", "q", 12), *_many("c", "r", 12), *_many("d", "p", 1), *_many("d", "q", 1)]
+    wanted = solutions(Plan("SELECT", node, (), Dataset()), data)
+    found = _found(star(node, _table(quick, data, distinct=True), Dataset()), node)
+    assert found == Counter(frozenset(one.items()) for one in wanted)
 
 
 _HUB = """

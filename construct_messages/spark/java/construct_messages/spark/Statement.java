@@ -1,5 +1,8 @@
 package construct_messages.spark;
 
+import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.connector.catalog.functions.BoundFunction;
@@ -13,11 +16,11 @@ import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * {@code statement(line, graphs)}: the terms of a line of N-Triples or N-Quads in canonical form, or NULL.
+ * {@code statement(line, file, graphs, lenient)}: the terms of a line of N-Triples or N-Quads.
  *
- * <p>RDF 1.2 N-Triples, sections 4 (canonical form) and 7 (grammar). It takes nothing that {@code spark/sql/lines.py}
- * refuses or writes otherwise. It leaves to that module what is rare: triple terms, labels beyond ASCII, hosts with
- * users, brackets or percent signs, private characters of queries, long language tags, escapes by number.
+ * <p>RDF 1.2 N-Triples, sections 4 (canonical form) and 7 (grammar). Lines in canonical form are scanned here, without
+ * copying them. What is rare is left to {@link Tokens}: triple terms, labels beyond ASCII, hosts with users, brackets or
+ * percent signs, private characters of queries, long language tags, escapes by number, and all that is malformed.
  *
  * <p>A position is an address of Spark's; {@code BAD} stands for no match, and whatever begins there is no match.
  */
@@ -60,11 +63,13 @@ public final class Statement implements UnboundFunction, ScalarFunction<Internal
   }
 
   private static final String RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#";
+  static final String STRING = "<http://www.w3.org/2001/XMLSchema#string>";
+  static final String LANG_STRING = "<" + RDF + "langString>";
+  static final String DIR_LANG_STRING = "<" + RDF + "dirLangString>";
   private static final UTF8String[] NOT_A_DATATYPE = {
-    UTF8String.fromString("<http://www.w3.org/2001/XMLSchema#string>"),
-    UTF8String.fromString("<" + RDF + "langString>"),
-    UTF8String.fromString("<" + RDF + "dirLangString>"),
+    UTF8String.fromString(STRING), UTF8String.fromString(LANG_STRING), UTF8String.fromString(DIR_LANG_STRING),
   };
+  private static final int SCOPE_BYTES = 8; // of a digest; each is two digits
 
   private static final DataType RESULT =
       new StructType(
@@ -76,15 +81,23 @@ public final class Statement implements UnboundFunction, ScalarFunction<Internal
           });
 
   /**
-   * The terms of a line, or null where it is not known to be a statement in canonical form.
+   * The terms of a line; no terms where it is blank, a comment or a version; null where it is malformed.
    *
    * @param line text without its line break, not necessarily of UTF-8
+   * @param file its name, of which labels of blank nodes get a part in front
    * @param graphs whether a statement may name a graph (N-Quads)
+   * @param lenient whether malformed IRIs and language tags are passed
    */
-  public static InternalRow invoke(UTF8String line, boolean graphs) {
+  public static InternalRow invoke(UTF8String line, UTF8String file, boolean graphs, boolean lenient) {
     if (line == null) {
       return null;
     }
+    InternalRow statement = canonical(line, file, graphs);
+    return statement == null ? Tokens.statement(line, file, graphs, lenient) : statement;
+  }
+
+  /** The terms of a line, or null where it is not known to be a statement in canonical form. */
+  private static InternalRow canonical(UTF8String line, UTF8String file, boolean graphs) {
     Object base = line.getBaseObject();
     long subject = line.getBaseOffset();
     long end = subject + line.numBytes();
@@ -98,19 +111,44 @@ public final class Statement implements UnboundFunction, ScalarFunction<Internal
     UTF8String graph = null;
     if (graphs && next != BAD && at(base, next, end) != '.') {
       long afterGraph = node(base, next, end);
-      graph = afterGraph == BAD ? null : slice(base, next, afterGraph);
+      graph = afterGraph == BAD ? null : scoped(base, next, afterGraph, file);
       next = after(base, afterGraph, end, ' ');
     }
     if (after(base, next, end, '.') != end) {
       return null;
     }
-    return new GenericInternalRow(
-        new Object[] {
-          slice(base, subject, afterSubject),
-          slice(base, predicate, afterPredicate),
-          slice(base, object, afterObject),
-          graph,
-        });
+    return row(
+        scoped(base, subject, afterSubject, file),
+        slice(base, predicate, afterPredicate),
+        scoped(base, object, afterObject, file),
+        graph);
+  }
+
+  static InternalRow row(UTF8String subject, UTF8String predicate, UTF8String object, UTF8String graph) {
+    return new GenericInternalRow(new Object[] {subject, predicate, object, graph});
+  }
+
+  /** A term, with the scope of its file in the label if it is a blank node. */
+  private static UTF8String scoped(Object base, long start, long end, UTF8String file) {
+    if (at(base, start, end) != '_') {
+      return slice(base, start, end);
+    }
+    return UTF8String.concat(UTF8String.fromString("_:" + scope(file)), slice(base, start + 2, end));
+  }
+
+  /** What labels of blank nodes of a file get in front, as {@code labels.py} has it. */
+  static String scope(UTF8String file) {
+    byte[] digest;
+    try {
+      digest = MessageDigest.getInstance("SHA-256").digest(file.toString().getBytes(StandardCharsets.UTF_8));
+    } catch (NoSuchAlgorithmException error) {
+      throw new IllegalStateException(error); // each Java has it
+    }
+    StringBuilder scope = new StringBuilder("f");
+    for (int i = 0; i < SCOPE_BYTES; i++) {
+      scope.append(Character.forDigit(digest[i] >> 4 & 0xF, 16)).append(Character.forDigit(digest[i] & 0xF, 16));
+    }
+    return scope.append('_').toString();
   }
 
   private static UTF8String slice(Object base, long start, long end) {
@@ -298,12 +336,12 @@ public final class Statement implements UnboundFunction, ScalarFunction<Internal
 
   @Override
   public String description() {
-    return "statement(line, graphs): the terms of a line of N-Triples or N-Quads in canonical form, or NULL";
+    return "statement(line, file, graphs, lenient): the terms of a line of N-Triples or N-Quads; NULL: malformed";
   }
 
   @Override
   public BoundFunction bind(StructType arguments) {
-    if (arguments.size() != 2) {
+    if (arguments.size() != 4) {
       throw new UnsupportedOperationException(description());
     }
     return this;
@@ -311,7 +349,9 @@ public final class Statement implements UnboundFunction, ScalarFunction<Internal
 
   @Override
   public DataType[] inputTypes() {
-    return new DataType[] {DataTypes.StringType, DataTypes.BooleanType};
+    return new DataType[] {
+      DataTypes.StringType, DataTypes.StringType, DataTypes.BooleanType, DataTypes.BooleanType
+    };
   }
 
   @Override

@@ -1,0 +1,94 @@
+"""Hubs: subjects that have more objects than should be held at once, cut into parts of a bounded size.
+
+The solutions of a star are the combinations of its objects (`stars`). Those of a hub are found part by part: a part has
+some of the objects of one variable, of which the hub has the most, and all other objects. No object of that variable is
+in two parts, so no solution is. Which subjects are hubs is counted as the query runs; Spark leaves the join with them
+out if there are none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from construct_messages.spark.sql.values import any_of, case
+from construct_messages.terms import Term
+
+HUB_BYTES: Final = 1 << 20
+"""How much the objects of a variable may take to be collected for a subject; a task may hold those of some hundred."""
+
+PART: Final = "part"
+"""The column of parts: NULL for what is of no hub."""
+
+_PART_BYTES: Final = 1 << 18  # of objects; a task may hold some hundred parts of one hub
+_RAYS_BITS: Final = 32  # behind them, the number of the part
+
+
+class Ray(NamedTuple):
+    """A variable of a star.
+
+    Args:
+        predicates: of its patterns.
+        needed: whether a subject without such objects has no solutions.
+        divides: whether it is cut into parts: no other variable has one of the predicates.
+    """
+
+    predicates: tuple[Term, ...]
+    needed: bool
+    divides: bool
+
+
+def in_parts(
+    quads: DataFrame, keys: Sequence[str], predicate: str, object: str, rays: Sequence[Ray], tests: Iterable[str]
+) -> DataFrame:
+    """The quads of a star with the column `PART`: those of a hub once for each part that they are in.
+
+    Quads of hubs without solutions are left out; thus all tests are true of a part.
+
+    Args:
+        quads: with columns for the keys, the predicate and the object.
+        keys: the columns that tell a subject.
+        predicate, object: the names of their columns.
+        rays: the variables.
+        tests: SQL of quads; a subject has solutions if each is true of some quad.
+    """
+    if not any(ray.divides for ray in rays):
+        return quads.selectExpr("*", f"CAST(NULL AS BIGINT) AS {PART}")
+    sizes = [f"sum(CASE WHEN {any_of(predicate, ray.predicates)} THEN octet_length({object}) END)" for ray in rays]
+    largest = f"array({', '.join(size if ray.divides else 'NULL' for size, ray in zip(sizes, rays, strict=True))})"
+    present = [f"{size} IS NOT NULL" for size, ray in zip(sizes, rays, strict=True) if ray.needed]
+    alive = " AND ".join([*(f"bool_or({test})" for test in tests), *present]) or "TRUE"
+    hubs = quads.groupBy(*keys).agg(F.expr(f"{largest} AS sizes"), F.expr(f"{alive} AS alive"))
+    hubs = hubs.filter(f"array_max(sizes) > {HUB_BYTES}").selectExpr(
+        *keys,
+        "array_position(sizes, array_max(sizes)) - 1 AS ray",
+        f"if(alive, CAST(ceil(array_max(sizes) / {_PART_BYTES}) AS BIGINT), 0) AS parts",
+    )
+    divided = " OR ".join(
+        f"ray = {number} AND {any_of(predicate, ray.predicates)}" for number, ray in enumerate(rays) if ray.divides
+    )
+    first = f"shiftleft(ray, {_RAYS_BITS})"
+    parts = case(
+        ("parts IS NULL", "array(CAST(NULL AS BIGINT))"),
+        ("parts = 0", "CAST(array() AS ARRAY<BIGINT>)"),
+        (divided, f"array({first} + pmod(xxhash64({object}), parts))"),
+        otherwise=f"sequence({first}, {first} + parts - 1)",
+    )
+    joined = quads.join(F.broadcast(hubs), list(keys), "left")
+    return joined.selectExpr(*keys, predicate, object, f"explode({parts}) AS {PART}")
+
+
+def has_objects(number: int, ray: Ray, objects: str) -> str:
+    """SQL of a part, or of a subject that is no hub: whether it has the objects of a ray that it must have.
+
+    Args:
+        number: of the ray.
+        ray: the variable.
+        objects: SQL of an array, the objects found.
+    """
+    found = f"size({objects}) > 0"
+    # a part without the objects that it is a part of would leave an optional variable unbound
+    return found if ray.needed else f"({PART} IS NULL OR shiftright({PART}, {_RAYS_BITS}) <> {number} OR {found})"
