@@ -17,7 +17,6 @@ from construct_messages.errors import UsageError
 from construct_messages.formats import Format, find_log
 from construct_messages.labels import Labels
 from construct_messages.logs import FormatOptions, options_for_writing
-from construct_messages.query.algebra.nodes import Var
 from construct_messages.query.algebra.plan import Plan
 from construct_messages.query.optimizer.explanation import explanation
 from construct_messages.query.optimizer.optimize import Hints, optimize
@@ -29,7 +28,6 @@ from construct_messages.spark.logs.writer import Written, write_file, write_fold
 from construct_messages.spark.planning import keys, plan_query
 from construct_messages.spark.quads.table import QuadTable
 from construct_messages.spark.session import translated
-from construct_messages.spark.sql.columns import column
 from construct_messages.targets import format_of_target
 from construct_messages.terms import iri
 
@@ -152,7 +150,8 @@ class Messages:
         The query's ORDER BY is the order of the frame.
         """
         labels = self.evaluation_options.labels
-        solutions, template = relabel_blanks(self._solutions, labels), self.query.template.labelled(labels)
+        template = self.query.template.labelled(labels)
+        solutions = relabel_blanks(self._solutions, labels)
         return messages(solutions, template, self.message_options, ordered=self.plan.ordered)
 
     def solutions(self) -> DataFrame:
@@ -251,5 +250,4 @@ class Messages:
     @cached_property
     def _solutions(self) -> DataFrame:
         with translated():  # a path runs jobs of its own, to find out when it is complete
-            frame = evaluate(self.plan, self.table, self.evaluation_options)
-        return frame.select(*(column(Var(name)) for name in self.plan.variables))
+            return evaluate(self.plan, self.table, self.evaluation_options)

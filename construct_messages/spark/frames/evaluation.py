@@ -166,17 +166,14 @@ class _Evaluation:
                 return self._with_outer(values(node, self.table))
             case Join():
                 return self._join(node, known)
-            case Filter(Join() as pattern, condition):
-                conditions = conjuncts(condition)
-                return self._conditions.filter(self._join(pattern, known, conditions), conditions)
+            case Filter():
+                return self._filter(node, known)
             case LeftJoin(left, right, condition):
                 return self._left_join(self._unordered(left, known), right, condition)
             case Union(left, right):
                 return union(self._unordered(left, known), self._unordered(right, known))
             case Minus(left):
                 return self._minus(node, self._unordered(left, known))
-            case Filter(pattern, condition):
-                return self._conditions.filter(self.solutions(pattern, known), conjuncts(condition))
             case Extend(pattern, variable, expression):
                 return self._extend(self.solutions(pattern, known), variable, expression)
             case Number(pattern, variable):
@@ -241,6 +238,16 @@ class _Evaluation:
         return self._with_outer(Solutions(frame, node.possible, node.certain))
 
     # --- joins ----------------------------------------------------------------------------------------------------
+
+    def _filter(self, node: Filter, known: tuple[Solutions, ...]) -> Solutions:
+        """The solutions that meet a condition, and those of the filters right below."""
+        pattern, conditions = node.pattern, conjuncts(node.condition)
+        while isinstance(pattern, Filter):
+            conditions = (*conjuncts(pattern.condition), *conditions)
+            pattern = pattern.pattern
+        if isinstance(pattern, Join):
+            return self._conditions.filter(self._join(pattern, known, conditions), conditions)
+        return self._conditions.filter(self.solutions(pattern, known), conditions)
 
     def _join(self, node: Join, known: tuple[Solutions, ...], conditions: tuple[Expression, ...] = ()) -> Solutions:
         """The solutions of both sides, merged.

@@ -89,24 +89,25 @@ def messages(solutions: DataFrame, template: Template, options: MessageOptions, 
     """
     # a projection of its own: inside another expression the number might not be counted for every solution
     frame = solutions.selectExpr("*", f"monotonically_increasing_id() AS {_NUMBER}")
+    has_number = bool(options.keys) or options.distinct or options.max_messages is not None
     if options.keys:
         frame = _of_groups(frame, template, options)
     else:
         frame = frame.selectExpr(
             f"{message_sql(template, _DIGITS, skolemize=options.skolemize)} AS {MESSAGE}",
             *((f"{_identity(template)} AS {_IDENTITY}",) if options.distinct else ()),
-            _NUMBER,
+            *((_NUMBER,) if has_number else ()),
         )
     if options.distinct:
         frame = frame.groupBy(_IDENTITY).agg(*map(expr, (f"min_by({MESSAGE}, {_NUMBER}) AS {MESSAGE}", _FIRST)))
     if options.skip_empty:
         frame = frame.filter(f"{MESSAGE} <> ''")
     # a shuffle loses the order, and so does a limit, whose partitions come together as they finish
-    if ordered and (options.keys or options.distinct or options.max_messages is not None):
+    if ordered and has_number:
         frame = frame.orderBy(_NUMBER)
     if options.max_messages is not None:
         frame = frame.limit(options.max_messages)
-    return frame.select(MESSAGE)
+    return frame.select(MESSAGE) if has_number else frame
 
 
 def _of_groups(numbered: DataFrame, template: Template, options: MessageOptions) -> DataFrame:

@@ -37,9 +37,17 @@ def scan(pattern: Triple, table: QuadTable, dataset: Dataset) -> DataFrame:
     return found if is_distinct(pattern.graph, table, dataset) else found.distinct()
 
 
-def matches(pattern: Triple, table: QuadTable, dataset: Dataset) -> DataFrame:
-    """Returns the result of `scan` without removing duplicates."""
-    quads = table.frame.filter(_condition(pattern, dataset))
+def matches(pattern: Triple, table: QuadTable, dataset: Dataset, needed_for: Iterable[Scan] = ()) -> DataFrame:
+    """Returns the result of `scan` without removing duplicates.
+
+    Args:
+        pattern, table, dataset: as for `scan`.
+        needed_for: leave out quads that none of these patterns needs; none: keep all.
+    """
+    conditions = [_condition(pattern, dataset)]
+    if needed := _needed(needed_for, dataset):
+        conditions.append(f"({needed})")
+    quads = table.frame.filter(" AND ".join(conditions))
     return quads.select(*(F.col(place).alias(column(variable)) for variable, place in _places(pattern).items()))
 
 
@@ -49,8 +57,11 @@ def needed_quads(scans: Iterable[Scan], table: QuadTable, dataset: Dataset) -> Q
     Filters only narrow what is read: a quad that fails those of one pattern may be needed for another, and a filter
     whose SQL may end the job is left out.
     """
-    conditions = dict.fromkeys(f"({_scan_condition(scan, dataset)})" for scan in scans)
-    return replace(table, frame=table.frame.filter(" OR ".join(conditions)))
+    return replace(table, frame=table.frame.filter(_needed(scans, dataset)))
+
+
+def _needed(scans: Iterable[Scan], dataset: Dataset) -> str:
+    return " OR ".join(dict.fromkeys(f"({_scan_condition(scan, dataset)})" for scan in scans))
 
 
 def _scan_condition(scan: Scan, dataset: Dataset) -> str:

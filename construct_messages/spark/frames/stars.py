@@ -15,7 +15,7 @@ from pyspark.sql.functions import expr
 from construct_messages.query.algebra.nodes import Position, Star, Triple, Var
 from construct_messages.query.algebra.plan import Dataset, Scan
 from construct_messages.spark.frames.hubs import PART, Ray, has_objects, in_parts
-from construct_messages.spark.frames.scans import matches, needed_quads
+from construct_messages.spark.frames.scans import matches
 from construct_messages.spark.quads.table import QuadTable
 from construct_messages.spark.sql.columns import column
 from construct_messages.spark.sql.values import literal
@@ -48,8 +48,8 @@ def star(node: Star, table: QuadTable, dataset: Dataset) -> DataFrame:
             variables.setdefault(name, []).append(pattern)
     rays = {name: _ray(name, node, variables) for name in variables}
     tests = [_matched(pattern) for pattern in node.patterns if not _free(pattern, keys)]
-    needed = needed_quads(map(Scan, patterns), table, dataset)
-    quads = matches(Triple(node.subject, _PREDICATE, _OBJECT, graph), needed, dataset)
+    any_of_them = Triple(node.subject, _PREDICATE, _OBJECT, graph)
+    quads = matches(any_of_them, table, dataset, needed_for=map(Scan, patterns))
     quads = in_parts(quads, keys, _P, _O, [*rays.values()], tests)
     predicates = dict.fromkeys(predicate for ray in rays.values() for predicate in ray.predicates)
     objects = {predicate: f"objects{n}" for n, predicate in enumerate(predicates)}
@@ -66,10 +66,13 @@ def star(node: Star, table: QuadTable, dataset: Dataset) -> DataFrame:
     conditions = [f"({PART} IS NOT NULL OR test{n})" for n in range(len(tests))]
     conditions += [has_objects(n, ray, found[name]) for n, (name, ray) in enumerate(rays.items())]
     solutions = subjects.filter(" AND ".join(conditions))
+    bound, collected = list(keys), list(objects.values())
     for name, ray in rays.items():
         explode = "explode" if ray.needed else "explode_outer"
-        solutions = solutions.withColumn(name, expr(f"{explode}({found[name]})"))
-    return solutions.select(*map(column, sorted(node.possible)))
+        last = len(bound) + 1 == len(node.possible)
+        solutions = solutions.selectExpr(*bound, *(() if last else collected), f"{explode}({found[name]}) AS {name}")
+        bound.append(name)
+    return solutions if rays else solutions.select(*bound)
 
 
 def _free(pattern: Triple, keys: list[str]) -> str | None:

@@ -113,7 +113,8 @@ class _Dump:
         if not paths:
             raise UsageError("no paths are given")
         with translated():
-            files = self._reader().format("binaryFile").load(self._paths).inputFiles()
+            self._all = self._reader().text(self._paths)
+            files = self._all.inputFiles()
         if not files:
             raise UsageError(f"no files in {', '.join(paths)}")
         if colons := [file for file in files if file.startswith("file:") and ":" in file.rsplit("/", 1)[-1]]:
@@ -146,7 +147,7 @@ class _Dump:
         return reader.option("pathGlobFilter", f"*{{{','.join(suffixes)}}}") if suffixes else reader
 
     def _text(self, kinds: set[documents.Kind]) -> DataFrame:
-        return self._reader(() if self._one_group else kinds).text(self._paths)
+        return self._all if self._one_group else self._reader(kinds).text(self._paths)
 
     def _contents(self) -> DataFrame:
         reader = self._reader(() if self._one_group else self._whole)

@@ -72,7 +72,10 @@ class QuadTable:
                 )
             return F.col(quoted(name)).alias(position)
 
-        return cls(frame.select(*map(selected, COLUMNS)), Statistics(distinct=assume_distinct))
+        wanted = [selected(position) for position in COLUMNS]
+        if names or frame.columns != list(COLUMNS):
+            frame = frame.select(*wanted)
+        return cls(frame, Statistics(distinct=assume_distinct))
 
 
 def quoted(name: str) -> str:
