@@ -102,7 +102,7 @@ FLOORS = {
         "expressions",
     ),
     "spark/frames": floors(
-        "solutions / scans / messages",
+        "solutions / scans / messages / hubs",
         "joins / leaf_nodes / paths / stars / shared_scan",
         "exists / checks",
         "evaluation",

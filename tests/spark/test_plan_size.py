@@ -66,7 +66,6 @@ def test_a_query_of_five_patterns(spark: SparkSession, tmp_path: Path, monkeypat
     with monkeypatch.context() as patch:
         counted = Counted(patch)
         frame = construct_messages(QUERY, load_quads(spark, dump)).frame
-    print("FRAMES", len(counted.frames), counted.sql, len(optimized(frame)), len(executed(frame)), executed(frame).count("\n"))
     assert len(counted.frames) <= MOST_FRAMES
     assert counted.sql <= 24_000
     assert len(optimized(frame)) <= 60_000
