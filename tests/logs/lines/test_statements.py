@@ -40,7 +40,8 @@ def agree(lines: list[str], format: Format) -> int:
         if index in left:
             text = f"{line}\n"
             while text != left[index]:  # lines that say nothing are one
-                assert by_pyoxigraph(line, format) == []
+                # where a carriage return ends a comment, a statement may follow
+                assert "\r" in line or by_pyoxigraph(line, format) == []
                 line = next(behind)
                 text += f"{line}\n"
         else:
@@ -171,6 +172,7 @@ def lines(draw: st.DrawFn) -> str:
 @example(document=["<urn:a>", "<urn:b> <urn:p> <urn:b> ."])
 @example(document=["<urn:a> <urn:p> _:b", "<urn:a> ."])
 @example(document=["_:a", "_:b <urn:p> <urn:b> ."])
+@example(document=["#\r<urn:a> <urn:p> <urn:b> .", "#<urn:a> <urn:p> <urn:b> ."])
 @example(document=["<urn:a> <urn:p> <urn:b> _:g", "_:g ."])
 def test_mutated_lines(format: Format, document: list[str]) -> None:
     event(f"read: {agree(document, format)} of {len(document)}")

@@ -21,6 +21,7 @@ from construct_messages.errors import (
 from construct_messages.sources.evaluators.pool import EvaluatorPool
 from construct_messages.sources.operations import Operation
 from tests.support.evaluators import CROSS, STUCK, aclosing_pool, ask, body_of, children, quick
+from tests.support.waiting import eventually
 
 pytestmark = [
     pytest.mark.process,
@@ -63,10 +64,12 @@ async def test_the_status_is_known_before_the_answer(
 async def test_an_answer_that_breaks_does_not_end(pool: EvaluatorPool) -> None:
     answer = await pool.answer(Operation(f"SELECT * {CROSS}"))
     await anext(answer.body)
-    for child in children():
+    before = children().keys()
+    for child in before:
         os.kill(child, signal.SIGKILL)
     with pytest.raises(IncompleteResult, match="SIGKILL"):
         await body_of(answer)
+    await eventually(lambda: not before & children().keys())  # the idle one, too, has ended and is known to have
     await quick(pool)
     with pytest.raises(SourceTimeout):
         await body_of(await pool.answer(Operation(f"SELECT * {CROSS}", timeout=0.5)))
