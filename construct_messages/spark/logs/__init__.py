@@ -40,11 +40,9 @@ def register(spark: SparkSession) -> None:
         spark: a session whose workers have this package: installed, or shipped as a `.zip` of its wheel (`--py-files`,
             `addArtifacts(…, pyfile=True)`), and its dependencies.
     """
-    from pyspark.sql import SparkSession
-
     from construct_messages.spark.logs.source import LogSource
 
+    # Spark looks for a format also in the session that was used last: this makes it `spark`. If another one has the
+    # format, registering fails; if it has not, writing does.
+    spark.createDataFrame([], "a INT")
     spark.dataSource.register(LogSource)
-    # where a frame is written, Spark looks for its format in whatever session was used last
-    if (active := SparkSession.getActiveSession()) is not None:
-        active.dataSource.register(LogSource)

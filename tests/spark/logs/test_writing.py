@@ -15,6 +15,7 @@ from construct_messages.errors import IncompleteResult, UnsupportedByFormat, Usa
 from construct_messages.formats import JELLY, LABELLED, N_QUADS, N_TRIPLES, RDFM, TRIG, Format, Syntax, content_type
 from construct_messages.message import Message, Quad
 from construct_messages.reading import read_log
+from construct_messages.spark.logs import register
 from construct_messages.spark.sql.values import literal
 from construct_messages.terms import Term
 from construct_messages.writing import write_log
@@ -123,13 +124,18 @@ def test_packed_parts(spark: SparkSession, tmp_path: Path, compression: str) -> 
     assert [text for part in parts for text in read_back(part, N_QUADS, RDFM)] == texts(QUADS)
 
 
-def test_after_another_session_was_used(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("has_format", [False, True], ids=["without the format", "with it"])
+def test_after_another_session_was_used(spark: SparkSession, tmp_path: Path, has_format: bool) -> None:
     """Spark looks for a format in the session that was active last."""
-    frame = frame_of(spark, TRIPLES, 1)
+    frame = frame_of(spark.newSession(), TRIPLES, 1)  # which has no format yet
     used_last = spark.newSession()
     try:
         used_last.createDataFrame([(1,)], "a INT")
+        if has_format:
+            register(used_last)
         assert room.write_file(frame, tmp_path / "log", TRIG, RDFM).message_count == len(TRIPLES)
+        register(used_last)
+        assert used_last.read.format("rdfm").load(str(tmp_path / "log")).count() == len(TRIPLES)
     finally:
         spark.createDataFrame([(1,)], "a INT")
 
