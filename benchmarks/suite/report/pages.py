@@ -115,7 +115,7 @@ def _full(results: Results, plots: Mapping[str, Plot]) -> Iterator[str]:
     yield "\n".join(f"- {sentence}" for sentence in headline(found))
     if _is_busy(results):
         yield (
-            f"**The machine was busy**: its load was {results.machine['load']} when this was started. Times say little."
+            f"**The machine may have been busy**: its load average was {results.machine['load']} when this was started."
         )
     yield (
         "All figures: [by query](queries.md) · [in a sortable table](table.html) · [JSON](results.json) ·"
