@@ -21,7 +21,7 @@ from hypothesis import settings
 from tests.support.commands import Done
 from tests.support.engines.servers import ENGINES, Missing, Serve
 from tests.support.places import absent
-from tests.support.spark.sessions import OTHER, PLANNED, QUICK, new_session
+from tests.support.spark.sessions import OTHER, PLANNED, QUICK, activate, new_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -236,6 +236,13 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         absent(str(unavailable))
     yield session
     session.stop()
+
+
+@pytest.fixture(autouse=True)
+def _active_session(request: pytest.FixtureRequest) -> None:
+    """The session that Spark calls active is the same for each test, whichever the tests before it used last."""
+    if "spark" in request.fixturenames:
+        activate(request.getfixturevalue("spark"))
 
 
 @pytest.fixture(scope="session")

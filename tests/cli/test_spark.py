@@ -17,12 +17,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psutil
 import pytest
 
 from construct_messages import read_log
 from tests.support.commands import COMMAND, ENVIRONMENT, Done
 from tests.support.docs import BLOCKS, SPARK, Block
 from tests.support.places import ROOT
+from tests.support.processes import command_line
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -324,19 +326,19 @@ def test_a_signal_cancels_the_jobs(place: Path, by: signal.Signals, status: int,
 
 
 @pytest.mark.usefixtures("place", "spark")
-@pytest.mark.skipif(not Path("/proc").exists(), reason="the children of a process are looked up in /proc")
 def test_a_signal_while_the_session_starts() -> None:
     """Issue 13, 25: no Java is left that nobody speaks to."""
     arguments = ("spark", "run", "--query", PLAIN, "--quads", "dump.nt", "--output", "log.nq", *LOCAL)
     with ended(subprocess.Popen([*COMMAND, *arguments], env=ENVIRONMENT, stderr=subprocess.PIPE)) as process:
         deadline = time.monotonic() + 1200
-        while not (java := [child for child in children(process.pid) if "SparkSubmit" in command_of(child)]):
+        while not (java := [child for child in psutil.Process(process.pid).children() if is_spark(child)]):
+            assert process.poll() is None
             assert time.monotonic() < deadline
             time.sleep(0.01)
         process.send_signal(signal.SIGTERM)
         assert process.stderr is not None
         assert (process.wait(600), process.stderr.read().decode()) == (143, "")
-    while "SparkSubmit" in command_of(java[0]):
+    while is_spark(java[0]):
         assert time.monotonic() < deadline + 600
         time.sleep(0.1)
     assert not Path("log.nq").exists()
@@ -352,16 +354,8 @@ def ended(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]
             process.kill()
 
 
-def children(process: int) -> list[int]:
-    return [int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
-
-
-def command_of(process: int) -> str:
-    """The command line of a process; of one that has gone, nothing."""
-    try:
-        return Path(f"/proc/{process}/cmdline").read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return ""
+def is_spark(process: psutil.Process) -> bool:
+    return any("SparkSubmit" in part for part in command_line(process))
 
 
 def written_to(place: Path, before: set[str]) -> list[Path]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncGenerator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from pathlib import Path
+
+import psutil
 
 from construct_messages.sources import Request
 from construct_messages.sources.evaluators.pool import EvaluatorPool
@@ -24,16 +25,12 @@ _others: set[int] = set()
 
 
 def children() -> dict[int, str]:
-    """The state of each process that this one started, by its number; Z is a zombie."""
+    """The state of each process that this one started, by its number."""
     found = {}
-    for entry in Path("/proc").glob("[0-9]*"):
-        if int(entry.name) not in _others:
-            try:
-                after_name = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:  # it ended meanwhile
-                continue
-            if int(after_name[1]) == os.getpid():
-                found[int(entry.name)] = after_name[0]
+    for child in psutil.Process().children():
+        if child.pid not in _others:
+            with suppress(psutil.NoSuchProcess):  # it ended meanwhile
+                found[child.pid] = child.status()
     return found
 
 
@@ -77,8 +74,7 @@ async def drain(batches: AsyncGenerator[object], count: int) -> None:
 
 
 def cpu_seconds(process: int) -> float:
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return sum(psutil.Process(process).cpu_times()[:2])
 
 
 # --- answers ---

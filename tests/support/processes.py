@@ -1,10 +1,13 @@
-"""The commands of the package as processes that a test talks to while they run."""
+"""Processes: the commands of the package while a test talks to them, and what others are called."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import sys
+from contextlib import suppress
+
+import psutil
 
 from tests.support.places import ROOT
 
@@ -25,3 +28,15 @@ async def run(*arguments: str, **variables: str) -> tuple[int, bytes, str]:
     process = await start(*arguments, **variables)
     output, errors = await process.communicate()
     return process.returncode or 0, output, errors.decode()
+
+
+def command_line(process: psutil.Process) -> list[str]:
+    """The command line of a process; of one that has ended, nothing."""
+    with suppress(psutil.NoSuchProcess):
+        return process.cmdline()
+    return []
+
+
+def below(pid: int) -> list[psutil.Process]:
+    """The processes that a process started, and that these did."""
+    return psutil.Process(pid).children(recursive=True)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.request import Request, urlopen
 
+import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,14 +25,13 @@ from tests.support.http.command import (
     Held,
     Running,
     begin,
-    command_of,
-    descendants,
     drain,
     eventually,
     refuses,
 )
 from tests.support.http.fault_server import STALL, FaultServer, Script, response
 from tests.support.places import ROOT
+from tests.support.processes import below, command_line
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 
@@ -58,6 +58,10 @@ def upstream() -> Iterator[FaultServer]:
     server.close()
 
 
+def evaluates_or_serves(process: psutil.Process) -> bool:
+    return any("construct_messages" in part for part in command_line(process))
+
+
 @pytest.mark.parametrize(("workers", "number"), [(1, signal.SIGINT), (2, signal.SIGINT), (2, signal.SIGTERM)])
 def test_it_serves_and_stops(start: Callable[..., Running], workers: int, number: signal.Signals) -> None:
     running = start("--source", DATA, "--workers", str(workers))
@@ -74,14 +78,14 @@ def test_it_serves_and_stops(start: Callable[..., Running], workers: int, number
 
     eventually(counted, running)  # a request ends a moment after its client has everything
     eventually(lambda: len(running.children) == (workers if workers > 1 else 0), running)
-    below = descendants(running.process.pid)
+    started = below(running.process.pid)
     running.process.send_signal(number)
     assert running.wait() == 0
     assert running.events("stopped")
     (line,) = running.events("request")
     assert (line["request_id"], line["outcome"], line["form"]) == (identifier, "complete", "CONSTRUCT")
     assert list(running.temporary.iterdir()) == []
-    assert [pid for pid in below if b"construct_messages" in command_of(pid)] == []
+    assert not any(map(evaluates_or_serves, started))
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
@@ -149,7 +153,7 @@ def test_a_worker_that_dies_is_replaced(start: Callable[..., Running]) -> None:
     url = running.url
     eventually(lambda: len(running.children) == 2, running)
     before = running.children
-    below = descendants(before[0])
+    started = below(before[0])
     os.kill(before[0], signal.SIGKILL)
     eventually(lambda: len(running.children) == 2 and before[0] not in running.children, running)
     for _ in range(6):
@@ -158,7 +162,7 @@ def test_a_worker_that_dies_is_replaced(start: Callable[..., Running]) -> None:
     (line,) = running.events("a worker ended")
     assert (line["pid"], line["code"], line["level"]) == (before[0], -signal.SIGKILL, "error")
     # what evaluated for it has ended with it
-    eventually(lambda: not any(b"construct_messages" in command_of(pid) for pid in below), running)
+    eventually(lambda: not any(map(evaluates_or_serves, started)), running)
     running.process.terminate()
     assert running.wait() == 0
 
@@ -167,9 +171,9 @@ def test_workers_end_with_the_supervisor(start: Callable[..., Running]) -> None:
     running = start("--source", DATA, "--workers", "2")
     assert running.url
     eventually(lambda: len(running.children) == 2, running)
-    below = descendants(running.process.pid)
+    started = below(running.process.pid)
     running.process.kill()
-    eventually(lambda: not any(b"construct_messages" in command_of(pid) for pid in below), running)
+    eventually(lambda: not any(map(evaluates_or_serves, started)), running)
 
 
 @pytest.mark.parametrize(("workers", "status"), [("1", 3), ("2", 1)])

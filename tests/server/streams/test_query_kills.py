@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import psutil
 import pytest
 
 from construct_messages.streams import open_store
 from tests.support.http.command import Running
+from tests.support.processes import below, command_line
 from tests.support.waiting import eventually
 
 SPARQL = {"Content-Type": "application/sparql-query"}
@@ -67,32 +69,21 @@ class Publisher:
         return True
 
 
-def children(process: int) -> set[str]:
-    return set(Path(f"/proc/{process}/task/{process}/children").read_text().split())
-
-
-def is_over(process: str) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
-        return True
-
-
 @asynccontextmanager
 async def running(temporary: Path, store: Path, publisher: Publisher) -> AsyncIterator[Running]:
     """A server, which is killed in the end; then those that evaluate for it end, too."""
     server = Running(temporary, "--streams", str(store))
-    evaluating = set[str]()
+    evaluating = list[psutil.Process]()
     try:
         publisher.url = await asyncio.to_thread(lambda: server.url)
         yield server
         if server.process.poll() is None:
-            evaluating = children(server.process.pid)
+            evaluating = below(server.process.pid)
             assert len(evaluating) == len(QUERIES)
     finally:
         publisher.url = None
         await asyncio.to_thread(server.kill)
-    await eventually(lambda: all(map(is_over, evaluating)), SECONDS)
+    await eventually(lambda: not any(map(command_line, evaluating)), SECONDS)
 
 
 async def register(session: aiohttp.ClientSession, url: str) -> None:

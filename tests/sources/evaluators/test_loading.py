@@ -11,12 +11,14 @@ import threading
 import time
 from pathlib import Path
 
+import psutil
 import pyoxigraph as ox
 import pytest
 
 from construct_messages.errors import SourceError, UsageError
 from construct_messages.sources.evaluators.loading import load_directory
 from construct_messages.sources.files import open_directory
+from tests.support.processes import command_line
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
@@ -80,21 +82,10 @@ def test_what_cannot_be_loaded(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == ["data.doc", "data.nt"]
 
 
-def loaders(directory: Path) -> list[int]:
+def loaders(directory: Path) -> list[psutil.Process]:
     """The processes that load into a directory."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                arguments = (entry / "cmdline").read_bytes().split(b"\0")
-            except OSError:  # it ended meanwhile
-                continue
-            if b"construct_messages.sources.evaluators.loading" in arguments and str(directory).encode() in arguments:
-                found.append(int(entry.name))
-    return found
-
-
-linux = pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks processes up in /proc")
+    wanted = {"construct_messages.sources.evaluators.loading", str(directory)}
+    return [process for process in psutil.process_iter() if wanted <= set(command_line(process))]
 
 
 @pytest.fixture
@@ -105,14 +96,13 @@ def much(tmp_path: Path) -> Path:
     return path
 
 
-@linux
 def test_a_killed_loader_is_an_error(much: Path, tmp_path: Path) -> None:
     directory = tmp_path / "store"
 
     def kill() -> None:
         wait_until(lambda: directory.exists() and loaders(directory))
         for process in loaders(directory):
-            os.kill(process, signal.SIGKILL)
+            process.kill()
 
     thread = threading.Thread(target=kill)
     thread.start()
@@ -122,7 +112,6 @@ def test_a_killed_loader_is_an_error(much: Path, tmp_path: Path) -> None:
     assert not directory.exists()
 
 
-@linux
 def test_interrupting_stops_the_loader_and_leaves_nothing(much: Path, tmp_path: Path) -> None:
     directory = tmp_path / "store"
     script = (

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing, suppress
 from pathlib import Path
 
+import psutil
 import pyoxigraph as ox
 import pytest
 import pytest_asyncio
@@ -182,7 +183,7 @@ async def test_two_hundred_cancelled_evaluations_leave_nothing_running(directory
     await asyncio.gather(*(quick(pool) for _ in range(6)))
     started = set(children()) - processes
     assert 1 <= len(started) <= 3
-    await eventually(lambda: all(children()[child] == "S" for child in started))
+    await eventually(lambda: all(children()[child] == psutil.STATUS_SLEEPING for child in started))
     await pool.aclose()
     assert set(children()) <= processes
     assert len(os.listdir("/proc/self/fd")) <= descriptors

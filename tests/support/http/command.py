@@ -8,13 +8,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from tests.support.http.fault_server import response
 from tests.support.places import ROOT
+from tests.support.processes import below, command_line
 
 COMMAND = [sys.executable, "-m", "construct_messages", "serve"]
 DATA = str(ROOT / "queries" / "data" / "companies.ttl")
@@ -71,7 +71,8 @@ class Running:
     @property
     def children(self) -> list[int]:
         """The processes that serve, of several."""
-        return [pid for pid in descendants(self.process.pid) if b"server.runtime.process" in command_of(pid)]
+        serving = "construct_messages.server.runtime.process"
+        return [child.pid for child in below(self.process.pid) if serving in command_line(child)]
 
     def wait(self, seconds: float = 120) -> int:
         """The exit status."""
@@ -84,28 +85,6 @@ class Running:
         self.wait()
         assert self.process.stderr is not None
         self.process.stderr.close()
-
-
-def command_of(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except (FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
-        return b""
-
-
-def descendants(pid: int) -> list[int]:
-    """The processes that a process started, and that these did."""
-    parents = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
-            # behind the name, which stands in brackets: state, parent
-            parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
-    return [one for one in parents if pid in ancestors(one, parents)]
-
-
-def ancestors(pid: int, parents: dict[int, int]) -> Iterator[int]:
-    while pid := parents.get(pid, 0):
-        yield pid
 
 
 def eventually(holds: Callable[[], object], running: Running, seconds: float = 120) -> None:

@@ -43,6 +43,12 @@ def new_session(spark: SparkSession, settings: Mapping[str, str]) -> SparkSessio
     return session
 
 
+def activate(spark: SparkSession) -> None:
+    """Makes a session the active one, as `createDataFrame` does."""
+    type(spark)._activeSession = spark
+    spark._get_j_spark_session_class(spark._jvm).setActiveSession(spark._jsparkSession)
+
+
 def executed(frame: DataFrame) -> str:
     """The text of the plan that is executed; after an action of an adaptive one the last and the first."""
     return str(_execution(frame).executedPlan().toString())
