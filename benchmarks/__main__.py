@@ -10,6 +10,8 @@ from pathlib import Path
 
 from benchmarks.micro import NAMES
 
+_PROFILES = ("smoke", "default", "million", "full")
+
 
 def main(arguments: Sequence[str]) -> None:
     """Runs one subcommand.
@@ -28,7 +30,7 @@ def main(arguments: Sequence[str]) -> None:
     micro.add_argument("name", choices=NAMES, metavar="NAME", help="one of those below")
     micro.add_argument("arguments", nargs=argparse.REMAINDER, help="of that benchmark; --help names them")
     run = commands.add_parser("run", help="run the suite: every competitor over every query")
-    run.add_argument("--profile", choices=("smoke", "default", "full"), default="default", help="how much is run")
+    run.add_argument("--profile", choices=_PROFILES, default="default", help="how much is run")
     run.add_argument("--output", type=Path, metavar="FILE.json", help="rows of results; a CSV file goes beside it")
     run.add_argument("--seed", type=int, default=42, help="of the generated data")
     run.add_argument("--only", nargs="+", metavar="COMPETITOR", help="names of competitors; all without it")
@@ -41,7 +43,7 @@ def main(arguments: Sequence[str]) -> None:
     run.add_argument("--check", action="store_true", help="fail unless all of this package is right and others run")
     run.add_argument("--fresh", action="store_true", help="forget the rows that the output file has")
     data = commands.add_parser("data", help="write the data sets of a profile, and check what the queries find")
-    data.add_argument("--profile", choices=("smoke", "default", "full"), default="default")
+    data.add_argument("--profile", choices=_PROFILES, default="default")
     data.add_argument("--seed", type=int, default=42, help="of the generated data")
     report = commands.add_parser("report", help="write tables, plots and pages from the rows of a run")
     report.add_argument("results", nargs="?", type=Path, metavar="FILE.json", help="those of the docs without it")

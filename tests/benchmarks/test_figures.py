@@ -20,6 +20,7 @@ from benchmarks.suite.report.figures import (
     solutions,
     total,
 )
+from benchmarks.suite.report.rates import rates
 from benchmarks.suite.report.standings import MEASURES, Field, fields, losses, race
 from tests.support.benchmarks import groups, many, results, row
 
@@ -212,3 +213,38 @@ def test_standings_of_many_rows() -> None:
     assert memory is not None
     assert memory.exponent == pytest.approx(1, abs=0.01)
     assert race(files, SECONDS, files.large_sizes).rivals == {"Cli": 8}
+
+
+def test_rates_of_results_by_how_many_there_are() -> None:
+    """Starting takes a second: it decides where results are few, and not in what each further one takes."""
+
+    def run(competitor: str, size: int, query: str, count: int, seconds: float, right: int | None = None) -> Row:
+        counted = groups(count, right=count if right is None else right)
+        figures = {"delivered": count, "results_per_second": count / seconds, "groups": counted}
+        return row(competitor, seconds, size=size, query=query, engine="oxigraph", **figures)
+
+    found = fields(
+        results(
+            run("ours", 10_000, "many", 1_000, 1.1),
+            run("ours", 1_000_000, "many", 100_000, 2.1),
+            run("ours", 100_000, "few", 10, 1.0),
+            row("ours", None, query="slow", engine="oxigraph"),
+            run("flat", 10_000, "many", 1_000, 1.2),
+            run("flat", 1_000_000, "many", 100_000, 11.2, right=1_000),
+            run("flat", 100_000, "few", 10, 0.5),
+            run("flat", 100_000, "slow", 5_000, 9.0),
+            row("none", None, query="many", size=1_000_000, engine="oxigraph"),
+        )
+    )
+    (field,) = found
+    flat, none = (rates(field, standing) for standing in field.others)
+    assert [each and (pytest.approx(each.mean), each.cells) for each in flat.delivered] == [
+        (math.sqrt(11.2 / 2.1 * 0.5), 2),
+        (11.2 / 2.1, 1),
+        (11.2 / 2.1, 1),
+    ]
+    assert flat.right is not None
+    assert flat.right.mean == pytest.approx(100 * 11.2 / 2.1)
+    assert flat.marginal is not None
+    assert (flat.marginal.mean, flat.marginal.cells) == (pytest.approx(10), 1)
+    assert none == ((None, None, None), None, None)

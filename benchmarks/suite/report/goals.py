@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from benchmarks.suite.records import Row
 from benchmarks.suite.report.headline import way
+from benchmarks.suite.report.rates import THRESHOLDS, rates
 from benchmarks.suite.report.standings import MEASURES, Field, race
 from benchmarks.suite.report.text import escape, times
 
@@ -43,15 +43,14 @@ def _of_field(field: Field) -> Iterator[Goal]:
             yield Goal(what, "all pairs of query and size", f"{ahead} of {cells}", ahead == cells)
     for standing in field.others:
         wanted = _RATES.get(standing.competitor)
-        rate = standing.beside_ours(_seconds_per_result, field.smallest)
-        if wanted is not None and rate is not None:
-            what = f"{where}: results a second, to those of {escape(standing.title)}"
-            yield Goal(what, f"≥ {wanted:g} ×", times(rate.mean), rate.mean >= wanted)
+        if wanted is None:
+            continue
+        for least, rate in zip(THRESHOLDS, rates(field, standing).delivered, strict=True):
+            if rate is not None:
+                of = f", queries with {least:,} results and more" if least else ""
+                what = f"{where}: results a second, to those of {escape(standing.title)}{of}"
+                yield Goal(what, f"≥ {wanted:g} ×", times(rate.mean), rate.mean >= wanted)
     for name, most in _GROWTH.items():
         if (fit := ours.fit(MEASURES[name])) is not None:
             what = f"{where}: growth of {name}, as a power of the number of solutions"
             yield Goal(what, f"≤ {most:g}", f"{fit.exponent:.2f}", fit.exponent <= most)
-
-
-def _seconds_per_result(row: Row) -> float | None:
-    return 1 / row.results_per_second if row.results_per_second else None

@@ -12,6 +12,7 @@ from benchmarks.suite.report.figures import has_failed, is_right
 from benchmarks.suite.report.goals import goals
 from benchmarks.suite.report.headline import capital, headline, races, way
 from benchmarks.suite.report.plots import KINDS, Plot, file_name
+from benchmarks.suite.report.rates import THRESHOLDS, rates
 from benchmarks.suite.report.standings import LARGE, MEASURES, Field, Loss, Standing, fields, losses
 from benchmarks.suite.report.text import MISSING, escape, mebibytes, number, seconds, share, size, table, times, wrapped
 
@@ -59,7 +60,8 @@ _REPEAT: Final = """\
 ```
 
 `run` makes the data from a seed, runs every program that is installed, names the others, and goes on where it was
-interrupted. `--profile smoke` takes a few minutes, `--profile full` hours. `--real FOLDER` adds real DBpedia files.
+interrupted. `--profile smoke` takes a few minutes, `default` half an hour, `million` (all queries at a million triples)
+an hour, and `full` hours. `--real FOLDER` adds real DBpedia files.
 `--endpoint https://dbpedia.org/sparql --contact ADDRESS` asks a live endpoint a few queries, one request a second;
 nothing else needs a network. `report` writes these pages. `make benchmark-suite` does both.
 """
@@ -126,6 +128,7 @@ def _full(results: Results, plots: Mapping[str, Plot]) -> Iterator[str]:
         yield f"## {capital(way(field))}"
         yield from _overview(field)
         yield from _beside_ours(field)
+        yield from _rates(field)
         yield from _groups(field)
         for name in (file_name(kind, field) for kind in KINDS):
             if name in plots:
@@ -201,6 +204,33 @@ def _beside_ours(field: Field) -> Iterator[str]:
     yield f"What each takes, *{escape(field.ours.title)}* = 1{where}:"
     columns = ["program", *MEASURES, "we are faster in", "growth of time", "growth of memory"]
     yield "\n".join(table(columns, rows))
+
+
+def _rates(field: Field) -> Iterator[str]:
+    if field.ours is None:
+        return
+    rows = []
+    for standing in field.others:
+        found = rates(field, standing)
+        cells = [*found.delivered, found.right, found.marginal]
+        if any(cells):
+            rows.append(
+                [named(standing), *(f"{times(each.mean)} ({each.cells})" if each else MISSING for each in cells)]
+            )
+    if rows:
+        where = f" at {size(field.smallest)} triples and more" if field.smallest else ""
+        yield (
+            f"Results a second of *{escape(field.ours.title)}*, where the other program gives 1{where}, and in brackets"
+            " of how many pairs of runs that both finished: over all queries, where starting decides, and over those"
+            " with many results."
+        )
+        least = [f"≥ {each:,} results" if each else "all queries" for each in THRESHOLDS]
+        yield "\n".join(table(["program", *least, f"{least[-1]}: right ones", "marginal"], rows))
+        yield (
+            "**Right ones**: results that came right, where the other program gives any. **Marginal**: the results that"
+            " came more over the largest data than over the smallest by the seconds that this took longer, so without"
+            f" the start{', with the loading of the data' if field.engine == 'file' else ''}."
+        )
 
 
 def _groups(field: Field) -> Iterator[str]:
