@@ -20,12 +20,10 @@ from tests.support.commands import Done
 from tests.support.http.fault_server import FaultServer, response
 from tests.support.http.streams import StreamsServer, serving_streams
 from tests.support.places import ROOT
-from tests.support.waiting import eventually
+from tests.support.waiting import SECONDS, eventually
 from tests.support.watching import QUERY, answer
 
 pytestmark = pytest.mark.process
-
-SECONDS = 60.0
 
 
 @pytest.fixture
@@ -135,7 +133,7 @@ async def test_an_endpoint_that_fails_meanwhile(endpoint: FaultServer, by: signa
         while log.count(b"\n") < 6:
             log += await running.stdout.readline()
     asked = len(endpoint.asked)
-    await eventually(lambda: len(endpoint.asked) > asked, SECONDS)
+    await eventually(lambda: len(endpoint.asked) > asked)
     running.send_signal(by)
     rest, errors = await running.communicate()
     assert (running.returncode, rest) == (0, b"")

@@ -15,7 +15,7 @@ from construct_messages.continuous.registered.registry import Registry
 from construct_messages.errors import Conflict, ConstructMessagesError, StoreError
 from construct_messages.streams import Description, Retention, StreamStore, open_store
 from tests.support.streams import Clock, numbered
-from tests.support.waiting import eventually
+from tests.support.waiting import SECONDS, eventually
 
 pytestmark = pytest.mark.slow
 
@@ -23,7 +23,7 @@ STREAMS = "http://example.org/streams/"
 STATELESS = "CONSTRUCT { ?s <urn:saw> ?n } WHERE { ?s <urn:number> ?n }"
 LAST_THREE = f"""REGISTER RSTREAM <seen> AS CONSTRUCT {{ ?s <urn:has> ?n }}
 FROM NAMED WINDOW <urn:w> ON <{STREAMS}a> [ELEMENTS 3 STEP 3] WHERE {{ WINDOW <urn:w> {{ ?s <urn:number> ?n }} }}"""
-SECONDS = 60
+UNHURRIED = QueryLimits(seconds=SECONDS)
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ async def store(tmp_path: Path) -> AsyncIterator[StreamStore]:
 
 @asynccontextmanager
 async def running(store: StreamStore, limits: QueryLimits | None = None) -> AsyncIterator[Registry]:
-    registry = Registry(store, limits or QueryLimits())
+    registry = Registry(store, limits or UNHURRIED)
     await registry.start()
     try:
         yield registry
@@ -52,7 +52,7 @@ def given(store: StreamStore, name: str = "seen") -> list[str]:
 
 
 async def until(store: StreamStore, count: int) -> None:
-    await eventually(lambda: store.state("seen").last >= count, SECONDS)
+    await eventually(lambda: store.state("seen").last >= count)
 
 
 async def test_history_first_then_live(store: StreamStore) -> None:
@@ -64,7 +64,7 @@ async def test_history_first_then_live(store: StreamStore) -> None:
         await until(store, 2499)
         query = registry.get("seen")
         assert query is not None
-        await eventually(lambda: query.lag == 0 and query.given == 2499, SECONDS)
+        await eventually(lambda: query.lag == 0 and query.given == 2499)
         assert (query.taken, query.registration.status) == (2499, "running")
     assert given(store) == [f"x{each}" for each in range(1, 2500)]
 
@@ -110,7 +110,7 @@ async def test_time_passes_where_no_elements_come(tmp_path: Path) -> None:
             store.append("a", numbered(1))
             query = registry.get("seen")
             assert query is not None
-            await eventually(lambda: query.taken == 1, SECONDS)
+            await eventually(lambda: query.taken == 1)
             assert store.state("seen").last == 0
             clock.microseconds += 11_000_000
             await until(store, 1)
@@ -167,7 +167,7 @@ async def test_an_input_that_is_made_anew_is_another(store: StreamStore) -> None
         query = registry.get("seen")
         assert query is not None
         for _ in range(2):
-            await eventually(lambda: query.registration.status == "failed", SECONDS)
+            await eventually(lambda: query.registration.status == "failed")
             assert "another stream of that name" in (query.error or "")
             await registry.resume("seen")
         await registry.remove("seen")
@@ -184,7 +184,7 @@ async def test_an_input_that_is_made_anew_while_it_runs(store: StreamStore) -> N
         await until(store, 3)
         store.delete("a")
         store.create("a")
-        await eventually(lambda: query.registration.status == "failed", SECONDS)
+        await eventually(lambda: query.registration.status == "failed")
 
 
 async def test_removed_with_its_stream(store: StreamStore) -> None:
@@ -223,8 +223,10 @@ PAIRS = " ".join(f"?s{each} ?p{each} ?n{each} ." for each in range(9)) + " FILTE
             "more than 5 seconds",
             id="slow",
         ),
-        pytest.param("?s ?p ?n", {"output_bytes": 1000}, add_one, "1000 bytes", id="too-much"),
-        pytest.param(f"?s ?p ?n {PRODUCT}", {"memory_bytes": 1 << 28}, add_one, "more memory", id="memory"),
+        pytest.param("?s ?p ?n", {"seconds": SECONDS, "output_bytes": 1000}, add_one, "1000 bytes", id="too-much"),
+        pytest.param(
+            f"?s ?p ?n {PRODUCT}", {"seconds": SECONDS, "memory_bytes": 1 << 28}, add_one, "more memory", id="memory"
+        ),
     ],
 )
 async def test_a_query_that_fails_is_paused_and_says_why(
@@ -243,10 +245,10 @@ async def test_a_query_that_fails_is_paused_and_says_why(
             cause(store)
         query = registry.get("seen")
         assert query is not None
-        await eventually(lambda: query.registration.status == "failed", SECONDS)
+        await eventually(lambda: query.registration.status == "failed")
         assert error in (query.registration.error or "")
         if cause is add_one:
-            await eventually(lambda: store.state("other").last == 1, SECONDS)  # which it did not hold up
+            await eventually(lambda: store.state("other").last == 1)  # which it did not hold up
     async with running(store) as registry:
         query = registry.get("seen")
         assert query is not None

@@ -35,6 +35,7 @@ from SPARQLWrapper import (
 
 from tests.support.engines.servers import Missing, node_program
 from tests.support.places import absent
+from tests.support.waiting import SECONDS
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
@@ -111,7 +112,7 @@ def test_sparqlwrapper(urls: Urls, form: str, format: str, method: str, how: str
         wrapper = SPARQLWrapper(url, returnFormat=format)
         wrapper.setMethod(method)
         wrapper.setRequestMethod(how)
-        wrapper.setTimeout(30)
+        wrapper.setTimeout(int(SECONDS))
         wrapper.setQuery(QUERIES[form])
         return comparable(wrapper.queryAndConvert())
 
@@ -125,7 +126,7 @@ def test_sparqlwrapper(urls: Urls, form: str, format: str, method: str, how: str
 def test_sparqlwrapper_with_a_dataset(urls: Urls, form: str) -> None:
     def ask(url: str) -> object:
         wrapper = SPARQLWrapper(url, defaultGraph="urn:g", returnFormat=RESULTS.get(form, GRAPHS)[0])
-        wrapper.setTimeout(30)
+        wrapper.setTimeout(int(SECONDS))
         wrapper.setQuery(QUERIES[form])
         return comparable(wrapper.queryAndConvert())
 
@@ -195,7 +196,16 @@ def curl(url: str, how: str, query: str, accept: str) -> tuple[str, bytes]:
     if program is None:
         absent("curl is not installed: apt-get install curl")
     data = query if how == "direct POST" else f"query={query}"
-    command = [program, "--silent", "--show-error", "--fail", "--max-time", "30", "--write-out", "\n%{content_type}"]
+    command = [
+        program,
+        "--silent",
+        "--show-error",
+        "--fail",
+        "--max-time",
+        str(SECONDS),
+        "--write-out",
+        "\n%{content_type}",
+    ]
     done = subprocess.run(
         [*command, "--header", f"Accept: {accept}", *CURL[how], data, url], check=True, capture_output=True
     )

@@ -12,6 +12,7 @@ import pytest_asyncio
 
 from tests.support.engines.servers import Serve
 from tests.support.http.serving import Served, serving
+from tests.support.waiting import SECONDS
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
@@ -45,7 +46,6 @@ async def session() -> AsyncIterator[aiohttp.ClientSession]:
 def elsewhere() -> Iterator[tuple[str, socket.socket]]:
     """A URL, and the socket that listens there."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        listener.settimeout(60)
         yield f"http://127.0.0.1:{listener.getsockname()[1]}/", listener
 
 
@@ -77,7 +77,7 @@ async def test_it_would_fetch(
     async with serving(virtuoso, profile="virtuoso", retries=0) as server:
         form = {"query": FETCHING[case].replace("URL", url)}
         asking = asyncio.create_task(session.post(server.sparql, data=form).__aenter__())
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(SECONDS):
             connection, _ = await asyncio.get_running_loop().sock_accept(listener)
         connection.close()
         (await asking).release()

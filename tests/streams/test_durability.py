@@ -24,6 +24,7 @@ from construct_messages.errors import (
 from construct_messages.streams import StreamStore, open_store
 from construct_messages.streams.database import VERSION
 from tests.support.streams import numbered, sequences
+from tests.support.waiting import SECONDS
 
 
 def test_another_process_reads_and_follows(path: Path, store: StreamStore) -> None:
@@ -34,7 +35,7 @@ def test_another_process_reads_and_follows(path: Path, store: StreamStore) -> No
         with ThreadPoolExecutor() as threads:
             following = threads.submit(lambda: list(islice(other.read("a", follow=True), 3)))
             store.append_all("a", [numbered(2), numbered(3)])
-            assert sequences(following.result(60)) == [1, 2, 3]
+            assert sequences(following.result(SECONDS)) == [1, 2, 3]
         assert [state.last for state in other.streams()] == [other.state("a").last] == [3]
         with pytest.raises(UsageError, match="read-only"):
             other.append("a", numbered(4))

@@ -18,6 +18,7 @@ from construct_messages.errors import (
 from construct_messages.streams import Description, Retention, StreamStore, open_store
 from construct_messages.streams.writer import Change
 from tests.support.streams import numbered, sequences
+from tests.support.waiting import SECONDS
 
 
 def test_history_then_live(store: StreamStore) -> None:
@@ -27,7 +28,7 @@ def test_history_then_live(store: StreamStore) -> None:
         following = threads.submit(lambda: list(islice(store.read("a", after=100, follow=True), 2900)))
         for number in range(2501, 3001):
             store.append("a", numbered(number))
-        elements = following.result(60)
+        elements = following.result(SECONDS)
     assert sequences(elements) == list(range(101, 3001))
     assert elements[-1].message == numbered(3000)
 

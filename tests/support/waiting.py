@@ -5,9 +5,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from typing import Final
+
+SECONDS: Final = 300.0
+"""After which what a test waits for has failed, also on a slow machine that has much else to do."""
 
 
-async def eventually(holds: Callable[[], object], seconds: float = 60) -> None:
+async def eventually(holds: Callable[[], object], seconds: float = SECONDS) -> None:
     """Waits until something holds that is under way in the event loop, a thread or another process."""
     deadline = time.monotonic() + seconds
     while not holds():
@@ -15,7 +19,7 @@ async def eventually(holds: Callable[[], object], seconds: float = 60) -> None:
         await asyncio.sleep(0.01)
 
 
-def wait_until(holds: Callable[[], object], seconds: float = 60) -> None:
+def wait_until(holds: Callable[[], object], seconds: float = SECONDS) -> None:
     """As `eventually`, where there is no event loop."""
     deadline = time.monotonic() + seconds
     while not holds():
@@ -23,7 +27,7 @@ def wait_until(holds: Callable[[], object], seconds: float = 60) -> None:
         time.sleep(0.01)
 
 
-async def settled(figure: Callable[[], float], seconds: float = 30) -> float:
+async def settled(figure: Callable[[], float], seconds: float = SECONDS) -> float:
     """Waits until a figure that grows has been the same for a fifth of a second; gives it."""
     deadline, last, since = time.monotonic() + seconds, figure(), time.monotonic()
     while time.monotonic() - since < 0.2:

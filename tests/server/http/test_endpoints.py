@@ -22,6 +22,7 @@ from construct_messages.server.http.metrics import Metrics
 from construct_messages.server.http.record import RECORD, Record
 from construct_messages.server.http.request_log import RequestLog
 from construct_messages.server.runtime.endpoints import open_endpoints
+from tests.support.waiting import SECONDS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -114,7 +115,7 @@ class Served:
 
     async def line(self, identifier: str) -> dict[str, object]:
         """The line of a request in the log, which is written a moment after the client has the answer."""
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(SECONDS):
             while True:
                 for line in map(json.loads, self._lines.getvalue().splitlines()):
                     if line["event"] == "request" and line["request_id"] == identifier:

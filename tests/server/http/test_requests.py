@@ -23,12 +23,12 @@ from construct_messages.server.http.record import request_id
 from construct_messages.server.pages.files import POLICY
 from tests.support.engines.servers import Serve
 from tests.support.http.fault_server import FaultServer
+from tests.support.waiting import SECONDS
 
 pytestmark = pytest.mark.slow
 
-SECONDS = 60
 DATA = '@prefix : <urn:> . :a :knows :b, :c ; :name "Anna"@en . :b :knows :c ; :name "Bert" .'
-LIMITS = Limits(request_bytes=100_000, query_characters=20_000, seconds=60, idle_seconds=60)
+LIMITS = Limits(request_bytes=100_000, query_characters=20_000, seconds=SECONDS, idle_seconds=SECONDS)
 
 
 class Sent(NamedTuple):

@@ -16,7 +16,7 @@ from construct_messages.server.http.problems import problem
 from construct_messages.server.http.sending import Aborted, send
 from tests.support.http.programs import CLIENTS, Broken, Client, is_installed
 from tests.support.places import absent
-from tests.support.waiting import eventually, settled
+from tests.support.waiting import SECONDS, eventually, settled
 
 Body = Callable[[], AsyncGenerator[bytes]]
 
@@ -28,7 +28,9 @@ async def serving(body: Body, outcomes: list[str] | None = None, **options: obje
 
     async def handle(request: web.Request) -> web.StreamResponse:
         try:
-            response = await send(request, body(), {"Content-Type": "text/plain"}, **{"idle_seconds": 5} | options)
+            response = await send(
+                request, body(), {"Content-Type": "text/plain"}, **{"idle_seconds": SECONDS} | options
+            )
         except ConstructMessagesError as error:
             outcomes.append("problem")
             return problem(error)
@@ -86,6 +88,7 @@ async def test_a_whole_body_arrives(name: str, buffer_bytes: int) -> None:
     outcomes: list[str] = []
     async with serving(whole, outcomes, buffer_bytes=buffer_bytes) as url:
         assert (await client_of(name)(url, {})).body == b"".join([chunk async for chunk in whole()])
+        await eventually(lambda: outcomes)  # a moment after the client has everything
     assert outcomes == ["complete"]
 
 
@@ -95,6 +98,7 @@ async def test_a_body_that_breaks_off_is_an_error_for_every_client(name: str) ->
     async with serving(cut, outcomes) as url:
         with pytest.raises(Broken):
             await client_of(name)(url, {})
+        await eventually(lambda: outcomes)
     assert outcomes == ["SourceError"]
 
 
@@ -200,7 +204,7 @@ async def test_a_client_that_leaves_ends_the_body() -> None:
     async def silent() -> AsyncGenerator[bytes]:
         try:
             yield b"first"
-            await asyncio.sleep(60)
+            await asyncio.Event().wait()
         finally:
             ended.set()
 
@@ -208,7 +212,7 @@ async def test_a_client_that_leaves_ends_the_body() -> None:
         async with aiohttp.ClientSession() as session, session.get(url) as response:
             assert await response.content.readany() == b"first"
             response.close()
-        await asyncio.wait_for(ended.wait(), 60)
+        await asyncio.wait_for(ended.wait(), SECONDS)
 
 
 @pytest.mark.parametrize("coding", ["gzip", "zstd"])
@@ -228,7 +232,7 @@ async def test_each_chunk_can_be_decoded_when_it_comes(coding: str) -> None:
         decoder = zlib.decompressobj(wbits=31) if coding == "gzip" else zstandard.ZstdDecompressor().decompressobj()
         decoded = b""
         while decoded != b"first":
-            decoded += decoder.decompress(await asyncio.wait_for(response.content.readany(), 60))
+            decoded += decoder.decompress(await asyncio.wait_for(response.content.readany(), SECONDS))
         go_on.set()
         assert decoder.decompress(await response.read()) == b"second"
 

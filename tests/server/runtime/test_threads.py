@@ -4,7 +4,7 @@ import asyncio
 import os
 import socket
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, closing
 
 import aiohttp
@@ -14,7 +14,7 @@ from construct_messages.server.runtime.process import THREAD_NAMES, THREADS
 from construct_messages.server.sparql import endpoint
 from tests.support.http.fault_server import FaultServer, response
 from tests.support.http.serving import serving
-from tests.support.waiting import eventually
+from tests.support.waiting import SECONDS, eventually
 
 LONG = f"CONSTRUCT {{ ?s ?p ?o }} WHERE {{ ?s ?p ?o }} #{'x' * 5000}"
 RESULT = b'{"head":{"vars":["s","p","o"]},"results":{"bindings":[]}}'
@@ -40,11 +40,20 @@ async def occupied() -> AsyncIterator[None]:
         await asyncio.gather(*waits)
 
 
-def own_threads() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if thread.name.startswith(THREAD_NAMES + "_")]
+@pytest.fixture
+def own_threads() -> Callable[[], set[threading.Thread]]:
+    """The threads of the server of a test; servers of the session may have some, too."""
+
+    def named() -> set[threading.Thread]:
+        return {thread for thread in threading.enumerate() if thread.name.startswith(THREAD_NAMES + "_")}
+
+    before = named()
+    return lambda: named() - before
 
 
-async def test_long_queries_do_not_wait_for_name_look_up(upstream: FaultServer) -> None:
+async def test_long_queries_do_not_wait_for_name_look_up(
+    upstream: FaultServer, own_threads: Callable[[], set[threading.Thread]]
+) -> None:
     async with (
         serving(upstream.url) as server,
         aiohttp.ClientSession() as session,
@@ -52,18 +61,18 @@ async def test_long_queries_do_not_wait_for_name_look_up(upstream: FaultServer) 
         session.post(server.sparql, data={"query": LONG, "messages": "rdfm"}) as answer,
     ):
         assert (answer.status, await answer.read()) == (200, b"")
-    assert own_threads() == []
+    assert own_threads() == set()
 
 
 async def test_name_look_up_does_not_wait_for_long_queries(
-    upstream: FaultServer, monkeypatch: pytest.MonkeyPatch
+    upstream: FaultServer, own_threads: Callable[[], set[threading.Thread]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     released, entered = threading.Event(), list[str]()
     form = endpoint.query_form
 
     def slow(text: str) -> str:
         entered.append(text)
-        assert released.wait(60)
+        assert released.wait(SECONDS)
         return form(text)
 
     monkeypatch.setattr(endpoint, "query_form", slow)
@@ -77,4 +86,4 @@ async def test_name_look_up_does_not_wait_for_long_queries(
         for answer in await asyncio.gather(*posts):
             assert answer.status == 200
             await answer.read()
-    assert own_threads() == []
+    assert own_threads() == set()

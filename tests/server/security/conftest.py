@@ -12,6 +12,7 @@ from construct_messages.server.config import Limits
 from tests.support.http.fault_server import FaultServer, response
 from tests.support.http.security import EMPTY
 from tests.support.http.serving import Served, serving
+from tests.support.waiting import SECONDS
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +36,7 @@ def upstream() -> Iterator[FaultServer]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def files(store: Path) -> AsyncIterator[Served]:
-    async with serving(store, limits=Limits(seconds=60)) as server:
+    async with serving(store, limits=Limits(seconds=SECONDS)) as server:
         yield server
 
 

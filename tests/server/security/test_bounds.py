@@ -18,7 +18,7 @@ from construct_messages.server.http import app
 from tests.support.http.fault_server import JSON, STALL, XML, FaultServer, response
 from tests.support.http.security import CONSTRUCT, EMPTY, FORM, IN_MODULE, RDFM, over_socket
 from tests.support.http.serving import Served, serving
-from tests.support.waiting import eventually
+from tests.support.waiting import SECONDS, eventually
 
 pytestmark = pytest.mark.slow
 
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.slow
 @IN_MODULE
 async def test_a_request_body_must_arrive_in_time(store: Path) -> None:
     head = f"POST /sparql HTTP/1.1\r\nHost: x\r\nContent-Type: {FORM}\r\nContent-Length: 1000\r\n\r\n".encode()
-    async with serving(store, limits=Limits(idle_seconds=0.5)) as server, asyncio.timeout(60):
+    async with serving(store, limits=Limits(idle_seconds=0.5)) as server, asyncio.timeout(SECONDS):
         reader, writer = await asyncio.open_connection(*server.url.removeprefix("http://").split(":"))
         answered = asyncio.create_task(reader.readline())
         writer.write(head)
@@ -49,9 +49,7 @@ async def test_request_heads_must_arrive_in_time(store: Path, monkeypatch: pytes
             (b"", ()),
             (b"GET /sparql HTTP/1.1\r\nHost: x\r\n", [b"X-%d: y\r\n" % n for n in range(15)]),
         ):
-            began = time.monotonic()
             assert await over_socket(server.url, request, *pieces) == b""
-            assert time.monotonic() - began < 60
 
 
 @IN_MODULE
@@ -84,7 +82,7 @@ async def test_busy_is_said_at_once(upstream: FaultServer, session: aiohttp.Clie
 
         first = asyncio.create_task(ask())
         await eventually(lambda: upstream.asked)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(SECONDS):
             assert await ask() == (503, "10")
         first.cancel()
 
@@ -167,9 +165,11 @@ async def test_hostile_results_are_errors(upstream: FaultServer, session: aiohtt
 async def test_a_hostile_result_holds_up_nobody_else(
     upstream: FaultServer, session: aiohttp.ClientSession, store: Path, name: str
 ) -> None:
-    """Issue 13, 20: while it is read, other endpoints answer, and so do checks of health."""
+    """Issue 13, 20: while it is read, other endpoints answer, and so do checks of health.
+
+    Where the machine had time for little else, more of it is read: nobody would be answered while the loop is held up.
+    """
     make, content_type = FREEZING[name]
-    upstream.play(response(make(1 << 20), content_type, framing="length"))
     endpoints = {
         "hostile": EndpointSettings(source=(upstream.url,), allow_private=True, retries=0),
         "files": EndpointSettings(source=(str(store),)),
@@ -184,16 +184,24 @@ async def test_a_hostile_result_holds_up_nobody_else(
                 return answer.status
 
         assert await read(f"{server.url}/files/sparql") == 200  # what the first request makes ready is ready
-        hostile = asyncio.create_task(read(f"{server.url}/hostile/sparql"))
-        answered = 0
-        while not hostile.done():
-            async with session.get(f"{server.url}/health/live") as answer:
-                assert answer.status == 200
-            answered += 1
-            if answered % 10 == 1:
-                assert await read(f"{server.url}/files/sparql") == 200
-        assert await hostile in (200, 502)
-        assert answered > 3
+
+        async def answered_meanwhile(size: int) -> int:
+            upstream.play(response(make(size), content_type, framing="length"))
+            hostile = asyncio.create_task(read(f"{server.url}/hostile/sparql"))
+            answered = 0
+            while not hostile.done():
+                async with session.get(f"{server.url}/health/live") as answer:
+                    assert answer.status == 200
+                answered += 1
+                if answered % 10 == 1:
+                    assert await read(f"{server.url}/files/sparql") == 200
+            assert await hostile in (200, 502)
+            return answered
+
+        for size in (1 << 20, 1 << 22, 1 << 24):
+            if await answered_meanwhile(size) > 3:
+                return
+    raise AssertionError("nobody else was answered meanwhile")
 
 
 NESTED = {

@@ -30,11 +30,11 @@ OPEN = """
 import { chromium } from "playwright-core";
 const [executablePath, url] = process.argv.slice(1);
 const args = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"];
-const browser = await chromium.launch({ executablePath, args });
+const browser = await chromium.launch({ executablePath, args, timeout: 0 });
 const page = await browser.newPage();
 page.on("pageerror", (error) => console.log(JSON.stringify({ error: String(error) })));
 await page.exposeFunction("report", (said) => console.log(JSON.stringify(said)));
-await page.goto(url);
+await page.goto(url, { timeout: 0 });
 """
 
 PAGE = """<!DOCTYPE html>

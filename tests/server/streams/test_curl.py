@@ -19,6 +19,7 @@ import pytest
 from tests.support.http.streams import StreamsServer, serving_streams
 from tests.support.places import absent
 from tests.support.streams import numbered
+from tests.support.waiting import SECONDS
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
@@ -47,7 +48,7 @@ async def curl(url: str, *arguments: str) -> Heard:
     program = shutil.which("curl")
     if program is None:
         absent("curl is absent")
-    command = [program, "--silent", "--show-error", "--include", "--max-time", "60", *arguments, url]
+    command = [program, "--silent", "--show-error", "--include", "--max-time", str(SECONDS), *arguments, url]
     process = await asyncio.create_subprocess_exec(
         *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )
@@ -153,7 +154,7 @@ async def test_row_12_an_event(served: StreamsServer) -> None:
         shutil.which("curl") or absent("curl is absent"), *command, stdout=asyncio.subprocess.PIPE
     )
     assert process.stdout is not None
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(SECONDS):
         lines = [(await process.stdout.readline()).decode() for _ in range(5)]
     assert lines[2:4] == ["event: rdf-message\n", "id: 3\n"]
     assert lines[4].startswith("data: <urn:s>")

@@ -15,11 +15,10 @@ import pytest
 
 from tests.support.http.streams import StreamsServer, serving_streams
 from tests.support.streams import numbered
-from tests.support.waiting import eventually
+from tests.support.waiting import SECONDS, eventually
 
 pytestmark = pytest.mark.slow
 
-SECONDS = 60  # after which a server that says nothing has failed
 ELEMENT = b"<urn:s> <urn:p> 1 ."
 POST = b"POST /streams/a/input HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: text/turtle\r\n"
 
@@ -279,7 +278,7 @@ async def test_frames_of_followers(served: StreamsServer, sent: bytes, code: int
         assert first == 0x80 | CLOSE
         assert int.from_bytes((await reader.readexactly(second))[:2], "big") == code
     writer.close()
-    await eventually(lambda: not served.followers(), SECONDS)
+    await eventually(lambda: not served.followers())
     await check_whole(served)
 
 
@@ -290,13 +289,13 @@ async def test_pings_are_answered(served: StreamsServer) -> None:
         await reader.readuntil(b"\r\n\r\n")
         assert await reader.readexactly(6) == b"\x8a\x04here"
     writer.close()
-    await eventually(lambda: not served.followers(), SECONDS)
+    await eventually(lambda: not served.followers())
 
 
 @pytest.mark.parametrize("cut", [1, 5, len(frame(TEXT, b"xxxx")) - 1])
 async def test_half_a_frame(served: StreamsServer, cut: int) -> None:
     await exchange(served, HANDSHAKE + frame(TEXT, b"xxxx")[:cut], ends=True)
-    await eventually(lambda: not served.followers(), SECONDS)
+    await eventually(lambda: not served.followers())
     await check_whole(served)
 
 

@@ -16,7 +16,7 @@ from tests.support.http.streams import StreamsServer, events, read, serving_stre
 from tests.support.logs.kinds import isomorphic
 from tests.support.places import shared_path
 from tests.support.streams import numbered
-from tests.support.waiting import eventually
+from tests.support.waiting import SECONDS, eventually
 
 HOSTILE = Message(
     Quad(iri("urn:s"), iri("urn:p"), literal(text))
@@ -233,15 +233,17 @@ async def test_deleting_a_stream_ends_its_followers(served: StreamsServer) -> No
 
 async def test_the_end_of_the_server_is_a_proper_end(tmp_path: Path) -> None:
     """A follower sees a clean end, and resumes at the next server without a gap."""
-    async with serving_streams(tmp_path / "streams.db") as server:
+    async with serving_streams(tmp_path / "streams.db", shutdown_seconds=SECONDS) as server:
         await server.ask("PUT", "/streams/a")
         await server.publish([numbered(1), numbered(2)])
         response = await server.client.get(f"{server.url}/streams/a/events?after=0")
+        coming = events(response)
+        taken = [await anext(coming) for _ in range(2)]
         socket = await server.client.ws_connect(f"{server.url}/streams/a/socket?after=1")
         assert (await socket.receive()).type == aiohttp.WSMsgType.TEXT
         going = asyncio.create_task(socket.receive())
         stopping = asyncio.create_task(server.served.stop())
-        taken = [event async for event in events(response)]
+        taken += [event async for event in coming]
         assert [event.id for event in taken] == ["1", "2"]
         closed = await going
         assert (closed.data, closed.extra) == (1001, "the server stops")

@@ -18,7 +18,7 @@ from construct_messages.streams.vocabulary import CM
 from tests.support.http.serving import serving
 from tests.support.http.streams import Answer, StreamsServer, serving_streams, take
 from tests.support.streams import numbered
-from tests.support.waiting import eventually
+from tests.support.waiting import SECONDS, eventually
 
 SPARQL = "application/sparql-query"
 JSON = "application/json"
@@ -44,7 +44,7 @@ def location_of(answer: Answer) -> str:
     return answer.headers["Location"]
 
 
-async def until_true(holds: Callable[[], Awaitable[bool]], seconds: float = 60) -> None:
+async def until_true(holds: Callable[[], Awaitable[bool]], seconds: float = SECONDS) -> None:
     async with asyncio.timeout(seconds):
         while not await holds():
             pass

@@ -20,12 +20,11 @@ import pytest
 from construct_messages.streams import open_store
 from tests.support.http.command import Running
 from tests.support.processes import below, command_line
-from tests.support.waiting import eventually
+from tests.support.waiting import SECONDS, eventually
 
 SPARQL = {"Content-Type": "application/sparql-query"}
 LOG = "application/n-quads; messages=rdfm"
 BROKEN = (aiohttp.ClientError, ConnectionError, TimeoutError)
-SECONDS = 120  # for what takes a few: a server that hangs fails the test instead of the lane
 WINDOWED = """REGISTER {operator} <{name}> AS CONSTRUCT {{ <urn:w> <urn:has> ?n }}
 FROM NAMED WINDOW <urn:w> ON <a> [{window}] WHERE {{ WINDOW <urn:w> {{ ?s <urn:number> ?n }} }}"""
 QUERIES = {
@@ -72,7 +71,7 @@ class Publisher:
 @asynccontextmanager
 async def running(temporary: Path, store: Path, publisher: Publisher) -> AsyncIterator[Running]:
     """A server, which is killed in the end; then those that evaluate for it end, too."""
-    server = Running(temporary, "--streams", str(store))
+    server = Running(temporary, "--streams", str(store), CONSTRUCT_MESSAGES_SERVER_STREAMS__QUERY_SECONDS=str(SECONDS))
     evaluating = list[psutil.Process]()
     try:
         publisher.url = await asyncio.to_thread(lambda: server.url)

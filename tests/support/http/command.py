@@ -15,6 +15,7 @@ from urllib.parse import urlencode, urlsplit
 from tests.support.http.fault_server import response
 from tests.support.places import ROOT
 from tests.support.processes import below, command_line
+from tests.support.waiting import SECONDS
 
 COMMAND = [sys.executable, "-m", "construct_messages", "serve"]
 DATA = str(ROOT / "queries" / "data" / "companies.ttl")
@@ -74,7 +75,7 @@ class Running:
         serving = "construct_messages.server.runtime.process"
         return [child.pid for child in below(self.process.pid) if serving in command_line(child)]
 
-    def wait(self, seconds: float = 120) -> int:
+    def wait(self, seconds: float = SECONDS) -> int:
         """The exit status."""
         status = self.process.wait(seconds)
         self._reader.join(seconds)
@@ -87,7 +88,7 @@ class Running:
         self.process.stderr.close()
 
 
-def eventually(holds: Callable[[], object], running: Running, seconds: float = 120) -> None:
+def eventually(holds: Callable[[], object], running: Running, seconds: float = SECONDS) -> None:
     deadline = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < deadline, running.log
@@ -103,7 +104,7 @@ class Held(list[bytes]):
 
     def __iter__(self) -> Iterator[bytes]:
         yield self[0]
-        assert self.go.wait(60)
+        assert self.go.wait(SECONDS)
         yield from self[1:]
 
 

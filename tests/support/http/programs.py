@@ -26,7 +26,8 @@ import yarl
 from SPARQLWrapper import SPARQLWrapper
 from SPARQLWrapper.SPARQLExceptions import SPARQLWrapperException
 
-_SECONDS: Final = 120.0
+from tests.support.waiting import SECONDS
+
 # of their own: the server in the same loop has work for those of asyncio, and a client waits for it
 _THREADS: Final = ThreadPoolExecutor(32)
 
@@ -57,7 +58,7 @@ Raises:
 
 async def by_aiohttp(url: str, headers: Mapping[str, str], *, coding: str = "identity") -> Received:
     body = bytearray()
-    timeout = aiohttp.ClientTimeout(total=_SECONDS)
+    timeout = aiohttp.ClientTimeout(total=SECONDS)
     try:
         async with (
             aiohttp.ClientSession(timeout=timeout) as session,
@@ -71,14 +72,14 @@ async def by_aiohttp(url: str, headers: Mapping[str, str], *, coding: str = "ide
 
 
 def by_urllib(url: str, headers: Mapping[str, str]) -> Received:
-    return _read(lambda: urllib.request.urlopen(urllib.request.Request(url, headers={**headers}), timeout=_SECONDS))
+    return _read(lambda: urllib.request.urlopen(urllib.request.Request(url, headers={**headers}), timeout=SECONDS))
 
 
 def by_sparqlwrapper(url: str, headers: Mapping[str, str]) -> Received:
     parameters = dict(parse_qsl(urlsplit(url).query))
     wrapper = SPARQLWrapper(url.partition("?")[0])
     wrapper.setOnlyConneg(True)
-    wrapper.setTimeout(int(_SECONDS))
+    wrapper.setTimeout(int(SECONDS))
     wrapper.setQuery(parameters.pop("query"))
     for name, value in parameters.items():
         wrapper.addParameter(name, value)
@@ -119,7 +120,7 @@ def _read(ask: Callable[[], http.client.HTTPResponse]) -> Received:
 def by_curl(url: str, headers: Mapping[str, str], *, options: tuple[str, ...] = ()) -> Received:
     given = [part for name, value in headers.items() for part in ("--header", f"{name}: {value}")]
     done = subprocess.run(
-        ["curl", "--silent", "--show-error", "--include", "--max-time", str(_SECONDS), *options, *given, url],
+        ["curl", "--silent", "--show-error", "--include", "--max-time", str(SECONDS), *options, *given, url],
         capture_output=True,
         check=False,
     )
@@ -142,7 +143,7 @@ def by_http_1_0(url: str, headers: Mapping[str, str]) -> Received:
     ]
     came = b""
     try:
-        with socket.create_connection((parts.hostname, parts.port), timeout=_SECONDS) as connection:
+        with socket.create_connection((parts.hostname, parts.port), timeout=SECONDS) as connection:
             connection.sendall("\r\n".join(lines).encode())
             while data := connection.recv(1 << 16):
                 came += data

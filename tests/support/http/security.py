@@ -5,6 +5,8 @@ import contextlib
 
 import pytest
 
+from tests.support.waiting import SECONDS
+
 IN_MODULE = pytest.mark.asyncio(loop_scope="module")
 CONSTRUCT = "CONSTRUCT { ?s <urn:p> ?o } WHERE { ?s ?p ?o }"
 RDFM = "application/n-quads; messages=rdfm"
@@ -13,14 +15,14 @@ FORM = "application/x-www-form-urlencoded"
 SECRET = "s3cr3t-t0ken"
 
 
-async def over_socket(url: str, request: bytes, *pieces: bytes, seconds: float = 10) -> bytes:
+async def over_socket(url: str, request: bytes, *pieces: bytes) -> bytes:
     """All that the server sends until it closes the connection."""
     host, port = url.removeprefix("http://").split(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     writer.write(request)
     received = b""
     try:
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(SECONDS):
             for piece in pieces:
                 await asyncio.sleep(0.05)
                 writer.write(piece)

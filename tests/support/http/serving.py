@@ -51,9 +51,13 @@ async def serving(
     *source: str | Path,
     endpoints: Mapping[str, EndpointSettings] | None = None,
     settings: Mapping[str, Any] | None = None,
+    shutdown_seconds: float = 0.2,
     **options: Any,
 ) -> AsyncIterator[Served]:
-    """A server over one source, or over `endpoints`; `options` are those of the one endpoint."""
+    """A server over one source, or over `endpoints`; `options` are those of the one endpoint.
+
+    Requests that have not ended `shutdown_seconds` after the server was stopped are cancelled.
+    """
     if endpoints is None:
         endpoints = {"": EndpointSettings(source=tuple(str(part) for part in source), **options)}
     config = Config(endpoints=dict(endpoints), bind="127.0.0.1:0", **{"log_level": "debug", **(settings or {})})
@@ -64,7 +68,7 @@ async def serving(
         metrics = Metrics({endpoint.path: endpoint.record for endpoint in served})
         page = problem_page if config.page else None
         app = make_app(config, served, request_log=request_log, metrics=metrics, problem_page=page)
-        runner = runner_of(app, shutdown_seconds=0.2)
+        runner = runner_of(app, shutdown_seconds=shutdown_seconds)
         await runner.setup()
         try:
             site = web.TCPSite(runner, "127.0.0.1", 0)

@@ -21,6 +21,10 @@ from construct_messages.server.streams.endpoint import StreamsEndpoint
 from construct_messages.streams.vocabulary import TREE
 from tests.support.http.serving import Served, serving
 from tests.support.logs.kinds import KINDS, Kind, write
+from tests.support.waiting import SECONDS
+
+UNHURRIED = {"queue_seconds": SECONDS, "idle_seconds": SECONDS, "query_seconds": SECONDS}
+"""Time limits of streams that no test reaches, however slow the machine is."""
 
 LINES = next(kind for kind in KINDS if str(kind) == "nq-1.2-rdfm")
 
@@ -79,12 +83,16 @@ class StreamsServer:
 
 @asynccontextmanager
 async def serving_streams(
-    file: Path, *, server: Mapping[str, Any] = MappingProxyType({}), **settings: Any
+    file: Path,
+    *,
+    server: Mapping[str, Any] = MappingProxyType({}),
+    shutdown_seconds: float = 0.2,
+    **settings: Any,
 ) -> AsyncIterator[StreamsServer]:
     """A server over a store; `settings` are those of its streams, `server` its others."""
-    streams = StreamsSettings(file=str(file), **settings)
+    streams = StreamsSettings(file=str(file), **UNHURRIED | settings)
     async with (
-        serving(endpoints={}, settings={**server, "streams": streams}) as served,
+        serving(endpoints={}, settings={**server, "streams": streams}, shutdown_seconds=shutdown_seconds) as served,
         aiohttp.ClientSession() as client,
     ):
         yield StreamsServer(served, client)

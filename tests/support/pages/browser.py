@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from tests.support.engines.servers import NODE
 from tests.support.places import absent
+from tests.support.waiting import SECONDS
 
-_SECONDS: Final = 120.0  # that a script may take, on a machine that has much else to do
 _LINE_BYTES: Final = 1 << 26
 
 _DRIVER: Final = """
@@ -23,7 +23,7 @@ import { createInterface } from "node:readline";
 import { chromium } from "playwright-core";
 const [executablePath] = process.argv.slice(1);
 const args = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"];
-const browser = await chromium.launch({ executablePath, args });
+const browser = await chromium.launch({ executablePath, args, timeout: 0 });
 const state = {};
 const AsyncFunction = (async () => {}).constructor;
 for await (const line of createInterface({ input: process.stdin })) {
@@ -43,7 +43,7 @@ await browser.close();
 _OPEN: Final = """
 await state.context?.close();
 const context = state.context = await browser.newContext({ acceptDownloads: true, ...given.options });
-context.setDefaultTimeout(60_000);
+context.setDefaultTimeout(given.milliseconds);
 const page = state.page = await context.newPage();
 state.asked = [];
 state.errors = [];
@@ -70,7 +70,7 @@ class Browser:
 
     async def open(self, url: str, **options: Any) -> None:
         """Opens a page in a context of its own, whose options are those of playwright's `newContext`."""
-        await self._run(_OPEN, {"url": url, "options": options})
+        await self._run(_OPEN, {"url": url, "options": options, "milliseconds": SECONDS / 2 * 1000})
 
     async def run(self, script: str, **given: Any) -> Any:
         """Runs a script on the page; `given` are values that it finds under that name.
@@ -92,7 +92,7 @@ class Browser:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps({"script": script, "given": given}).encode() + b"\n")
-        async with asyncio.timeout(_SECONDS):
+        async with asyncio.timeout(SECONDS):
             answer = json.loads(await self._process.stdout.readline())
         if "error" in answer:
             raise Failed(answer["error"])

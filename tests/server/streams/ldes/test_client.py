@@ -23,6 +23,7 @@ from tests.support.http.ldes import numbers as by_hand
 from tests.support.http.streams import StreamsServer, serving_streams
 from tests.support.places import absent
 from tests.support.streams import numbered
+from tests.support.waiting import SECONDS
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
@@ -60,7 +61,7 @@ async def replicated(url: str, **config: Any) -> AsyncIterator[dict[str, Any]]:
 async def numbers(url: str, most: int | None = None, **config: Any) -> list[int]:
     """The sequences of the members that the client emits: all, or as many as are told."""
     found = []
-    async with asyncio.timeout(60), aclosing(replicated(url, **config)) as members:
+    async with asyncio.timeout(SECONDS), aclosing(replicated(url, **config)) as members:
         async for member in members:
             found.append(int(member["id"].rpartition("/")[2]))
             if len(found) == most:
