@@ -89,7 +89,7 @@ def run(
             seconds that they take meanwhile, count; they are not killed.
     """
     kept = bytearray()
-    before = sum(used for root in beside for _, _, used in tree(root))
+    before = sum(used for _, _, used in tree(*beside))
     with TemporaryFile() as errors:
         started = time.perf_counter()
         process = subprocess.Popen(
@@ -106,7 +106,7 @@ def run(
                     arrived = _read(process.stdout, file.write, first)
             _, status, usage = os.wait4(process.pid, 0)
             seconds = time.perf_counter() - started
-            meanwhile = sum(used for root in beside for _, _, used in tree(root)) - before
+            meanwhile = sum(used for _, _, used in tree(*beside)) - before
         finally:
             watch.stop()
             kill_tree(process.pid)  # whatever outlived it
@@ -183,15 +183,16 @@ class _Watch:
         self._thread.join()
 
     def _sample(self) -> None:
+        """Looks once at least, however short the run: what works beside it counts, too."""
         pause = 0.0
-        while not self._done.wait(pause):
+        while True:
             began = time.thread_time()
             held, cpu, highest = 0, 0.0, 0
             for process, resident, used in tree(self._root):
                 held += resident
                 cpu += used
                 highest = max(highest, _high_water(process))
-            others = sum(resident for root in self._beside for _, resident, _ in tree(root))
+            others = sum(resident for _, resident, _ in tree(*self._beside))
             self.peak = max(self.peak, held + others, highest + others)
             self.cpu_seconds = max(self.cpu_seconds, cpu)
             if self._end is not None and time.perf_counter() >= self._end:
@@ -202,16 +203,18 @@ class _Watch:
                 kill_tree(self._root)
                 return
             pause = max(_SAMPLE, 20 * (time.thread_time() - began))
+            if self._done.wait(pause):
+                return
 
 
-def tree(root: int) -> Iterator[tuple[int, int, float]]:
-    """The processes of the session that `root` leads, and all below them: pid, resident bytes, CPU seconds so far.
+def tree(*roots: int) -> Iterator[tuple[int, int, float]]:
+    """The processes of the sessions that `roots` lead, and all below them: pid, resident bytes, CPU seconds so far.
 
     The CPU seconds are with those of children that have ended and were waited for.
     """
     children: dict[int, list[int]] = {}
     found: dict[int, tuple[int, float]] = {}
-    waiting = [root]
+    waiting = [*roots]
     for entry in os.listdir("/proc"):
         if not entry.isdigit():
             continue
@@ -223,7 +226,7 @@ def tree(root: int) -> Iterator[tuple[int, int, float]]:
         process = int(entry)
         children.setdefault(int(fields[1]), []).append(process)
         found[process] = int(fields[21]) * _PAGE, sum(map(int, fields[11:15])) / _TICKS
-        if int(fields[3]) == root:  # its session: also processes whose parent has ended
+        if int(fields[3]) in roots:  # its session: also processes whose parent has ended
             waiting.append(process)
     seen: set[int] = set()
     while waiting:
@@ -249,7 +252,10 @@ def _high_water(process: int) -> int:
 
 def kill_tree(root: int) -> None:
     """Kills a process, its session and all below it, until none is left."""
-    while alive := [process for process, resident, _ in tree(root) if resident]:
+    # one in a session of its own is below nobody once its parent has ended, which may be before it ends itself
+    known = {root}
+    while alive := [process for process, resident, _ in tree(*known) if resident]:
+        known.update(alive)
         for process in alive:
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from benchmarks.harness import alternate, check_log, completed, run, tree
+from benchmarks.harness import alternate, check_log, completed, kill_tree, run, tree
 
 
 def test_time_counts_what_processes_start() -> None:
@@ -33,13 +34,14 @@ def test_memory_counts_what_processes_start() -> None:
         process.stdout.readline()
         held = sum(resident for _, resident, _ in tree(process.pid))
         process.communicate(b"\n")
-    assert 200_000_000 < held < 400_000_000
+    # once, and not once for each of the two; the system's count may lag behind
+    assert 150_000_000 < held < 390_000_000
 
 
 def test_what_works_beside_counts_meanwhile_and_lives_on() -> None:
     program = (
         "import sys, time\nx = b'x' * 200_000_000\n"
-        "while time.process_time() < 0.5: pass\n"
+        "while time.process_time() < 2: pass\n"
         "print(1, flush=True)\n"
         "for _ in sys.stdin:\n    end = time.process_time() + 0.3\n    while time.process_time() < end: pass\n"
         "    print(1, flush=True)"
@@ -50,10 +52,11 @@ def test_what_works_beside_counts_meanwhile_and_lives_on() -> None:
         process.stdout.readline()
         ends = [f"/proc/{process.pid}/fd/{number}" for number in (0, 1)]
         ask = "import sys\nopen(sys.argv[1], 'w').write('\\n')\nopen(sys.argv[2]).readline()"
-        done = run([sys.executable, "-c", ask, *ends], beside=[process.pid])
+        done = run([sys.executable, "-I", "-S", "-c", ask, *ends], beside=[process.pid])
         assert done.ending == "ok"
-        assert 0.3 <= done.cpu_seconds < 0.3 + 0.5, "what it took before does not count"
-        assert done.peak_bytes > 200_000_000
+        # within a tick of the system's clock for each of the figures that are added
+        assert 0.25 <= done.cpu_seconds < 2, "what it took before does not count"
+        assert done.peak_bytes > 150_000_000
         assert _alive(process.pid)
         process.stdin.close()
 
@@ -100,6 +103,26 @@ time.sleep(600)
     started = list(map(int, (tmp_path / "pids").read_text().split()))
     assert len(started) == 2
     assert not any(map(_alive, started))
+
+
+def test_one_that_ends_late_in_a_session_of_its_own_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By then its parent has ended, and it is below nobody."""
+    program = "import os, time\nif not os.fork():\n  os.setsid(); print(os.getpid(), flush=True)\ntime.sleep(600)"
+    kill = os.kill
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, start_new_session=True) as process:
+        assert process.stdout is not None
+        late = [child := int(process.stdout.readline())]
+
+        def kill_late(pid: int, number: int) -> None:
+            if pid in late:
+                process.wait()
+                late.remove(pid)
+            else:
+                kill(pid, number)
+
+        monkeypatch.setattr(os, "kill", kill_late)
+        kill_tree(process.pid)
+        assert not _alive(child)
 
 
 def test_a_limit_of_time_ends_the_process() -> None:
