@@ -10,6 +10,9 @@ from typing import Final
 SECONDS: Final = 300.0
 """After which what a test waits for has failed, also on a slow machine that has much else to do."""
 
+ENOUGH: Final = (0.3, 3, 30)
+"""Time limits to try in turn where one is tested, for what takes milliseconds: more where the machine had no time."""
+
 
 async def eventually(holds: Callable[[], object], seconds: float = SECONDS) -> None:
     """Waits until something holds that is under way in the event loop, a thread or another process."""
