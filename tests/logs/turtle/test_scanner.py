@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable
 
 import pyoxigraph as ox
@@ -16,6 +15,7 @@ from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.logs.turtle.scanner import Kind as Found
 from construct_messages.logs.turtle.scanner import TurtleScanner
 from construct_messages.message import Message
+from tests.support.growth import assert_linear, cpu_seconds
 from tests.support.logs.kinds import Kind, cut, isomorphic, read, single_bytes
 
 pytestmark = pytest.mark.slow
@@ -238,11 +238,11 @@ ENDLESS: dict[str, Callable[[int], bytes]] = {
 def test_a_message_without_an_end_takes_linear_time(case: str, piece: int, size: int) -> None:
     def seconds(size: int) -> float:
         data, scanner = ENDLESS[case](size), TurtleScanner()
-        start = time.thread_time()
-        for at in range(0, len(data), piece):
-            assert [mark for mark in scanner.feed(data[at : at + piece]) if mark.kind is not Found.VERSION] == []
-        return time.thread_time() - start
 
-    small = min(seconds(size) for _ in range(3))
-    # ten times as much takes ten times as long; read again from its beginning, a hundred times
-    assert any(seconds(10 * size) < 40 * small + 0.05 for _ in range(3))
+        def feed() -> None:
+            for at in range(0, len(data), piece):
+                assert [mark for mark in scanner.feed(data[at : at + piece]) if mark.kind is not Found.VERSION] == []
+
+        return cpu_seconds(feed)
+
+    assert_linear(seconds, size, 10)
