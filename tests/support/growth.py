@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
-BOUND: Final = 240.0
-"""Seconds of CPU for what takes a few, even on a slow machine, unless its time grows faster than its size."""
-
+_MOST: Final = 240.0  # seconds for what takes a few, even on a slow machine, unless its time grows faster than its size
 _ROUNDS: Final = 5
 _LEAST: Final = 0.005  # seconds; what takes less says nothing
+
+
+@contextmanager
+def bounded_cpu() -> Iterator[None]:
+    """Fails where a block takes minutes of CPU."""
+    began = time.thread_time()
+    yield
+    assert time.thread_time() - began < _MOST
 
 
 def cpu_seconds(run: Callable[[], object]) -> float:

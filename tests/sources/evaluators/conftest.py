@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 
 from construct_messages.sources.evaluators.pool import EvaluatorPool
-from tests.support.evaluators import COUNT, EX, _others, aclosing_pool, children
+from tests.support.engines.evaluators import COUNT, EX, _others, aclosing_pool, children
 
 
 @pytest.fixture(scope="module")

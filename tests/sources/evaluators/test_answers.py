@@ -20,7 +20,7 @@ from construct_messages.errors import (
 )
 from construct_messages.sources.evaluators.pool import EvaluatorPool
 from construct_messages.sources.operations import Operation
-from tests.support.evaluators import CROSS, STUCK, aclosing_pool, ask, body_of, children, quick
+from tests.support.engines.evaluators import CROSS, STUCK, aclosing_pool, ask, body_of, children, quick
 from tests.support.waiting import eventually
 
 pytestmark = [

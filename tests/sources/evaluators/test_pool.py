@@ -31,7 +31,7 @@ from construct_messages.sources.evaluators.pool import EvaluatorPool
 from construct_messages.sources.files import open_directory
 from construct_messages.sources.operations import Operation
 from construct_messages.sources.oxigraph import OxigraphSource
-from tests.support.evaluators import (
+from tests.support.engines.evaluators import (
     ALL,
     COUNT,
     CROSS,
@@ -300,7 +300,7 @@ import asyncio, sys
 from contextlib import aclosing, suppress
 from pathlib import Path
 from construct_messages.sources.evaluators.pool import EvaluatorPool
-from tests.support.evaluators import children, stuck
+from tests.support.engines.evaluators import children, stuck
 
 async def main():
     pool = EvaluatorPool(Path(sys.argv[1]), size=2)
