@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event, Thread
@@ -22,6 +22,7 @@ from construct_messages.cli.arguments import add_reports, option, pairs
 from construct_messages.cli.stopping import STOP_SIGNALS
 from construct_messages.errors import SourceError, UsageError
 from construct_messages.spark import class_archive
+from construct_messages.spark.input_size import input_size
 from construct_messages.spark.session import failures, java_version, local_session, remote_session, require, translated
 
 if TYPE_CHECKING:
@@ -80,8 +81,12 @@ def add_session(command: argparse.ArgumentParser) -> None:
 
 
 @contextmanager
-def open_job(options: argparse.Namespace) -> Iterator[Job]:
+def open_job(options: argparse.Namespace, inputs: Sequence[str]) -> Iterator[Job]:
     """The session that the options name, until the block ends, and then the summary.
+
+    Args:
+        options: those of `add_session`.
+        inputs: the files, folders and patterns that are going to be read.
 
     Raises:
         ConstructMessagesError: what Spark reports of itself is a `SourceError`.
@@ -89,7 +94,7 @@ def open_job(options: argparse.Namespace) -> Iterator[Job]:
     started = time.monotonic()
     with _Stop() as stop:
         with _failures():
-            spark, is_own = _session(options)
+            spark, is_own = _session(options, inputs)
         job = Job(spark, started)
         try:
             stop.cancels(spark)
@@ -171,7 +176,7 @@ def _is_in_spark(frame: FrameType | None) -> bool:
 # --- the session ------------------------------------------------------------------------------------------------------
 
 
-def _session(options: argparse.Namespace) -> tuple[SparkSession, bool]:
+def _session(options: argparse.Namespace, inputs: Sequence[str]) -> tuple[SparkSession, bool]:
     """A session, and whether it is this program's own."""
     settings = pairs("--conf", options.conf, "NAME=VALUE")
     submitted = _SUBMITTED in os.environ
@@ -197,7 +202,8 @@ def _session(options: argparse.Namespace) -> tuple[SparkSession, bool]:
     own = {"spark.ui.showConsoleProgress": str(shown).lower()} | ({} if options.debug else {"spark.log.level": "FATAL"})
     with _java_heard(start=options.debug, later=options.debug or not options.quiet):
         master = options.master or "local[*]"
-        return local_session(master, own | settings, class_archive=not options.no_class_archive), True
+        archive = not options.no_class_archive
+        return local_session(master, own | settings, class_archive=archive, input_bytes=input_size(inputs)), True
 
 
 def _check_shipped(file: str) -> None:

@@ -185,7 +185,7 @@ def _add_writing(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
 
 
 def _load(options: argparse.Namespace) -> int:
-    with open_job(options) as job:
+    with open_job(options, options.paths) as job:
         from construct_messages.spark.quads.loading import read_quads, write_quads
 
         with job.stage("load"):
@@ -205,7 +205,7 @@ def _run(options: argparse.Namespace) -> int:
     own = format_options(options)
     given = arguments(options)
     _check_query(query, given)
-    with open_job(options) as job:
+    with open_job(options, options.quads) as job:
         from construct_messages.query.optimizer.optimize import Hints
         from construct_messages.spark.construct import construct_messages
 
@@ -250,7 +250,7 @@ def _convert(options: argparse.Namespace) -> int:
     target, format, messages = _log(options)
     found, syntax = find_log(format, messages)
     own = format_options(options)
-    with open_job(options) as job:
+    with open_job(options, options.logs) as job:
         from construct_messages.spark.logs import register
         from construct_messages.spark.logs.writer import write_file, write_folder
 

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final, NoReturn
 
@@ -51,7 +52,13 @@ _BOUNDED: Final = {
     "spark.sql.parser.parserDfaCacheFlushThreshold": "5000",
 }
 # Java's default collector works beside the tasks, on cores that they could have: with two a run takes a tenth longer.
-_COLLECTOR: Final = {"spark.driver.extraJavaOptions": "-XX:+UseParallelGC"}
+_COLLECTOR: Final = {archives.OPTIONS: "-XX:+UseParallelGC"}
+# A run over little data ends before code that Java has optimized is worth the time that this takes, which is half of
+# all; Spark's 200 partitions are 200 files for each task there.
+_LITTLE_BYTES: Final = 64 << 20
+_SHORT_LIVED: Final = {archives.OPTIONS: "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"}
+_PARTITIONS: Final = "spark.sql.shuffle.partitions"
+_PARTITION_BYTES: Final = 8 << 20
 _CONNECT_SECONDS: Final = 10
 _SERVER: Final = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
@@ -87,14 +94,19 @@ def java_version() -> str:
     if found is None:
         where = f"in JAVA_HOME ({home})" if home else "on PATH"
         raise SparkUnavailable(f"Spark needs Java, and there is none {where}", hint=_INSTALL_JAVA)
-    done = subprocess.run([found, "-version"], capture_output=True, text=True)
+    return _version_of(found)
+
+
+@cache
+def _version_of(java: str) -> str:
+    done = subprocess.run([java, "-version"], capture_output=True, text=True)
     said = done.stderr + done.stdout
     version = _feature_release(said)
     if done.returncode or version is None:
-        raise SparkUnavailable(f"{found} does not run: {(done.stderr or done.stdout).strip()}", hint=_INSTALL_JAVA)
+        raise SparkUnavailable(f"{java} does not run: {(done.stderr or done.stdout).strip()}", hint=_INSTALL_JAVA)
     if version < _OLDEST_JAVA:
         raise SparkUnavailable(
-            f"Spark needs Java {_OLDEST_JAVA} or later, and {found} is Java {version}", hint=_INSTALL_JAVA
+            f"Spark needs Java {_OLDEST_JAVA} or later, and {java} is Java {version}", hint=_INSTALL_JAVA
         )
     return said
 
@@ -110,14 +122,20 @@ def _feature_release(text: str) -> int | None:
 
 
 def local_session(
-    master: str = "local[*]", settings: Mapping[str, str] | None = None, *, class_archive: bool = True
+    master: str = "local[*]",
+    settings: Mapping[str, str] | None = None,
+    *,
+    class_archive: bool = True,
+    input_bytes: int | None = None,
 ) -> SparkSession:
-    """Creates a session, or return the existing one of this process.
+    """Creates a session, or returns the existing one of this process.
 
     Args:
         master: Spark's master URL.
         settings: settings of the new session, by Spark's names; they override the defaults of this package.
         class_archive: load Spark's classes from the archive in the user's cache, if it is there.
+        input_bytes: about how much the session is going to read, if that is known (`input_size`). For less than 64 MiB,
+            Java compiles quickly instead of well, and Spark shuffles into few partitions.
 
     Raises:
         SparkUnavailable: see `require`.
@@ -130,15 +148,18 @@ def local_session(
     # workers would otherwise be whatever python3 is first on PATH, without this package's libraries
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master(master).appName("construct-messages")
-    for name, value in _new(settings or {}, class_archive).items():
+    for name, value in new_settings(settings or {}, class_archive=class_archive, input_bytes=input_bytes).items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
 
 
-def _new(given: Mapping[str, str], class_archive: bool) -> dict[str, str]:
-    """The settings of a new session or server."""
+def new_settings(given: Mapping[str, str], *, class_archive: bool, input_bytes: int | None = None) -> dict[str, str]:
+    """The settings of a new session or server, some of which depend on how much it is going to read."""
     quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
-    chosen = {**quiet, **_BOUNDED, **_COLLECTOR, **given}
+    sized = _COLLECTOR
+    if input_bytes is not None and input_bytes < _LITTLE_BYTES:
+        sized = {**_SHORT_LIVED, _PARTITIONS: str(2 + input_bytes // _PARTITION_BYTES)}
+    chosen = {**quiet, **_BOUNDED, **sized, **given}
     archive = archives.settings(chosen, archives.archive_path(java_version())) if class_archive else {}
     return {**chosen, **jar.settings(chosen), **archive}
 
@@ -162,10 +183,9 @@ def serve(master: str, settings: Mapping[str, str], *, host: str, port: int, cla
 
     home = os.environ.get("SPARK_HOME") or os.path.dirname(pyspark.__file__)
     address = {"spark.connect.grpc.binding.address": host, "spark.connect.grpc.binding.port": str(port)}
-    conf = [
-        part for pair in _new({**settings, **address}, class_archive).items() for part in ("--conf", "=".join(pair))
-    ]
-    command = [os.path.join(home, "bin", "spark-submit"), "--class", _SERVER, "--master", master, *conf]
+    conf = new_settings({**settings, **address}, class_archive=class_archive)
+    options = [part for pair in conf.items() for part in ("--conf", "=".join(pair))]
+    command = [os.path.join(home, "bin", "spark-submit"), "--class", _SERVER, "--master", master, *options]
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     # as Spark's own start-connect-server.sh does it
     os.environ["SPARK_CONNECT_MODE"] = "0"
