@@ -92,7 +92,14 @@ FLOORS = {
         "optimize",
     ),
     "spark": floors(
-        "jar / class_archive", "session / planning / regex", "sql", "quads", "frames", "logs", "construct", "archiving"
+        "jar / class_archive / input_size",
+        "session / planning / regex",
+        "sql",
+        "quads",
+        "frames",
+        "logs",
+        "construct",
+        "archiving",
     ),
     "spark/sql": floors(
         "columns / values",
