@@ -16,6 +16,7 @@ from construct_messages import read_log
 from tests.support.docs import BLOCKS
 from tests.support.engines.servers import Missing, free_port, program
 from tests.support.places import ROOT, absent
+from tests.support.waiting import SECONDS
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 
@@ -23,7 +24,6 @@ ENVIRONMENT = os.environ | {
     "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
     "PYTHONPATH": str(ROOT),
 }
-SECONDS = 60
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from tests.support.engines import page, reference
 from tests.support.engines.construct_cases import CASES, DATA, DECLARED, ON_SPARK, RDF_1_2, Case, Fails, Gives
 from tests.support.engines.servers import ENGINES, Missing, NotStarted
 from tests.support.places import absent
+from tests.support.waiting import SECONDS
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
@@ -57,7 +58,7 @@ def stores() -> dict[str, ox.Store]:
 
 def direct(url: str, profile: str, case: Case) -> bytes:
     """The log that the package makes of what the engine answers."""
-    stream = construct_messages(DECLARED + case.query, url, profile=profile, timeout=60, **case.options)
+    stream = construct_messages(DECLARED + case.query, url, profile=profile, timeout=SECONDS, **case.options)
     return b"".join(stream.serialize("nq"))
 
 
@@ -71,7 +72,7 @@ def through_server(url: str, case: Case) -> bytes:
         "Accept": "application/n-quads; messages=rdfm",
         "Content-Type": "application/x-www-form-urlencoded",
     }
-    with closing(HTTPConnection(parts.netloc, timeout=120)) as connection:
+    with closing(HTTPConnection(parts.netloc, timeout=SECONDS)) as connection:
         connection.request("POST", parts.path, urlencode(form), headers)
         response = connection.getresponse()
         content_type, body = response.headers["Content-Type"], response.read()
@@ -203,7 +204,7 @@ def test_rdf_1_2_is_refused(engine: str, files: dict[str, Path], tmp_path: Path)
     kind, query = ENGINES[engine], "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }"
     try:
         with pytest.raises((NotStarted, SourceError)), kind.start(files["1.2"], tmp_path) as url:
-            list(construct_messages(query, url, profile=kind.profile, timeout=60))
+            list(construct_messages(query, url, profile=kind.profile, timeout=SECONDS))
     except Missing as missing:
         absent(str(missing))
 

@@ -19,6 +19,7 @@ from construct_messages.sources import Request
 from construct_messages.sources.rdflib import RdflibSource
 from construct_messages.terms import XSD
 from tests.support.queries.requests import request
+from tests.support.waiting import SECONDS
 
 EX = rdflib.Namespace("http://example.org/")
 
@@ -119,7 +120,7 @@ class Held(Memory):
             for triple in super().triples(*pattern, **options):
                 yield triple
                 self.asked.set()
-                self.go_on.wait(60)
+                self.go_on.wait(SECONDS)
         finally:
             self.ended.set()
 
@@ -140,19 +141,20 @@ def test_a_time_limit_does_not_wait_for_the_next_solution(held: rdflib.Graph, as
         collect(held, request("s", "{ ?s ?p ?o }", timeout=0.2), asynchronous)
     assert not held.store.ended.is_set(), "it was not waited for"
     held.store.go_on.set()
-    assert held.store.ended.wait(60), "and it ends at its next solution"
+    assert held.store.ended.wait(SECONDS), "and it ends at its next solution"
 
 
 def test_a_task_that_is_cancelled_lets_the_evaluation_go(held: rdflib.Graph) -> None:
     """Issue 13, 14: nothing is printed, and nothing is waited for or left behind."""
     complaints: list[dict[str, Any]] = []
+    before = set(threading.enumerate())
 
     async def leave() -> None:
         asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
         batches = RdflibSource(held).asolutions(request("s", "{ ?s ?p ?o }"))
         assert len(await anext(batches)) == 1
         task = asyncio.create_task(anext(batches))  # type: ignore[arg-type] # any awaitable will do
-        assert await asyncio.to_thread(held.store.asked.wait, 10)
+        assert await asyncio.to_thread(held.store.asked.wait, SECONDS)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -160,11 +162,11 @@ def test_a_task_that_is_cancelled_lets_the_evaluation_go(held: rdflib.Graph) -> 
     asyncio.run(leave())
     assert not held.store.ended.is_set(), "it was not waited for"
     held.store.go_on.set()
-    assert held.store.ended.wait(60)
+    assert held.store.ended.wait(SECONDS)
     gc.collect()
-    for thread in threading.enumerate():
+    for thread in set(threading.enumerate()) - before:
         if thread.name == "construct-messages evaluation":
-            thread.join(60)
+            thread.join(SECONDS)
             assert not thread.is_alive()
     assert complaints == []
 

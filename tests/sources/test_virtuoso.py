@@ -13,6 +13,7 @@ import pytest
 
 from construct_messages import IncompleteResult, construct_messages
 from tests.support.engines import reference
+from tests.support.waiting import SECONDS
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
@@ -46,7 +47,7 @@ def post(url: str, query: str, accept: str) -> tuple[int, str | None, bytes]:
     """Status, what is said of a cap, and the body, read to its end."""
     parts = urlsplit(url)
     headers = {"Accept": accept, "Content-Type": "application/x-www-form-urlencoded"}
-    with closing(HTTPConnection(parts.netloc, timeout=120)) as connection:
+    with closing(HTTPConnection(parts.netloc, timeout=SECONDS)) as connection:
         connection.request("POST", parts.path, urlencode({"query": query}), headers)
         response = connection.getresponse()
         return response.status, response.headers["X-SPARQL-MaxRows"], response.read()
@@ -67,7 +68,7 @@ each = pytest.mark.parametrize(
 @each
 def test_by_the_package(endpoint: str, rest: str, page_size: int | None, count: int | None) -> None:
     query = f"{CONSTRUCT} {rest}"
-    stream = construct_messages(query, endpoint, profile="virtuoso", page_size=page_size, timeout=60)
+    stream = construct_messages(query, endpoint, profile="virtuoso", page_size=page_size, timeout=SECONDS)
     if count is None:
         with pytest.raises(IncompleteResult, match=r"at most 10000 solutions(?s:.)*page_size=10000"):
             b"".join(stream.serialize("nq"))

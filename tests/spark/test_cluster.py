@@ -94,6 +94,7 @@ class Cluster(NamedTuple):
             "PATH": os.pathsep.join(map(str, paths)),
             "SPARK_LOG_DIR": str(self.place / "log"),
             "CONSTRUCT_MESSAGES_CACHE": "",
+            "GRPC_VERBOSITY": "NONE",  # which tells of slow ends on standard error
         }
         return kept | own | {name: str(value) for name, value in spark.items()}
 
@@ -167,7 +168,7 @@ def connect(cluster: Cluster) -> Iterator[str]:
             start_new_session=True,
         )
     try:
-        yield f"sc://{_told(process, Path(log.name), r'Spark Connect server started at: (127.0.0.1:[0-9]+)')}"
+        yield "sc://" + _told(process, Path(log.name), r"Spark Connect server started at: (127.0.0.1:[0-9]+)\s")
     finally:
         end(process)
 

@@ -48,7 +48,7 @@ from tests.support.engines.evaluators import (
 from tests.support.places import ROOT
 from tests.support.queries.message_cases import CASES, DATA, PREFIX
 from tests.support.queries.requests import request
-from tests.support.waiting import eventually, settled
+from tests.support.waiting import SECONDS, eventually, settled
 
 pytestmark = [
     pytest.mark.process,
@@ -154,8 +154,11 @@ async def test_past_its_time_an_evaluation_is_stopped(pool: EvaluatorPool) -> No
     await quick(pool)
 
 
-async def test_a_reader_that_leaves_gives_the_process_back(pool: EvaluatorPool) -> None:
-    """A process that finds solutions meets the closed pipe, and lives."""
+async def test_a_reader_that_leaves_gives_the_process_back(
+    pool: EvaluatorPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that finds solutions meets the closed pipe, and lives, if it is not too slow."""
+    monkeypatch.setattr("construct_messages.sources.evaluators.pool._GRACE", SECONDS)
     before = children()
     for _ in range(10):
         async with aclosing(pool.asolutions(request("s s2", CROSS))) as batches:
@@ -181,9 +184,13 @@ async def test_two_hundred_cancelled_evaluations_leave_nothing_running(directory
     outcomes = await asyncio.gather(*tasks, return_exceptions=True)
     assert all(isinstance(outcome, (asyncio.CancelledError, list)) for outcome in outcomes)
     await asyncio.gather(*(quick(pool) for _ in range(6)))
-    started = set(children()) - processes
-    assert 1 <= len(started) <= 3
-    await eventually(lambda: all(children()[child] == psutil.STATUS_SLEEPING for child in started))
+
+    def started() -> list[str]:
+        return [state for child, state in children().items() if child not in processes]
+
+    assert 1 <= len(started()) <= 3
+    # one that was given up may yet be replaced
+    await eventually(lambda: started() and all(state == psutil.STATUS_SLEEPING for state in started()))
     await pool.aclose()
     assert set(children()) <= processes
     assert len(os.listdir("/proc/self/fd")) <= descriptors
@@ -226,7 +233,7 @@ async def test_who_waits_too_long_is_told_to_come_back(directory: Path) -> None:
             with pytest.raises(SourceError, match=r"none ended within 0\.2 seconds") as caught:
                 await quick(pool)
             assert (caught.value.status, caught.value.retry_after) == (503, 0.2)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(SECONDS):
             while True:  # the process may need longer to be idle again than others wait for it here
                 with suppress(SourceError):
                     await quick(pool)

@@ -15,7 +15,7 @@ from construct_messages.sources.operations import Answer, Operation
 from construct_messages.sources.oxigraph import OxigraphSource
 from construct_messages.terms import Term
 from tests.support.queries.requests import request
-from tests.support.waiting import eventually
+from tests.support.waiting import SECONDS, eventually
 
 EX = "http://example.org/"
 COUNT = 2000
@@ -60,7 +60,7 @@ async def stuck(pool: EvaluatorPool, count: int = 1) -> AsyncGenerator[list[asyn
 
 
 async def quick(pool: EvaluatorPool) -> None:
-    assert await collect(pool, request("n", "{ ?s ?p ?n }", timeout=60)), "a quick query is answered"
+    assert await collect(pool, request("n", "{ ?s ?p ?n }", timeout=SECONDS)), "a quick query is answered"
 
 
 def aclosing_pool(directory: Path, **options: object) -> aclosing[EvaluatorPool]:
