@@ -1,8 +1,33 @@
-"""`python -m construct_messages`: the command line without its script."""
+"""The program: the command line as a process, which ends without freeing what it holds."""
 
+from __future__ import annotations
+
+import atexit
+import os
 import sys
+from typing import NoReturn
 
 from construct_messages.cli import main
 
+
+def program() -> NoReturn:
+    """Runs the command line and ends the process with its exit status.
+
+    The system takes the memory back at once, where freeing a store of a million triples takes half a second. All that
+    waits for the process to end, such as threads and `atexit`, is done before.
+    """
+    status: int | None = None  # none where an exception ends the process, as a signal does
+
+    def leave() -> None:
+        if status is not None:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(status)
+
+    atexit.register(leave)  # what is registered first is called last
+    status = main()
+    sys.exit(status)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    program()

@@ -11,8 +11,6 @@ import sys
 from collections.abc import AsyncGenerator, Generator, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
 from dataclasses import replace
-from datetime import date, time, timedelta
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 import pyoxigraph as ox
@@ -35,8 +33,6 @@ from construct_messages.terms import Lenience, Term, from_pyoxigraph, from_rdfli
 if TYPE_CHECKING:
     from construct_messages.sources.open import SourceLike
 
-
-_PLAIN: Final = (int, Decimal, date, time, timedelta)  # a datetime is a date
 _AT_ONCE: Final = 128
 """How many solutions are encoded before others of the event loop have their turn; about 50 ms in the slowest format."""
 
@@ -188,8 +184,8 @@ def as_term(value: object) -> Term:
 
     >>> as_term("42") == as_term(ox.Literal(42)) == as_term(42)
     True
-    >>> as_term(Decimal("0.5"))
-    '"0.5"^^<http://www.w3.org/2001/XMLSchema#decimal>'
+    >>> as_term(0.5)
+    '"0.5"^^<http://www.w3.org/2001/XMLSchema#double>'
     """
     if isinstance(value, (ox.NamedNode, ox.BlankNode, ox.Literal, ox.Triple)):
         return parse_term(from_pyoxigraph(value))  # it may have been parsed leniently
@@ -197,13 +193,20 @@ def as_term(value: object) -> Term:
         return parse_term(value)
     if isinstance(value, (bool, float)):
         return from_pyoxigraph(ox.Literal(value))
-    if isinstance(value, _PLAIN) and not (isinstance(value, Decimal) and not value.is_finite()):
+    if _is_plain(value):
         import rdflib  # which knows the lexical forms; slow to import
 
         return from_rdflib(rdflib.Literal(value))
     if _is_rdflib(value):
         return from_rdflib(value)
     raise UsageError(f"{value!r} is no term", hint='write it as in N-Triples: "<http://…>", \'"text"@en\' or "42"')
+
+
+def _is_plain(value: object) -> bool:
+    from datetime import date, time, timedelta  # a datetime is a date; most queries do without all of them
+    from decimal import Decimal
+
+    return isinstance(value, (int, date, time, timedelta)) or (isinstance(value, Decimal) and value.is_finite())
 
 
 def _is_rdflib(value: object) -> bool:

@@ -10,9 +10,8 @@ RDF 1.2 Concepts, section 3.4: labels have meaning in one document only. docs/de
 
 from __future__ import annotations
 
+import os
 import re
-from hashlib import blake2b, sha256
-from random import SystemRandom
 from typing import Final, cast
 
 from construct_messages.errors import UsageError
@@ -22,7 +21,7 @@ from construct_messages.terms import Term, has_blank
 _LETTERS: Final = "bcdfghjkmnpqrstvwxz"
 _CHARACTERS: Final = "0123456789" + _LETTERS
 _LENGTH: Final = 12  # 57 bits
-_RANDOM: Final = SystemRandom()
+_NUMBER_BYTES: Final = 16  # of which a prefix is made: so many that all prefixes are as likely
 
 _PREFIX: Final = re.compile(r"[a-z][a-z0-9]{0,31}")
 _UNIQUE: Final = re.compile(
@@ -67,17 +66,13 @@ class Labels:
         >>> Labels.at("file:///log.nq").of_data, Labels.at("file:///other.nq").of_data
         ('scjwxz1vz0bc_d', 'q4p4rqv81wnc_d')
         """
-        number = int.from_bytes(blake2b(place.encode("utf-8", "surrogatepass"), digest_size=16).digest())
-        number, first = divmod(number, len(_LETTERS))
-        prefix = _LETTERS[first]
-        for _ in range(_LENGTH - 1):
-            number, digit = divmod(number, len(_CHARACTERS))
-            prefix += _CHARACTERS[digit]
-        return cls(prefix)
+        from hashlib import blake2b  # OpenSSL takes long to load, and queries do without
+
+        return cls(_prefix(blake2b(place.encode("utf-8", "surrogatepass"), digest_size=_NUMBER_BYTES).digest()))
 
     def __init__(self, prefix: str | None = None, *, keep: bool = False) -> None:
         if prefix is None:
-            prefix = _RANDOM.choice(_LETTERS) + "".join(_RANDOM.choices(_CHARACTERS, k=_LENGTH - 1))
+            prefix = _prefix(os.urandom(_NUMBER_BYTES))
         elif not _PREFIX.fullmatch(prefix):
             raise UsageError(
                 f"the prefix {prefix!r} of labels is no lower-case letter with lower-case letters and digits behind it",
@@ -132,6 +127,16 @@ class Labels:
         return f"{self.prefix}_f{number}b"
 
 
+def _prefix(entropy: bytes) -> str:
+    """A letter and further characters, of a number."""
+    number, first = divmod(int.from_bytes(entropy), len(_LETTERS))
+    prefix = _LETTERS[first]
+    for _ in range(_LENGTH - 1):
+        number, digit = divmod(number, len(_CHARACTERS))
+        prefix += _CHARACTERS[digit]
+    return prefix
+
+
 FILE_DIGITS: Final = 16
 """How many hexadecimal digits of the SHA-256 of its path the labels of a file have in a table of quads."""
 
@@ -144,6 +149,8 @@ def of_file(file: str) -> str:
     >>> of_file("file:///data.nt")
     'fcbec6be419f38a57_'
     """
+    from hashlib import sha256
+
     return f"f{sha256(file.encode()).hexdigest()[:FILE_DIGITS]}_"
 
 

@@ -25,8 +25,10 @@ HEAVY = {"SPARQLWrapper", "aiohttp", "msgspec", "pyarrow", "pyld", "pyspark", "r
 NOT_FOR_FILES = HEAVY | {
     *("asyncio", "concurrent.futures", "email", "http", "importlib.metadata", "json", "multiprocessing", "socket"),
     *("sqlite3", "ssl", "subprocess", "tempfile", "urllib.request"),
+    *("datetime", "decimal", "hashlib", "logging", "random", "shutil", "string", "textwrap", "traceback"),
     *("bz2", "gzip", "lzma", "tarfile", "zstandard"),
-    *("construct_messages.reading", "construct_messages.spark", "construct_messages.writing"),
+    *("construct_messages.logs.jelly.options", "construct_messages.reading", "construct_messages.spark"),
+    "construct_messages.writing",
 }
 """What a query over a file of RDF does not need."""
 
@@ -72,8 +74,7 @@ def test_the_package_alone_loads_nothing() -> None:
 @pytest.mark.parametrize("code", [FROM_PYTHON, FROM_THE_COMMAND_LINE], ids=["Python", "command line"])
 def test_a_query_over_a_file_loads_what_it_needs(code: str, data: Path) -> None:
     modules = loaded(code, data)
-    by_argparse = {"bz2", "lzma"} if "argparse" in modules else set()  # through shutil, for the terminal's width
-    assert modules & NOT_FOR_FILES <= by_argparse
+    assert modules & NOT_FOR_FILES == set()
     assert "construct_messages.construct" in modules
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -16,8 +15,6 @@ from construct_messages.message import Message, Quad, of_distinct
 from construct_messages.solutions import Solutions
 from construct_messages.template import Template
 from construct_messages.terms import has_blank, iri
-
-_LOGGER: Final = logging.getLogger(__name__)
 
 GROUP_LIMIT: Final = 1_000_000
 """How many solutions grouping holds unless told otherwise."""
@@ -216,7 +213,9 @@ class _Identity:
                 'give the profile of an engine whose labels are stable ("oxigraph", "virtuoso"), or read without pages'
             )
             raise SourceError(message, hint=hint)
-        _LOGGER.warning("%s", message)
+        import logging  # which most programs do without
+
+        logging.getLogger(__name__).warning("%s", message)
 
 
 def _any_blank(solutions: Solutions) -> bool:

@@ -7,7 +7,6 @@ the source sorts by the key, a group leaves as soon as the next begins. Nothing 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from hashlib import blake2b
 from typing import NamedTuple, Protocol, TypeAlias
 
 from construct_messages.errors import GroupError, LimitExceeded
@@ -27,6 +26,8 @@ Group: TypeAlias = list[Numbered]
 
 def digest(text: str) -> bytes:
     """128 bits that stand for a text where keeping the text itself would take too much memory."""
+    from hashlib import blake2b  # OpenSSL takes long to load, and most queries do without
+
     return blake2b(text.encode(), digest_size=16).digest()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NoReturn, TypeAlias
 
@@ -13,13 +14,30 @@ from construct_messages.errors import UsageError
 from construct_messages.formats import FORMATS, SYNTAXES
 from construct_messages.logs import FormatOptions, options_class
 
+_COLUMNS: Final = 80  # of what is no terminal
+
 
 class _Formatter(argparse.HelpFormatter):
     """Keeps the lines of examples, which are indented, and fills other text."""
 
+    def __init__(self, prog: str) -> None:
+        # argparse makes one also to add an option, and would ask `shutil`, which loads all compression, for the width
+        super().__init__(prog, width=_columns() - 2)
+
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         fill = super()._fill_text
         return "\n".join(line if line.startswith("  ") else fill(line, width, indent) for line in text.split("\n"))
+
+
+def _columns() -> int:
+    """How wide the terminal is: as told by COLUMNS, or else by the terminal."""
+    told = os.environ.get("COLUMNS", "")
+    if told.isdecimal() and int(told):
+        return int(told)
+    try:
+        return os.get_terminal_size(sys.__stdout__.fileno()).columns if sys.__stdout__ else _COLUMNS
+    except (OSError, ValueError):  # standard output is no terminal, or is closed
+        return _COLUMNS
 
 
 class Parser(argparse.ArgumentParser):
@@ -224,7 +242,7 @@ def format_options(options: argparse.Namespace) -> FormatOptions | None:
         UsageError: an option that does not exist, that comes twice, or a value that is none of its.
     """
     for format in FORMATS:
-        if (own := options_class(format)) and (given := getattr(options, format.extension)):
+        if format.options and (given := getattr(options, format.extension)) and (own := options_class(format)):
             values: dict[str, str] = {}
             for option in given:
                 name, equals, value = option.partition("=")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-import traceback
 
 
 def report(error: Exception, *, debug: bool) -> None:
     """Reports an error; with `debug` also where in the program it occurred."""
     if debug:
+        import traceback  # which takes longer to load than to report
+
         traceback.print_exception(error)
         return
     said = f"cannot write: {error.strerror}" if isinstance(error, OSError) and error.strerror else str(error)

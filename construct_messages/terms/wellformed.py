@@ -7,29 +7,32 @@ reader built on it takes what is written. See docs/decisions/028-what-is-an-iri.
 
 from __future__ import annotations
 
-import logging
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final
 
 import pyoxigraph as ox
 
 from construct_messages.terms import grammar
 
-_LOGGER: Final = logging.getLogger(__name__)
-
 # --- IRIs -----------------------------------------------------------------------------------------------------------
 
 NOT_IN_IRIREF: Final = re.compile(f"[{grammar.NOT_IN_IRIREF}{grammar.SURROGATES}]")
 """Finds what cannot stand between `<` and `>` in N-Triples, Turtle and SPARQL (IRIREF), nor in UTF-8."""
 SCHEME: Final = re.compile(grammar.SCHEME)
-# what Legacy extended IRIs (https://www.w3.org/TR/leiri/, section 3) have beyond IRIs, a surrogate aside; a private
-# character may stay in a query, where an IRI may have it
-_LEGACY: Final = re.compile(
-    r'[\x00-\x20<>"{}|^`\\\x7f-\x9f\ufdd0-\ufdef\ufff0-\uffff\U000e0000-\U000e0fff]'
-    + "".join(f"|[\\U{plane:04x}fffe\\U{plane:04x}ffff]" for plane in range(1, 17))
-    + r"|[\ue000-\uf8ff\U000f0000-\U0010fffd]"
-)
+
+
+@cache
+def _legacy() -> re.Pattern[str]:
+    """Finds what Legacy extended IRIs (https://www.w3.org/TR/leiri/, section 3) have beyond IRIs, a surrogate aside.
+
+    A private character may stay in a query, where an IRI may have it. Takes a millisecond to compile, and is rare.
+    """
+    return re.compile(
+        r'[\x00-\x20<>"{}|^`\\\x7f-\x9f\ufdd0-\ufdef\ufff0-\uffff\U000e0000-\U000e0fff]'
+        + "".join(f"|[\\U{plane:04x}fffe\\U{plane:04x}ffff]" for plane in range(1, 17))
+        + r"|[\ue000-\uf8ff\U000f0000-\U0010fffd]"
+    )
 
 
 def is_iri(value: str) -> bool:
@@ -74,7 +77,7 @@ def _encode(part: str, *, private: bool = False) -> str:
             return char
         return "".join(f"%{byte:02X}" for byte in char.encode())
 
-    return _LEGACY.sub(one, part)
+    return _legacy().sub(one, part)
 
 
 # --- language tags --------------------------------------------------------------------------------------------------
@@ -155,4 +158,6 @@ class Lenience:
     def report(self, name: str = "") -> None:
         """Logs a warning that says how many were passed, if any were, of what has this name."""
         if self.passed:
-            _LOGGER.warning("%s%s", f"{name}: " if name else "", self)
+            import logging  # which most programs do without
+
+            logging.getLogger(__name__).warning("%s%s", f"{name}: " if name else "", self)
