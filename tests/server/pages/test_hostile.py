@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 
 from construct_messages.server.config import EndpointSettings
-from tests.support.http.serving import Served, serving
+from tests.support.http.serving import UNHURRIED, Served, serving
 from tests.support.pages.browser import Browser
 from tests.support.pages.stores import store_of
 
@@ -38,7 +38,7 @@ async def served(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Serv
         "long": f'<urn:s> <urn:p> "{"é" * 1000}{"x" * LONG}" .',
     }
     stores = {name: store_of(tmp_path_factory.mktemp(name), turtle) for name, turtle in data.items()}
-    endpoints = {name: EndpointSettings(source=(str(store),)) for name, store in stores.items()}
+    endpoints = {name: EndpointSettings(source=(str(store),), limits=UNHURRIED) for name, store in stores.items()}
     async with serving(endpoints=endpoints) as server:
         yield server
 

@@ -54,7 +54,7 @@ class Running:
     def _read(self) -> None:
         assert self.process.stderr is not None
         for line in self.process.stderr:
-            if line.startswith("{"):
+            if line.startswith("{") and line.endswith("\n"):  # what a kill has cut is no line of the log
                 self.log.append(json.loads(line))
             else:
                 self.last_words += line

@@ -9,11 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from aiohttp import web
 
-from construct_messages.server.config import Config, EndpointSettings
+from construct_messages.server.config import Config, EndpointSettings, Limits
 from construct_messages.server.http.app import make_app, runner_of
 from construct_messages.server.http.endpoint import Endpoint
 from construct_messages.server.http.metrics import Metrics
@@ -21,6 +21,10 @@ from construct_messages.server.http.request_log import RequestLog
 from construct_messages.server.pages.templates import problem_page
 from construct_messages.server.runtime.endpoints import open_endpoints
 from construct_messages.server.runtime.process import THREAD_NAMES, THREADS
+from tests.support.waiting import SECONDS
+
+UNHURRIED: Final = Limits(seconds=SECONDS, idle_seconds=SECONDS)
+"""Time limits that no test reaches, however slow the machine is."""
 
 
 def unlabelled(log: bytes) -> bytes:
@@ -59,7 +63,9 @@ async def serving(
     Requests that have not ended `shutdown_seconds` after the server was stopped are cancelled.
     """
     if endpoints is None:
-        endpoints = {"": EndpointSettings(source=tuple(str(part) for part in source), **options)}
+        endpoints = {
+            "": EndpointSettings(source=tuple(str(part) for part in source), **{"limits": UNHURRIED} | options)
+        }
     config = Config(endpoints=dict(endpoints), bind="127.0.0.1:0", **{"log_level": "debug", **(settings or {})})
     lines = io.StringIO()
     request_log = RequestLog(config, lines)
