@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator, Mapping
 from itertools import compress, count
 from types import MappingProxyType
-from typing import Final
+from typing import Final, cast
 
 from construct_messages.errors import LimitExceeded, LogError, Position, TermError
 from construct_messages.formats import LABELLED, RDFM, Format, Syntax
@@ -24,7 +24,7 @@ from construct_messages.logs import DecoderOptions
 from construct_messages.logs.capabilities import missing_feature
 from construct_messages.logs.from_pyoxigraph import Rename, log_error
 from construct_messages.logs.line_buffer import too_long
-from construct_messages.logs.lines.statements import BLANK, Statements
+from construct_messages.logs.lines.statements import Statements
 from construct_messages.message import Message, of_terms
 from construct_messages.terms import Term, map_blanks
 
@@ -39,6 +39,10 @@ _DIRECTIVE: Final = re.compile(
 
 _COMMENT: Final = re.compile(r'(?:[^<"#]|<[^>]*+>|"(?:[^"\\]|\\.)*+")*+#(?P<comment>.*)')
 """A statement with a comment behind it."""
+
+_OTHERS: Final = re.compile(r"(?:[ \t]*+(?:#[^@\n]*+)?\n)++|.*\n")
+"""A line; those that say nothing (blank ones, and comments that are no delimiter) together: a few bytes of a packed log
+are millions of them."""
 
 _DELIMITS: Final = re.compile(r"\s*@message")
 _LIKE_A_DIRECTIVE: Final = re.compile(r"(?:message|version)\b", re.IGNORECASE)
@@ -195,36 +199,47 @@ class LinesDecoder:
     # --- lines to messages ------------------------------------------------------------------------------------------
 
     def _read_lines(self, text: str) -> None:
-        # behind a statement no announcement can change any more what labels mean
-        known = not self._scoped and (self._syntax is not None or self._terms is not None)
-        terms, others = self._statements.read(text, self._labels.in_log if known else None)
+        terms, blanks, others = self._statements.read(text)
         usual, ready = self._usual_delimiter, self._ready
-        start, before = 0, self._lines + 1  # what makes the line number of an index
-        for index, other in zip(compress(count(), others), filter(None, others), strict=True):
-            if other is BLANK:
-                rename = self._scope()
-                for place in range(4 * index, 4 * index + 4):
-                    if (term := terms[place]) and term[0] == "_":
-                        terms[place] = rename(term)
-                continue
-            quads = terms[4 * start : 4 * index]
-            start = index + 1
+        places = iter([*blanks, len(terms)])
+        blank = next(places)  # the first that was not renamed
+        line, start = self._lines, 0  # of the lines and of the statements, how many were read
+        for index in compress(count(), others):
+            if blank < 4 * index:
+                blank = self._rename(terms, blank, places, 4 * index)
+            quads, other = terms[4 * start : 4 * index], others[index]
+            line, start = line + index - start, index
             if other == usual and quads and self._terms is None:
                 # nearly always; the same as below with fewer calls
                 ready.append(of_terms(quads))
                 self._own = None
                 self._number += 1
-                self.delimiter = before + index
-                continue
-            self._take_in(quads)
-            if other == usual:
-                self._delimit(before + index)
-            elif other.find("\n") < len(other) - 1:  # several lines, which say nothing
-                before += other.count("\n") - 1
+                self.delimiter = line = line + 1
             else:
-                self._read_other(other[:-1], before + index)
+                self._take_in(quads)
+                line = self._read_others(other, line)
+        self._rename(terms, blank, places, len(terms))
         self._take_in(terms[4 * start :])
-        self._lines = before + len(others) - 1
+        self._lines = line + len(others) - 1 - start
+
+    def _rename(self, terms: list[Term | None], first: int, places: Iterator[int], end: int) -> int:
+        """Gives the blank nodes at some places before the end labels of the open message; the next place."""
+        rename = self._scope()
+        while first < end:
+            terms[first] = rename(cast(Term, terms[first]))
+            first = next(places)
+        return first
+
+    def _read_others(self, text: str, line: int) -> int:
+        """Does what lines say that are no canonical statements, behind so many lines; how many were read then."""
+        for other in _OTHERS.findall(text):
+            ends = other.count("\n")
+            line += ends
+            if other == self._usual_delimiter:
+                self._delimit(line)
+            elif ends == 1:  # several say nothing
+                self._read_other(other[:-1], line)
+        return line
 
     def _read_other(self, text: str, line: int) -> None:
         """Does what a line says that is no canonical statement."""

@@ -21,7 +21,7 @@ import pyoxigraph as ox
 
 from construct_messages.errors import LimitExceeded
 from construct_messages.formats import Format
-from construct_messages.logs.from_pyoxigraph import DEEPEST, Rename, to_message
+from construct_messages.logs.from_pyoxigraph import DEEPEST, to_message
 from construct_messages.message import Message, make_quads
 from construct_messages.terms import Lenience, Term, escape, nesting, unescape
 from construct_messages.terms.grammar import CANONICAL_BLANK, CANONICAL_IRI, CANONICAL_LITERAL, ECHAR, UCHAR
@@ -31,21 +31,17 @@ from construct_messages.terms.grammar import CANONICAL_BLANK, CANONICAL_IRI, CAN
 # To be quick this runs to the next `>`; what it takes is an IRI only once _CANONICAL says so.
 _IRI: Final = "<[^>]*+>"
 
-# lines that say nothing: blank ones, and comments that are no delimiter
-_NOTHING: Final = r"(?:[ \t]*+(?:#[^@\n]*+)?\n)++"
-
 
 @cache
-def _line(graphs: bool) -> re.Pattern[str]:
-    """Subject, predicate, object, graph, each but the second with a group for a blank node; or else the line, whole.
+def _statement(graphs: bool) -> re.Pattern[str]:
+    """A line with its subject, predicate, object and graph, each but the second with a group for a blank node.
 
-    Predicates and graphs are met again and again: they are checked once. Lines that say nothing are one match together:
-    a few bytes of a packed log are millions of them.
+    Predicates and graphs are met again and again: they are checked once.
     """
     subject = f"(?:({CANONICAL_IRI})|({CANONICAL_BLANK}))"
     object = f"(?:({CANONICAL_IRI}|{CANONICAL_LITERAL})|({CANONICAL_BLANK}))"
     graph = f"(?:({_IRI}) |({CANONICAL_BLANK}) |)" if graphs else "((?!))?((?!))?"
-    return re.compile(rf"{subject} ({_IRI}) {object} {graph}\.\n|(MESSAGE\n|{_NOTHING}|.*\n)")
+    return re.compile(rf"(?m:^){subject} ({_IRI}) {object} {graph}\.\n")
 
 
 _CANONICAL: Final = re.compile(rf"(?:(?:{CANONICAL_IRI})\n)*+")
@@ -54,22 +50,19 @@ _CANONICAL: Final = re.compile(rf"(?:(?:{CANONICAL_IRI})\n)*+")
 _REMEMBERED: Final = 1 << 20
 """How many characters are read before the terms that were met are forgotten, which bounds what they take."""
 
-BLANK: Final = "_:"
-"""What is said of a line that is a canonical statement, and holds a blank node that was not renamed."""
-
-
 class Lines(NamedTuple):
     """The statements of some complete lines.
 
     Args:
-        terms: subject, predicate, object and graph of each line in turn, of no meaning where the line is among the
-            others; lines that say nothing are one together.
-        others: for each line None; or the line with its end where it is no canonical statement, and `BLANK` where it
-            holds a blank node whose label was kept.
+        terms: subject, predicate, object and graph of each canonical statement in turn.
+        blanks: the places of the blank nodes among these, ascending; their labels are kept.
+        others: the lines before each of these statements that are none, with their ends, and those behind the last;
+            mostly empty.
     """
 
     terms: list[Term | None]
-    others: list[str | None]
+    blanks: list[int]
+    others: list[str]
 
 
 class Statements:
@@ -82,11 +75,11 @@ class Statements:
     >>> from construct_messages.formats import N_TRIPLES
     >>> lines = Statements(N_TRIPLES).read('<urn:s> <urn:p> "o"@en .\\n_:b <urn:p>  <urn:o> .\\n')
     >>> lines.terms[2], lines.others
-    ('"o"@en', [None, '_:b <urn:p>  <urn:o> .\\n'])
+    ('"o"@en', ['', '_:b <urn:p>  <urn:o> .\\n'])
     """
 
     def __init__(self, format: Format, lenience: Lenience | None = None) -> None:
-        self._split, self._lenience = _line(format.graphs).split, lenience
+        self._split, self._lenience = _statement(format.graphs).split, lenience
         self._parser = ox.RdfFormat.N_QUADS if format.graphs else ox.RdfFormat.N_TRIPLES
         self._forget()
 
@@ -94,48 +87,53 @@ class Statements:
         self._known: set[Term | None] = {None}  # as a group that took no part is
         self._read = 0
 
-    def read(self, text: str, rename: Rename | None = None) -> Lines:
+    def read(self, text: str) -> Lines:
         """The canonical statements of some lines.
 
         Args:
             text: whole lines, each with LF at its end.
-            rename: gives each blank node its label, always the same for the same; None: labels are kept, and the lines
-                that hold some are among the others.
         """
         self._read += len(text)
         if self._read > _REMEMBERED:
             self._forget()
-        # between the matches there is nothing: split gives the columns without a tuple for each line
+        # split gives the columns without a tuple for each line, and between them what is no canonical statement
         found: list[Any] = self._split(text)
-        subjects, predicates, objects, graphs = found[1::9], found[3::9], found[4::9], found[6::9]
-        others: list[str | None] = found[8::9]
+        others: list[str] = found[0::8]
+        subjects, predicates, objects, graphs = found[1::8], found[3::8], found[4::8], found[6::8]
         for column in (predicates, graphs):
             if not self._known.issuperset(column):
                 new = set(column) - self._known
                 if not _CANONICAL.fullmatch("\n".join([*new, ""])):
-                    return self._one_by_one(text, rename)
+                    return self._one_by_one(text)
                 self._known |= new
-        for column, nodes in ((subjects, found[2::9]), (objects, found[5::9]), (graphs, found[7::9])):
-            if any(nodes):
-                labels = {node: node if rename is None else rename(node) for node in nodes if node}
+        size, blanks = len(predicates), []
+        for place, column, nodes in ((0, subjects, found[2::8]), (2, objects, found[5::8]), (3, graphs, found[7::8])):
+            if nodes.count(None) < size:
                 for index in compress(count(), nodes):
-                    column[index] = labels[nodes[index]]
-                    if rename is None:
-                        others[index] = BLANK
-        terms: list[Term | None] = [None] * (4 * len(others))
+                    column[index] = nodes[index]
+                    blanks.append(4 * index + place)
+        blanks.sort()
+        terms: list[Term | None] = [None] * (4 * size)
         terms[0::4], terms[1::4], terms[2::4], terms[3::4] = subjects, predicates, objects, graphs
-        return Lines(terms, others)
+        return Lines(terms, blanks, others)
 
-    def _one_by_one(self, text: str, rename: Rename | None) -> Lines:
+    def _one_by_one(self, text: str) -> Lines:
         # splitlines() would know more line ends
         lines = text.split("\n")[:-1]
         if len(lines) == 1:
-            return Lines([None] * 4, [text])
-        together = Lines([], [])
+            return Lines([], [], [text])
+        together = Lines([], [], [])
+        left: list[str] = []  # since the last statement
         for line in lines:
-            read = self.read(f"{line}\n", rename)
-            together.terms.extend(read.terms)
-            together.others.extend(read.others)
+            read = self.read(f"{line}\n")
+            if read.terms:
+                together.others.append("".join(left))
+                left.clear()
+                together.blanks.extend([len(together.terms) + place for place in read.blanks])
+                together.terms.extend(read.terms)
+            else:
+                left.append(f"{line}\n")
+        together.others.append("".join(left))
         return together
 
     def parse(self, line: str) -> Message:
