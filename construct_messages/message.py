@@ -262,6 +262,9 @@ class Message:
         )
 
 
+_new: Final = object.__new__
+
+
 def of_terms(terms: Sequence[Term | None]) -> Message:
     """The message of quads whose terms stand in a row; the quads are made when they are first asked for.
 
@@ -274,7 +277,7 @@ def of_terms(terms: Sequence[Term | None]) -> Message:
     size = len(terms) // 4
     if len(set(terms[1::4])) < size and len(set(terms[2::4])) < size:  # see `Message`
         return Message(make_quads(by_quad(terms)))
-    message = Message.__new__(Message)
+    message = _new(Message)
     message._terms, message._made = terms, ()
     message._set, message.checked = None, False
     return message

@@ -1,10 +1,10 @@
 r"""Lines of N-Triples and N-Quads as quads: canonical ones by a regular expression, any other by pyoxigraph.
 
 Nearly every line of a log is a statement in canonical form, whose terms are already what `terms.py` calls a term. Such
-lines are taken apart a block at a time; predicates and graphs that were not met lately are checked by a second
-expression. Both know less than pyoxigraph does and nothing that it refuses. Whatever is not recognised so is left for
-pyoxigraph, which alone says what an error is (docs/decisions/013-…, 037-messages-by-column.md). Delimiters, messages
-and bytes are `decoder.py`'s.
+lines are taken apart a block at a time; predicates that were not met lately are checked by a second expression. Both
+know less than pyoxigraph does and nothing that it refuses. Whatever is not recognised so is left for pyoxigraph, which
+alone says what an error is (docs/decisions/013-…, 037-messages-by-column.md). Delimiters, messages and bytes are
+`decoder.py`'s.
 
 RDF 1.2 N-Triples and N-Quads, section 2 (the languages) and N-Triples section 4 (the canonical form).
 """
@@ -29,26 +29,27 @@ from construct_messages.terms.grammar import CANONICAL_BLANK, CANONICAL_IRI, CAN
 # --- canonical lines ------------------------------------------------------------------------------------------------
 
 # To be quick this runs to the next `>`; what it takes is an IRI only once _CANONICAL says so.
-_IRI: Final = "<[^>]*+>"
+_PREDICATE: Final = "<[^>]*+>"
 
 
 @cache
 def _statement(graphs: bool) -> re.Pattern[str]:
     """A line with its subject, predicate, object and graph, each but the second with a group for a blank node.
 
-    Predicates and graphs are met again and again: they are checked once.
+    Predicates are met again and again: they are checked once.
     """
     subject = f"(?:({CANONICAL_IRI})|({CANONICAL_BLANK}))"
     object = f"(?:({CANONICAL_IRI}|{CANONICAL_LITERAL})|({CANONICAL_BLANK}))"
-    graph = f"(?:({_IRI}) |({CANONICAL_BLANK}) |)" if graphs else "((?!))?((?!))?"
-    return re.compile(rf"(?m:^){subject} ({_IRI}) {object} {graph}\.\n")
+    graph = rf"(?: \.| ({CANONICAL_IRI}) \.| ({CANONICAL_BLANK}) \.)" if graphs else r" \.((?!))?((?!))?"
+    return re.compile(rf"(?m:^){subject} ({_PREDICATE}) {object}{graph}\n")
 
 
 _CANONICAL: Final = re.compile(rf"(?:(?:{CANONICAL_IRI})\n)*+")
-"""Predicates and graphs, a line each."""
+"""Predicates, a line each."""
 
 _REMEMBERED: Final = 1 << 20
-"""How many characters are read before the terms that were met are forgotten, which bounds what they take."""
+"""How many characters are read before the predicates that were met are forgotten, which bounds what they take."""
+
 
 class Lines(NamedTuple):
     """The statements of some complete lines.
@@ -84,7 +85,7 @@ class Statements:
         self._forget()
 
     def _forget(self) -> None:
-        self._known: set[Term | None] = {None}  # as a group that took no part is
+        self._known: set[Term] = set()
         self._read = 0
 
     def read(self, text: str) -> Lines:
@@ -96,25 +97,26 @@ class Statements:
         self._read += len(text)
         if self._read > _REMEMBERED:
             self._forget()
-        # split gives the columns without a tuple for each line, and between them what is no canonical statement
+        # split gives all groups in a row, without a tuple for each line, and between them what is no such statement
         found: list[Any] = self._split(text)
         others: list[str] = found[0::8]
-        subjects, predicates, objects, graphs = found[1::8], found[3::8], found[4::8], found[6::8]
-        for column in (predicates, graphs):
-            if not self._known.issuperset(column):
-                new = set(column) - self._known
-                if not _CANONICAL.fullmatch("\n".join([*new, ""])):
-                    return self._one_by_one(text)
-                self._known |= new
-        size, blanks = len(predicates), []
-        for place, column, nodes in ((0, subjects, found[2::8]), (2, objects, found[5::8]), (3, graphs, found[7::8])):
-            if nodes.count(None) < size:
-                for index in compress(count(), nodes):
-                    column[index] = nodes[index]
+        predicates: list[Term] = found[3::8]
+        if not self._known.issuperset(predicates):
+            new = set(predicates) - self._known
+            if not _CANONICAL.fullmatch("\n".join([*new, ""])):
+                return self._one_by_one(text)
+            self._known |= new
+        nodes = (0, found[2::8]), (2, found[5::8]), (3, found[7::8])
+        # cut out of the row, nothing of what stays has to be touched
+        del found[7::8], found[5::7], found[2::6], found[0::5]
+        terms: list[Term | None] = found
+        blanks = []
+        for place, column in nodes:
+            if column.count(None) < len(column):
+                for index in compress(count(), column):
+                    terms[4 * index + place] = column[index]
                     blanks.append(4 * index + place)
         blanks.sort()
-        terms: list[Term | None] = [None] * (4 * size)
-        terms[0::4], terms[1::4], terms[2::4], terms[3::4] = subjects, predicates, objects, graphs
         return Lines(terms, blanks, others)
 
     def _one_by_one(self, text: str) -> Lines:
