@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import codecs
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from itertools import compress, count
 from types import MappingProxyType
-from typing import Final, cast
+from typing import Final
 
 from construct_messages.errors import LimitExceeded, LogError, Position, TermError
 from construct_messages.formats import LABELLED, RDFM, Format, Syntax
@@ -201,12 +202,14 @@ class LinesDecoder:
     def _read_lines(self, text: str) -> None:
         terms, blanks, others = self._statements.read(text)
         usual, ready = self._usual_delimiter, self._ready
-        places = iter([*blanks, len(terms)])
-        blank = next(places)  # the first that was not renamed
+        blanks.append(len(terms))
+        renamed = 0  # of the blank nodes, how many were
         line, start = self._lines, 0  # of the lines and of the statements, how many were read
         for index in compress(count(), others):
-            if blank < 4 * index:
-                blank = self._rename(terms, blank, places, 4 * index)
+            if blanks[renamed] < 4 * index:
+                behind = bisect_left(blanks, 4 * index, renamed)
+                self._rename(terms, blanks[renamed:behind])
+                renamed = behind
             quads, other = terms[4 * start : 4 * index], others[index]
             line, start = line + index - start, index
             if other == usual and quads and self._terms is None:
@@ -218,17 +221,16 @@ class LinesDecoder:
             else:
                 self._take_in(quads)
                 line = self._read_others(other, line)
-        self._rename(terms, blank, places, len(terms))
+        self._rename(terms, blanks[renamed:-1])
         self._take_in(terms[4 * start :])
         self._lines = line + len(others) - 1 - start
 
-    def _rename(self, terms: list[Term | None], first: int, places: Iterator[int], end: int) -> int:
-        """Gives the blank nodes at some places before the end labels of the open message; the next place."""
-        rename = self._scope()
-        while first < end:
-            terms[first] = rename(cast(Term, terms[first]))
-            first = next(places)
-        return first
+    def _rename(self, terms: list[Term | None], blanks: list[int]) -> None:
+        """Gives the blank nodes at these places their labels in the open message."""
+        if blanks:
+            rename = self._scope()
+            for place in blanks:
+                terms[place] = rename(terms[place])  # type: ignore[arg-type] # blank nodes are Terms
 
     def _read_others(self, text: str, line: int) -> int:
         """Does what lines say that are no canonical statements, behind so many lines; how many were read then."""

@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import cache
-from itertools import compress, count
 from typing import Any, Final, NamedTuple
 
 import pyoxigraph as ox
@@ -34,13 +33,13 @@ _PREDICATE: Final = "<[^>]*+>"
 
 @cache
 def _statement(graphs: bool) -> re.Pattern[str]:
-    """A line with its subject, predicate, object and graph, each but the second with a group for a blank node.
+    """A line with its subject, predicate, object and graph, behind each but the second an empty group for a blank node.
 
     Predicates are met again and again: they are checked once.
     """
-    subject = f"(?:({CANONICAL_IRI})|({CANONICAL_BLANK}))"
-    object = f"(?:({CANONICAL_IRI}|{CANONICAL_LITERAL})|({CANONICAL_BLANK}))"
-    graph = rf"(?: \.| ({CANONICAL_IRI}) \.| ({CANONICAL_BLANK}) \.)" if graphs else r" \.((?!))?((?!))?"
+    subject = f"({CANONICAL_IRI}|{CANONICAL_BLANK}())"
+    object = f"({CANONICAL_IRI}|{CANONICAL_LITERAL}|{CANONICAL_BLANK}())"
+    graph = rf"(?: \.| ({CANONICAL_IRI}|{CANONICAL_BLANK}()) \.)" if graphs else r" \.((?!))?((?!))?"
     return re.compile(rf"(?m:^){subject} ({_PREDICATE}) {object}{graph}\n")
 
 
@@ -106,18 +105,15 @@ class Statements:
             if not _CANONICAL.fullmatch("\n".join([*new, ""])):
                 return self._one_by_one(text)
             self._known |= new
-        nodes = (0, found[2::8]), (2, found[5::8]), (3, found[7::8])
+        marks = (0, found[2::8]), (2, found[5::8]), (3, found[7::8])
         # cut out of the row, nothing of what stays has to be touched
         del found[7::8], found[5::7], found[2::6], found[0::5]
-        terms: list[Term | None] = found
-        blanks = []
-        for place, column in nodes:
+        blanks: list[int] = []
+        for place, column in marks:
             if column.count(None) < len(column):
-                for index in compress(count(), column):
-                    terms[4 * index + place] = column[index]
-                    blanks.append(4 * index + place)
+                blanks.extend([4 * index + place for index, mark in enumerate(column) if mark is not None])
         blanks.sort()
-        return Lines(terms, blanks, others)
+        return Lines(found, blanks, others)
 
     def _one_by_one(self, text: str) -> Lines:
         # splitlines() would know more line ends

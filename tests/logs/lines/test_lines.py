@@ -173,9 +173,9 @@ class Work:
         self.done = 0
         read, work = Statements.read, self
 
-        def counted(statements: Statements, text: str, *rename: Any) -> Lines:
+        def counted(statements: Statements, text: str) -> Lines:
             work.done += len(text)
-            return read(statements, text, *rename)
+            return read(statements, text)
 
         class Held(bytearray):
             def __iadd__(self, data: bytes) -> Held:  # type: ignore[override] # of what it is used with

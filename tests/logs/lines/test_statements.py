@@ -11,7 +11,7 @@ from construct_messages.errors import LimitExceeded, TermError
 from construct_messages.formats import N_QUADS, N_TRIPLES, Format
 from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.logs.lines import statements as lines_statements
-from construct_messages.logs.lines.statements import BLANK, Statements
+from construct_messages.logs.lines.statements import Statements
 from construct_messages.message import Quad, by_quad, make_quads
 from construct_messages.terms import RDF, XSD, Term, is_blank, literal
 from tests.support.places import shared_path
@@ -29,26 +29,20 @@ def by_pyoxigraph(text: str, format: Format) -> list[Quad] | None:
 
 
 def agree(lines: list[str], format: Format) -> int:
-    """Asserts that whatever was read of some lines is what pyoxigraph reads; says how many were."""
-    read = Statements(format).read("".join(f"{line}\n" for line in lines))
-    blanks = {index for index, other in enumerate(read.others) if other is BLANK}
-    left = {index: other for index, other in enumerate(read.others) if other and other is not BLANK}
-    behind = iter(lines)
+    """Asserts that whatever was read of some lines is what pyoxigraph reads, and nothing lost; says how many were."""
+    text = "".join(f"{line}\n" for line in lines)
+    read = Statements(format).read(text)
     quads = list(make_quads(by_quad(read.terms)))
-    for index, quad in enumerate(quads):
-        line = next(behind)
-        if index in left:
-            text = f"{line}\n"
-            while text != left[index]:  # lines that say nothing are one
-                # where a carriage return ends a comment, a statement may follow
-                assert "\r" in line or by_pyoxigraph(line, format) == []
-                line = next(behind)
-                text += f"{line}\n"
-        else:
-            assert by_pyoxigraph(line, format) == [quad], line
-            assert (index in blanks) == any(term is not None and is_blank(term) for term in quad)
-    assert next(behind, None) is None
-    return len(quads) - len(left)
+    assert len(read.others) == len(quads) + 1
+    assert read.blanks == [place for place, term in enumerate(read.terms) if term is not None and is_blank(term)]
+    # what was read is canonical: each line is as its quad is written
+    statements = [*(f"{quad}\n" for quad in quads), ""]
+    assert text == "".join(part for each in zip(read.others, statements, strict=True) for part in each)
+    for other in read.others:
+        assert not other or other.endswith("\n"), "a statement begins a line"
+    for quad in quads:
+        assert by_pyoxigraph(str(quad), format) == [quad], quad
+    return len(quads)
 
 
 CANONICAL = [
@@ -267,5 +261,5 @@ def test_terms_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lines_statements, "_REMEMBERED", 1000)
     statements = Statements(N_TRIPLES)
     for number in range(1000):
-        assert statements.read(f"<urn:{number}> <urn:p> <urn:b> .\n").others == [None]
+        assert statements.read(f"<urn:a> <urn:p{number}> <urn:b> .\n").others == ["", ""]
         assert len(statements._known) < 200
