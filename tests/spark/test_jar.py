@@ -28,7 +28,8 @@ def test_the_jar_is_what_the_source_gives(tmp_path: Path) -> None:
     if release != told()[0]:
         pytest.skip(f"the jar is of javac {told()[0]}, and this is javac {release}")
     assert compiled(tmp_path) == classes()
-    assert set(classes()) == {f"construct_messages/spark/{name}.class" for name in ("Functions", "Statement", "Tokens")}
+    names = ("Functions", "Recent", "Statement", "Tokens")
+    assert set(classes()) == {f"construct_messages/spark/{name}.class" for name in names}
 
 
 @pytest.mark.slow

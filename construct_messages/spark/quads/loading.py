@@ -191,7 +191,10 @@ def _by_java(text: DataFrame, graphs: bool, strict: bool, lenient: bool) -> Data
     statement = jar.statement("value", _FILE, graphs=graphs, lenient=lenient)
     if strict:
         statement = f"coalesce({statement}, {_failure('value')})"
-    return text.selectExpr(f"{statement} AS statement").filter("statement.subject IS NOT NULL").select("statement.*")
+    statements = text.selectExpr(f"{statement} AS statement").filter("statement.subject IS NOT NULL")
+    # where no line names a graph, Spark should know without looking at each
+    graph = "statement.graph" if graphs else "CAST(NULL AS STRING) AS graph"
+    return statements.selectExpr("statement.subject", "statement.predicate", "statement.object", graph)
 
 
 def _by_sql(text: DataFrame, graphs: bool, strict: bool, lenient: bool) -> DataFrame:

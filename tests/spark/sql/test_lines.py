@@ -227,6 +227,33 @@ def test_blank_nodes_are_scoped_once(spark: SparkSession) -> None:
     ]
 
 
+def test_what_was_read_before_changes_nothing(spark: SparkSession) -> None:
+    """The function of the jar keeps subjects, predicates and datatypes: the next line may only begin like them."""
+    long = "http://e.x/" + "a" * 300
+    subjects = ["<http://e.x/a>", "<http://e.x/ab>", "<http://e.x/a", "_:a", "_:ab", f"<{long}>", "<u:a>", "<u:a>x"]
+    predicates = [f"<{XSD_STRING}>", "<http://e.x/p>", f"<{long}>", "<u:p>", "<http://e.x/p", "http://e.x/p>"]
+    objects = [f'"a"^^<{XSD_STRING}>', '"a"^^<http://e.x/p>', '"a"^^<u:p>', f'"a"^^<{long}>', '"a"^^<http://e.x/p> ']
+    batch = [
+        f"{subject} {predicate} {object} .".encode()
+        for predicate in predicates
+        for object in objects
+        for subject in subjects
+        for _ in range(2)
+    ]
+    expected = [by_pyoxigraph(line, graphs=True) for line in batch]
+    assert by_spark(spark, batch) == expected
+    assert expected.count("malformed") < len(batch) * 2 / 3
+
+
+def test_blank_nodes_of_two_files_stay_apart_line_by_line(spark: SparkSession) -> None:
+    files = [f"file:///{name}.nq" for name in ("a", "b", "b", "a", "ab", "a")]
+    frame = spark.createDataFrame([*enumerate(files)], "n int, file string").coalesce(1)
+    for line in ("_:x <u:p> _:x .", "_:x <u:p> _:x.# not canonical"):
+        read = jar.statement(f"'{line}'", "file", graphs=True, lenient=False)
+        found = [row.statement.object for row in frame.selectExpr("n", f"{read} AS statement").orderBy("n").collect()]
+        assert found == [f"_:{of_file(file)}x" for file in files]
+
+
 def test_long_lines_overflow_no_stack(spark: SparkSession) -> None:
     long = 100_000
     texts = ["x" * long, '\\"' * long, "é" * long, "\\u00e9" * long, "\t" * long, "\\u00e9é" * long]

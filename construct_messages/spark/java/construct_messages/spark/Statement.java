@@ -1,8 +1,5 @@
 package construct_messages.spark;
 
-import java.nio.charset.StandardCharsets;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.connector.catalog.functions.BoundFunction;
@@ -22,10 +19,10 @@ import org.apache.spark.unsafe.types.UTF8String;
  * copying them. What is rare is left to {@link Tokens}: triple terms, labels beyond ASCII, hosts with users, brackets or
  * percent signs, private characters of queries, long language tags, escapes by number, and all that is malformed.
  *
- * <p>A position is an address of Spark's; {@code BAD} stands for no match, and whatever begins there is no match.
+ * <p>A position is an index of the line's bytes; {@code BAD} stands for no match, and whatever begins there is no match.
  */
 public final class Statement implements UnboundFunction, ScalarFunction<InternalRow> {
-  private static final long BAD = -1;
+  private static final int BAD = -1;
 
   private static final int LETTER = 1;
   private static final int LOWER = 2;
@@ -69,7 +66,6 @@ public final class Statement implements UnboundFunction, ScalarFunction<Internal
   private static final UTF8String[] NOT_A_DATATYPE = {
     UTF8String.fromString(STRING), UTF8String.fromString(LANG_STRING), UTF8String.fromString(DIR_LANG_STRING),
   };
-  private static final int SCOPE_BYTES = 8; // of a digest; each is two digits
 
   private static final DataType RESULT =
       new StructType(
@@ -98,29 +94,45 @@ public final class Statement implements UnboundFunction, ScalarFunction<Internal
 
   /** The terms of a line, or null where it is not known to be a statement in canonical form. */
   private static InternalRow canonical(UTF8String line, UTF8String file, boolean graphs) {
-    Object base = line.getBaseObject();
-    long subject = line.getBaseOffset();
-    long end = subject + line.numBytes();
-    long afterSubject = node(base, subject, end);
-    long predicate = after(base, afterSubject, end, ' ');
-    long afterPredicate = iri(base, predicate, end);
-    long object = after(base, afterPredicate, end, ' ');
-    boolean text = at(base, object, end) == '"';
-    long afterObject = text ? literal(base, object, end) : node(base, object, end);
-    long next = after(base, afterObject, end, ' ');
-    UTF8String graph = null;
-    if (graphs && next != BAD && at(base, next, end) != '.') {
-      long afterGraph = node(base, next, end);
-      graph = afterGraph == BAD ? null : scoped(base, next, afterGraph, file);
-      next = after(base, afterGraph, end, ' ');
+    byte[] bytes;
+    int start = 0;
+    if (line.getBaseObject() instanceof byte[] array) {
+      bytes = array;
+      start = (int) (line.getBaseOffset() - Platform.BYTE_ARRAY_OFFSET);
+    } else { // outside of Java's heap
+      bytes = line.getBytes();
     }
-    if (after(base, next, end, '.') != end) {
+    int end = start + line.numBytes();
+    Recent recent = Recent.ofThread();
+    int afterSubject = recent.behindSubject(bytes, start, end);
+    if (afterSubject == start) {
+      afterSubject = node(bytes, start, end);
+      if (afterSubject != BAD && bytes[start] == '<') {
+        recent.keepSubject(bytes, start, afterSubject);
+      }
+    }
+    int afterSpace = after(bytes, afterSubject, end, ' ');
+    UTF8String predicate = checked(bytes, afterSpace, end, recent);
+    if (predicate == null) {
+      return null;
+    }
+    int object = after(bytes, afterSpace + predicate.numBytes(), end, ' ');
+    boolean text = at(bytes, object, end) == '"';
+    int afterObject = text ? literal(bytes, object, end, recent) : node(bytes, object, end);
+    int next = after(bytes, afterObject, end, ' ');
+    UTF8String graph = null;
+    if (graphs && next != BAD && at(bytes, next, end) != '.') {
+      int afterGraph = node(bytes, next, end);
+      graph = afterGraph == BAD ? null : scoped(bytes, next, afterGraph, file, recent);
+      next = after(bytes, afterGraph, end, ' ');
+    }
+    if (after(bytes, next, end, '.') != end) {
       return null;
     }
     return row(
-        scoped(base, subject, afterSubject, file),
-        slice(base, predicate, afterPredicate),
-        scoped(base, object, afterObject, file),
+        scoped(bytes, start, afterSubject, file, recent),
+        predicate,
+        scoped(bytes, object, afterObject, file, recent),
         graph);
   }
 
@@ -129,80 +141,78 @@ public final class Statement implements UnboundFunction, ScalarFunction<Internal
   }
 
   /** A term, with the scope of its file in the label if it is a blank node. */
-  private static UTF8String scoped(Object base, long start, long end, UTF8String file) {
-    if (at(base, start, end) != '_') {
-      return slice(base, start, end);
+  private static UTF8String scoped(byte[] bytes, int start, int end, UTF8String file, Recent recent) {
+    if (at(bytes, start, end) != '_') {
+      return slice(bytes, start, end);
     }
-    return UTF8String.concat(UTF8String.fromString("_:" + scope(file)), slice(base, start + 2, end));
+    return UTF8String.concat(recent.scope(file), slice(bytes, start + 2, end));
   }
 
-  /** What labels of blank nodes of a file get in front, as {@code labels.py} has it. */
-  static String scope(UTF8String file) {
-    byte[] digest;
-    try {
-      digest = MessageDigest.getInstance("SHA-256").digest(file.toString().getBytes(StandardCharsets.UTF_8));
-    } catch (NoSuchAlgorithmException error) {
-      throw new IllegalStateException(error); // each Java has it
-    }
-    StringBuilder scope = new StringBuilder("f");
-    for (int i = 0; i < SCOPE_BYTES; i++) {
-      scope.append(Character.forDigit(digest[i] >> 4 & 0xF, 16)).append(Character.forDigit(digest[i] & 0xF, 16));
-    }
-    return scope.append('_').toString();
-  }
-
-  private static UTF8String slice(Object base, long start, long end) {
-    return UTF8String.fromAddress(base, start, (int) (end - start));
+  private static UTF8String slice(byte[] bytes, int start, int end) {
+    return UTF8String.fromBytes(bytes, start, end - start);
   }
 
   /** The byte there, or 0, which no term has. */
-  private static byte at(Object base, long at, long end) {
-    return at == BAD || at >= end ? 0 : Platform.getByte(base, at);
+  private static byte at(byte[] bytes, int at, int end) {
+    return at < 0 || at >= end ? 0 : bytes[at];
   }
 
-  private static long after(Object base, long at, long end, char expected) {
-    return at(base, at, end) == expected ? at + 1 : BAD;
+  private static int after(byte[] bytes, int at, int end, char expected) {
+    return at(bytes, at, end) == expected ? at + 1 : BAD;
   }
 
-  private static boolean is(Object base, long at, long end, int kind) {
-    byte c = at(base, at, end);
+  private static boolean is(byte[] bytes, int at, int end, int kind) {
+    byte c = at(bytes, at, end);
     return c >= 0 && (KINDS[c] & kind) != 0;
   }
 
   /** Behind all bytes of a kind. */
-  private static long run(Object base, long at, long end, int kind) {
-    while (is(base, at, end, kind)) {
+  private static int run(byte[] bytes, int at, int end, int kind) {
+    while (is(bytes, at, end, kind)) {
       at++;
     }
     return at;
   }
 
-  private static long node(Object base, long at, long end) {
-    return at(base, at, end) == '_' ? blank(base, at, end) : iri(base, at, end);
+  private static int node(byte[] bytes, int at, int end) {
+    return at(bytes, at, end) == '_' ? blank(bytes, at, end) : iri(bytes, at, end);
   }
 
-  private static long blank(Object base, long at, long end) {
-    long label = after(base, after(base, at, end, '_'), end, ':');
-    byte first = at(base, label, end);
+  private static int blank(byte[] bytes, int at, int end) {
+    int label = after(bytes, after(bytes, at, end, '_'), end, ':');
+    byte first = at(bytes, label, end);
     if (first == '-' || first == '.') {
       return BAD;
     }
-    long behind = run(base, label, end, LABEL);
-    return behind == label || at(base, behind - 1, end) == '.' ? BAD : behind;
+    int behind = run(bytes, label, end, LABEL);
+    return behind == label || at(bytes, behind - 1, end) == '.' ? BAD : behind;
   }
 
-  private static long iri(Object base, long at, long end) {
-    at = after(base, at, end, '<');
-    if (!is(base, at, end, LETTER)) {
+  /** The IRI that begins there, one that was read before or is checked now; null: no match. */
+  private static UTF8String checked(byte[] bytes, int at, int end, Recent recent) {
+    if (at(bytes, at, end) != '<') {
+      return null;
+    }
+    UTF8String known = recent.iri(bytes, at, end);
+    if (known != null) {
+      return known;
+    }
+    int behind = iri(bytes, at, end);
+    return behind == BAD ? null : recent.keep(bytes, at, behind);
+  }
+
+  private static int iri(byte[] bytes, int at, int end) {
+    at = after(bytes, at, end, '<');
+    if (!is(bytes, at, end, LETTER)) {
       return BAD;
     }
-    at = after(base, run(base, at, end, SCHEME), end, ':');
-    if (at(base, at, end) == '/' && at(base, at + 1, end) == '/') {
-      at = run(base, at + 2, end, HOST);
-      if (at(base, at, end) == ':') {
-        at = run(base, at + 1, end, DIGIT);
+    at = after(bytes, run(bytes, at, end, SCHEME), end, ':');
+    if (at(bytes, at, end) == '/' && at(bytes, at + 1, end) == '/') {
+      at = run(bytes, at + 2, end, HOST);
+      if (at(bytes, at, end) == ':') {
+        at = run(bytes, at + 1, end, DIGIT);
       }
-      byte c = at(base, at, end);
+      byte c = at(bytes, at, end);
       if (c != '/' && c != '?' && c != '#' && c != '>') {
         return BAD;
       }
@@ -212,17 +222,17 @@ public final class Statement implements UnboundFunction, ScalarFunction<Internal
     }
     boolean fragment = false;
     while (true) {
-      at = run(base, at, end, IRI);
-      byte c = at(base, at, end);
+      at = run(bytes, at, end, IRI);
+      byte c = at(bytes, at, end);
       if (c == '>') {
         return at + 1;
       } else if (c == '#' && !fragment) {
         fragment = true;
         at++;
-      } else if (c == '%' && is(base, at + 1, end, HEX) && is(base, at + 2, end, HEX)) {
+      } else if (c == '%' && is(bytes, at + 1, end, HEX) && is(bytes, at + 2, end, HEX)) {
         at += 3;
       } else if (c < 0) {
-        int point = codePoint(base, at, end);
+        int point = codePoint(bytes, at, end);
         if (!isInIris(point)) {
           return BAD;
         }
@@ -241,18 +251,18 @@ public final class Statement implements UnboundFunction, ScalarFunction<Internal
     return point < 0xF0000 && (point & 0xFFFF) <= 0xFFFD && (point < 0xE0000 || point >= 0xE1000);
   }
 
-  private static long literal(Object base, long at, long end) {
-    at = after(base, at, end, '"');
+  private static int literal(byte[] bytes, int at, int end, Recent recent) {
+    at = after(bytes, at, end, '"');
     while (true) {
-      at = run(base, at, end, PLAIN);
-      byte c = at(base, at, end);
+      at = run(bytes, at, end, PLAIN);
+      byte c = at(bytes, at, end);
       if (c == '"') {
         at++;
         break;
-      } else if (c == '\\' && is(base, at + 1, end, ESCAPED)) {
+      } else if (c == '\\' && is(bytes, at + 1, end, ESCAPED)) {
         at += 2;
       } else if (c < 0) {
-        int point = codePoint(base, at, end);
+        int point = codePoint(bytes, at, end);
         if (point < 0 || point == 0xFFFE || point == 0xFFFF) { // the last two are escaped
           return BAD;
         }
@@ -261,61 +271,61 @@ public final class Statement implements UnboundFunction, ScalarFunction<Internal
         return BAD;
       }
     }
-    byte c = at(base, at, end);
+    byte c = at(bytes, at, end);
     if (c == '@') {
-      return language(base, at + 1, end);
+      return language(bytes, at + 1, end);
     } else if (c == '^') {
-      return datatype(base, after(base, at + 1, end, '^'), end);
+      return datatype(bytes, after(bytes, at + 1, end, '^'), end, recent);
     }
     return at;
   }
 
-  private static long datatype(Object base, long at, long end) {
-    long behind = iri(base, at, end);
-    if (behind != BAD) {
-      UTF8String datatype = slice(base, at, behind);
-      for (UTF8String other : NOT_A_DATATYPE) {
-        if (datatype.numBytes() == other.numBytes() && datatype.equals(other)) {
-          return BAD;
-        }
+  private static int datatype(byte[] bytes, int at, int end, Recent recent) {
+    UTF8String datatype = checked(bytes, at, end, recent);
+    if (datatype == null) {
+      return BAD;
+    }
+    for (UTF8String other : NOT_A_DATATYPE) {
+      if (datatype.equals(other)) {
+        return BAD;
       }
     }
-    return behind;
+    return at + datatype.numBytes();
   }
 
   /** Language, script, region and direction: RFC 5646, section 2.1, and RDF 1.2 Concepts, section 3.3. */
-  private static long language(Object base, long at, long end) {
-    long behind = run(base, at, end, LOWER);
+  private static int language(byte[] bytes, int at, int end) {
+    int behind = run(bytes, at, end, LOWER);
     if (behind - at < 2 || behind - at > 8) {
       return BAD;
     }
-    long script = run(base, after(base, behind, end, '-'), end, LOWER);
+    int script = run(bytes, after(bytes, behind, end, '-'), end, LOWER);
     if (script - behind == 5) {
       behind = script;
     }
-    long letters = run(base, after(base, behind, end, '-'), end, LOWER);
-    long digits = run(base, after(base, behind, end, '-'), end, DIGIT);
+    int letters = run(bytes, after(bytes, behind, end, '-'), end, LOWER);
+    int digits = run(bytes, after(bytes, behind, end, '-'), end, DIGIT);
     if (letters - behind == 3) {
       behind = letters;
     } else if (digits - behind == 4) {
       behind = digits;
     }
-    long direction = after(base, after(base, behind, end, '-'), end, '-');
+    int direction = after(bytes, after(bytes, behind, end, '-'), end, '-');
     if (direction == BAD) {
       return behind;
     }
-    byte first = at(base, direction, end);
-    long last = after(base, after(base, direction + 1, end, 't'), end, 'r');
+    byte first = at(bytes, direction, end);
+    int last = after(bytes, after(bytes, direction + 1, end, 't'), end, 'r');
     return first == 'l' || first == 'r' ? last : BAD;
   }
 
   /** The character of two bytes and more that begins there; -1 if it is not UTF-8 as RFC 3629 has it. */
-  private static int codePoint(Object base, long at, long end) {
-    int first = at(base, at, end) & 0xFF;
+  private static int codePoint(byte[] bytes, int at, int end) {
+    int first = at(bytes, at, end) & 0xFF;
     int more = first >= 0xF0 ? 3 : first >= 0xE0 ? 2 : 1;
     int point = first & (0x3F >> more);
     for (int i = 1; i <= more; i++) {
-      byte next = at(base, at + i, end);
+      byte next = at(bytes, at + i, end);
       if ((next & 0xC0) != 0x80) {
         return -1;
       }

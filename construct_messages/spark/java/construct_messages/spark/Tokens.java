@@ -117,7 +117,7 @@ final class Tokens {
       String token = next.group(1);
       char kind = token.equals("<<(") ? '(' : token.charAt(0);
       if (kind == '_' && scope == null) {
-        scope = Statement.scope(file);
+        scope = Recent.ofThread().scope(file).toString();
       }
       String term = kind == '<' || kind == '"' || kind == '_' ? term(token, scope, lenient) : token;
       if (term == null) {
@@ -152,7 +152,7 @@ final class Tokens {
   private static String term(String token, String scope, boolean lenient) {
     switch (token.charAt(0)) {
       case '_':
-        return "_:" + scope + token.substring(2);
+        return scope + token.substring(2);
       case '<':
         return iri(token.substring(1, token.length() - 1), lenient);
       default:
