@@ -23,7 +23,7 @@ from construct_messages.query.optimizer.optimize import Hints, optimize
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.spark.frames.checks import check
 from construct_messages.spark.frames.evaluation import EvaluationOptions, evaluate
-from construct_messages.spark.frames.messages import MessageOptions, messages, relabel_blanks
+from construct_messages.spark.frames.messages import MessageOptions, messages, relabelled
 from construct_messages.spark.logs.writer import Written, write_file, write_folder
 from construct_messages.spark.planning import keys, plan_query
 from construct_messages.spark.quads.table import QuadTable
@@ -151,8 +151,8 @@ class Messages:
         """
         labels = self.evaluation_options.labels
         template = self.query.template.labelled(labels)
-        solutions = relabel_blanks(self._solutions, labels)
-        return messages(solutions, template, self.message_options, ordered=self.plan.ordered)
+        columns = relabelled(self.plan.variables, labels)
+        return messages(self._solutions, template, self.message_options, ordered=self.plan.ordered, columns=columns)
 
     def solutions(self) -> DataFrame:
         """Returns a DataFrame of the solutions: a column for each variable of the template, NULL if it is unbound."""

@@ -115,10 +115,18 @@ def evaluate(plan: Plan, table: QuadTable, options: EvaluationOptions | None = N
     with out_of_range_unbound(options.out_of_range_unbound):
         scanned = shared_scan(plan.shared_scan, table, plan.dataset) if plan.shared_scan else table
         evaluation = _Evaluation(table, {scan.pattern: scanned for scan in plan.shared_scan}, plan.dataset, options)
-        solutions = evaluation.solutions(plan.pattern)
+        solutions = evaluation.solutions(_without_projection(plan))
     if plan.form == "ASK":
         return solutions.frame.limit(1).select()
     return solutions.in_order().select(*(_column_or_null(Var(name), solutions) for name in plan.variables))
+
+
+def _without_projection(plan: Plan) -> Node:
+    """The pattern of a plan, but for a projection at its top that selecting the plan's variables does, too."""
+    match plan.pattern:
+        case Project(pattern, kept) if set(map(Var, plan.variables)) <= set(kept):
+            return pattern
+    return plan.pattern
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-
 from construct_messages.spark.sql.values import any_of, case
 from construct_messages.terms import Term
 
@@ -42,31 +39,31 @@ class Ray(NamedTuple):
 
 
 def in_parts(
-    quads: DataFrame, keys: Sequence[str], predicate: str, object: str, rays: Sequence[Ray], tests: Iterable[str]
-) -> DataFrame:
-    """The quads of a star with the column `PART`: those of a hub once for each part that they are in.
+    quads: str, keys: Sequence[str], predicate: str, object: str, rays: Sequence[Ray], tests: Iterable[str]
+) -> str:
+    """SQL of the quads of a star with the column `PART`: those of a hub once for each part that they are in.
 
     Quads of hubs without solutions are left out; thus all tests are true of a part.
 
     Args:
-        quads: with columns for the keys, the predicate and the object.
+        quads: SQL of a SELECT, with columns for the keys, the predicate and the object.
         keys: the columns that tell a subject.
         predicate, object: the names of their columns.
         rays: the variables.
         tests: SQL of quads; a subject has solutions if each is true of some quad.
     """
     if not any(ray.divides for ray in rays):
-        return quads.selectExpr("*", f"CAST(NULL AS BIGINT) AS {PART}")
+        return f"SELECT *, CAST(NULL AS BIGINT) AS {PART} FROM ({quads})"
     sizes = [f"sum(CASE WHEN {any_of(predicate, ray.predicates)} THEN octet_length({object}) END)" for ray in rays]
     largest = f"array({', '.join(size if ray.divides else 'NULL' for size, ray in zip(sizes, rays, strict=True))})"
     present = [f"{size} IS NOT NULL" for size, ray in zip(sizes, rays, strict=True) if ray.needed]
     alive = " AND ".join([*(f"bool_or({test})" for test in tests), *present]) or "TRUE"
-    hubs = quads.groupBy(*keys).agg(F.expr(f"{largest} AS sizes"), F.expr(f"{alive} AS alive"))
-    hubs = hubs.filter(f"array_max(sizes) > {HUB_BYTES}").selectExpr(
-        *keys,
-        "array_position(sizes, array_max(sizes)) - 1 AS ray",
-        f"if(alive, CAST(ceil(array_max(sizes) / {_PART_BYTES}) AS BIGINT), 0) AS parts",
-    )
+    subject = ", ".join(keys)
+    hubs = f"""\
+SELECT {subject}, array_position(sizes, array_max(sizes)) - 1 AS ray,
+  if(alive, CAST(ceil(array_max(sizes) / {_PART_BYTES}) AS BIGINT), 0) AS parts
+FROM (SELECT {subject}, {largest} AS sizes, {alive} AS alive FROM ({quads}) GROUP BY {subject})
+WHERE array_max(sizes) > {HUB_BYTES}"""
     divided = " OR ".join(
         f"ray = {number} AND {any_of(predicate, ray.predicates)}" for number, ray in enumerate(rays) if ray.divides
     )
@@ -77,8 +74,9 @@ def in_parts(
         (divided, f"array({first} + pmod(xxhash64({object}), parts))"),
         otherwise=f"sequence({first}, {first} + parts - 1)",
     )
-    joined = quads.join(F.broadcast(hubs), list(keys), "left")
-    return joined.selectExpr(*keys, predicate, object, f"explode({parts}) AS {PART}")
+    return f"""\
+SELECT /*+ BROADCAST(hubs) */ {subject}, {predicate}, {object}, explode({parts}) AS {PART}
+FROM ({quads}) LEFT JOIN ({hubs}) AS hubs USING ({subject})"""
 
 
 def has_objects(number: int, ray: Ray, objects: str) -> str:

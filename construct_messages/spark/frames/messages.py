@@ -8,7 +8,7 @@ here knows a query, or how a message is written to a log.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -72,13 +72,23 @@ class MessageOptions:
 # --- solutions to messages --------------------------------------------------------------------------------------------
 
 
-def relabel_blanks(solutions: DataFrame, labels: Labels) -> DataFrame:
-    """Relabels the blank nodes of the data, as every source does: a table may hold labels that the template makes."""
+def relabelled(variables: Iterable[str], labels: Labels) -> list[str]:
+    """SQL of the columns of variables with other labels for the blank nodes of the data, as every source gives them.
+
+    A table may hold labels that the template makes.
+    """
     before = f"_:{labels.of_data}"
-    return solutions.selectExpr(*(f"{_relabelled(name, before, '')} AS {name}" for name in solutions.columns))
+    return [f"{_relabelled(name, before, '')} AS {name}" for name in map(column, map(Var, variables))]
 
 
-def messages(solutions: DataFrame, template: Template, options: MessageOptions, *, ordered: bool) -> DataFrame:
+def messages(
+    solutions: DataFrame,
+    template: Template,
+    options: MessageOptions,
+    *,
+    ordered: bool,
+    columns: Sequence[str] = ("*",),
+) -> DataFrame:
     """Instantiates the template: a frame of one column, `message`.
 
     Args:
@@ -86,9 +96,10 @@ def messages(solutions: DataFrame, template: Template, options: MessageOptions, 
         template: the template of the query.
         options: which solutions make a message, and which messages are kept.
         ordered: whether the order of the solutions is that of the messages (of groups: of their first solutions).
+        columns: SQL of the columns of the solutions, such as `relabelled` gives.
     """
-    # a projection of its own: inside another expression the number might not be counted for every solution
-    frame = solutions.selectExpr("*", f"monotonically_increasing_id() AS {_NUMBER}")
+    # a column of its own: inside another expression the number might not be counted for every solution
+    frame = solutions.selectExpr(*columns, f"monotonically_increasing_id() AS {_NUMBER}")
     has_number = bool(options.keys) or options.distinct or options.max_messages is not None
     if options.keys:
         frame = _of_groups(frame, template, options)

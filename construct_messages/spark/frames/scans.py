@@ -31,24 +31,28 @@ def scan(pattern: Triple, table: QuadTable, dataset: Dataset) -> DataFrame:
         table: the quads.
         dataset: what FROM and FROM NAMED say.
     """
-    found = matches(pattern, table, dataset)
-    if not found.columns:
+    condition, columns = matching(pattern, dataset)
+    found = table.frame.filter(condition).selectExpr(*columns)
+    if not columns:
         return found.limit(1)  # a triple is in a graph or is not
     return found if is_distinct(pattern.graph, table, dataset) else found.distinct()
 
 
-def matches(pattern: Triple, table: QuadTable, dataset: Dataset, needed_for: Iterable[Scan] = ()) -> DataFrame:
-    """Returns the result of `scan` without removing duplicates.
+def matching(pattern: Triple, dataset: Dataset, needed_for: Iterable[Scan] = ()) -> tuple[str, list[str]]:
+    """SQL over a table's columns: the condition and the columns of the quads that match a pattern, with duplicates.
 
     Args:
-        pattern, table, dataset: as for `scan`.
+        pattern, dataset: as for `scan`.
         needed_for: leave out quads that none of these patterns needs; none: keep all.
+
+    >>> matching(Triple(Var("s"), Term("<urn:p>"), Var("o")), Dataset())
+    ("graph IS NULL AND predicate = '<urn:p>'", ['subject AS v_s', 'object AS v_o'])
     """
     conditions = [_condition(pattern, dataset)]
     if needed := _needed(needed_for, dataset):
         conditions.append(f"({needed})")
-    quads = table.frame.filter(" AND ".join(conditions))
-    return quads.select(*(F.col(place).alias(column(variable)) for variable, place in _places(pattern).items()))
+    columns = [f"{place} AS {column(variable)}" for variable, place in _places(pattern).items()]
+    return " AND ".join(conditions), columns
 
 
 def needed_quads(scans: Iterable[Scan], table: QuadTable, dataset: Dataset) -> QuadTable:

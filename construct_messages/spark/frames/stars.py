@@ -10,12 +10,11 @@ from __future__ import annotations
 from typing import Final
 
 from pyspark.sql import DataFrame
-from pyspark.sql.functions import expr
 
 from construct_messages.query.algebra.nodes import Position, Star, Triple, Var
 from construct_messages.query.algebra.plan import Dataset, Scan
 from construct_messages.spark.frames.hubs import PART, Ray, has_objects, in_parts
-from construct_messages.spark.frames.scans import matches
+from construct_messages.spark.frames.scans import matching
 from construct_messages.spark.quads.table import QuadTable
 from construct_messages.spark.sql.columns import column
 from construct_messages.spark.sql.values import literal
@@ -25,6 +24,7 @@ _PREDICATE: Final = Var(".predicate")
 _OBJECT: Final = Var(".object")
 _P: Final = column(_PREDICATE)
 _O: Final = column(_OBJECT)
+_TABLE: Final = "\0"  # where SQL names the table: in no literal
 
 
 def star(node: Star, table: QuadTable, dataset: Dataset) -> DataFrame:
@@ -49,30 +49,33 @@ def star(node: Star, table: QuadTable, dataset: Dataset) -> DataFrame:
     rays = {name: _ray(name, node, variables) for name in variables}
     tests = [_matched(pattern) for pattern in node.patterns if not _free(pattern, keys)]
     any_of_them = Triple(node.subject, _PREDICATE, _OBJECT, graph)
-    quads = matches(any_of_them, table, dataset, needed_for=map(Scan, patterns))
+    condition, columns = matching(any_of_them, dataset, needed_for=map(Scan, patterns))
+    quads = f"SELECT {', '.join(columns)} FROM {_TABLE}"
     quads = in_parts(quads, keys, _P, _O, [*rays.values()], tests)
     predicates = dict.fromkeys(predicate for ray in rays.values() for predicate in ray.predicates)
     objects = {predicate: f"objects{n}" for n, predicate in enumerate(predicates)}
-    # Spark sorts what it groups, and compares IRIs by their first eight bytes, which are mostly the same, before it
-    # looks at the rest of them where that stands
-    subjects = quads.groupBy(expr(f"xxhash64({', '.join(keys)})"), *keys, PART).agg(
-        *(expr(f"bool_or({test}) AS test{n}") for n, test in enumerate(tests)),
-        *(
-            expr(f"collect_set(CASE WHEN {_P} = {literal(predicate)} THEN {_O} END) AS {name}")
-            for predicate, name in objects.items()
-        ),
-    )
+    subject = ", ".join(keys)
+    collected = [f"bool_or({test}) AS test{n}" for n, test in enumerate(tests)]
+    collected += [
+        f"collect_set(CASE WHEN {_P} = {literal(predicate)} THEN {_O} END) AS {name}"
+        for predicate, name in objects.items()
+    ]
     found = {name: _intersection([objects[predicate] for predicate in ray.predicates]) for name, ray in rays.items()}
     conditions = [f"({PART} IS NOT NULL OR test{n})" for n in range(len(tests))]
     conditions += [has_objects(n, ray, found[name]) for n, (name, ray) in enumerate(rays.items())]
-    solutions = subjects.filter(" AND ".join(conditions))
-    bound, collected = list(keys), list(objects.values())
-    for name, ray in rays.items():
-        explode = "explode" if ray.needed else "explode_outer"
-        last = len(bound) + 1 == len(node.possible)
-        solutions = solutions.selectExpr(*bound, *(() if last else collected), f"{explode}({found[name]}) AS {name}")
-        bound.append(name)
-    return solutions if rays else solutions.select(*bound)
+    views = [
+        f"LATERAL VIEW {'' if ray.needed else 'OUTER '}explode({found[name]}) AS {name}" for name, ray in rays.items()
+    ]
+    # One statement, as Spark analyses each DataFrame anew with all that it is made of. Spark sorts what it groups, and
+    # compares IRIs by their first eight bytes, which are mostly the same, before it looks at the rest of them where
+    # that stands: thus the hash.
+    sql = f"""\
+SELECT {", ".join((*keys, *rays))} FROM (
+  SELECT {", ".join((subject, PART, *collected))} FROM ({quads}) GROUP BY xxhash64({subject}), {subject}, {PART})
+{" ".join(views)} WHERE {" AND ".join(conditions)}"""
+    named = sql.replace("{", "{{").replace("}", "}}").replace(_TABLE, "{quads}")
+    # not the table itself: it would be uncached with the view of it, which Spark makes and drops
+    return table.frame.sparkSession.sql(named, quads=table.frame.filter(condition))
 
 
 def _free(pattern: Triple, keys: list[str]) -> str | None:

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -154,6 +155,18 @@ def test_subjects_are_joined_with_hubs_if_there_are_any(
     plan = executed(frame).partition("Initial Plan")[0]
     assert plan.count("Join") == joins
     assert plan.count("Scan ExistingRDD") == 1, "the quads are read and shuffled once"
+
+
+def test_a_cached_table_stays_cached(quick: SparkSession) -> None:
+    from construct_messages.spark.frames.stars import star
+
+    table = _table(quick, _DATA, distinct=True)
+    cached = replace(table, frame=table.frame.filter("subject <> ''").cache())
+    before = quick.catalog.listTables()
+    star(_star(("p", X), ("q", Y)), cached, Dataset()).collect()
+    assert cached.frame.storageLevel.useMemory
+    assert quick.catalog.listTables() == before, "no view is left"
+    cached.frame.unpersist()
 
 
 def _many(subject: str, predicate: str, count: int) -> list[Quad]:
