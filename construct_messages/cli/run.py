@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import Final
 
 import pyoxigraph as ox
 
@@ -23,6 +24,10 @@ from construct_messages.cli.queries import (
 from construct_messages.cli.standard import STANDARD, target
 from construct_messages.construct import QueryMessages, construct_messages
 from construct_messages.targets import format_of_target, log_file
+
+_KEPT: Final[list[QueryMessages]] = []
+"""The messages of the last run, closed. They hold a store that takes long to free, which a process that ends need not
+wait for (see `construct_messages.__main__`)."""
 
 
 def add(commands: Commands) -> None:
@@ -83,6 +88,7 @@ def _run(options: argparse.Namespace) -> int:
         **asking(options),
         **arguments(options),
     ) as stream:
+        _KEPT[:] = [stream]
         if options.select:
             with log_file(target(options.output)) as write:
                 write(stream.select.rstrip("\r\n").encode() + b"\n")

@@ -15,10 +15,15 @@ QUERY = "CONSTRUCT { ?s <urn:q> ?o } WHERE { ?s <urn:p> ?o }"
 PROGRAM = """
 import atexit, sys, threading
 from construct_messages.__main__ import program
+from construct_messages.sources.oxigraph import OxigraphSource
+
+def freed(self):
+    print("freed", file=sys.stderr)
 
 class Held:
-    def __del__(self):
-        print("freed", file=sys.stderr)
+    __del__ = freed
+
+OxigraphSource.__del__ = freed  # that of the query
 
 def work():
     threading.main_thread().join()
