@@ -191,7 +191,9 @@ def comunica(data: Path, place: Path) -> Iterator[str]:
     port = free_port()
     (place / "loopback.js").write_text(_LOOPBACK)
     environment = {"NODE_OPTIONS": f"--require {place / 'loopback.js'}"}
-    with running([executable, "-p", str(port), data], [port], place, environment):
+    # a query that it refuses is never over for it: a minute later it would restart, and refuse connections meanwhile
+    command = [executable, "-p", str(port), "-t", str(24 * 3600), data]
+    with running(command, [port], place, environment):
         yield f"http://127.0.0.1:{port}/sparql"
 
 
