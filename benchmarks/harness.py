@@ -214,6 +214,7 @@ def tree(*roots: int) -> Iterator[tuple[int, int, float]]:
     """
     children: dict[int, list[int]] = {}
     found: dict[int, tuple[int, float]] = {}
+    spaces: dict[int, tuple[str, str]] = {}  # the size of their memory, and a place in it that each program draws
     waiting = [*roots]
     for entry in os.listdir("/proc"):
         if not entry.isdigit():
@@ -226,6 +227,7 @@ def tree(*roots: int) -> Iterator[tuple[int, int, float]]:
         process = int(entry)
         children.setdefault(int(fields[1]), []).append(process)
         found[process] = int(fields[21]) * _PAGE, sum(map(int, fields[11:15])) / _TICKS
+        spaces[process] = fields[20], fields[45]
         if int(fields[3]) in roots:  # its session: also processes whose parent has ended
             waiting.append(process)
     seen: set[int] = set()
@@ -235,7 +237,11 @@ def tree(*roots: int) -> Iterator[tuple[int, int, float]]:
             continue
         seen.add(process)
         yield process, *found[process]
-        waiting += children.get(process, [])
+        for child in children.get(process, []):
+            waiting.append(child)
+            if spaces[child] == spaces[process] and found[child][0]:
+                # before it begins its program, what it has is its parent's; a page says that it lives
+                found[child] = _PAGE, found[child][1]
 
 
 def _high_water(process: int) -> int:

@@ -52,13 +52,19 @@ _BOUNDED: Final = {
     "spark.sql.parser.parserDfaCacheFlushThreshold": "5000",
 }
 # Java's default collector works beside the tasks, on cores that they could have: with two a run takes a tenth longer.
-_COLLECTOR: Final = {archives.OPTIONS: "-XX:+UseParallelGC"}
-# A run over little data ends before code that Java has optimized is worth the time that this takes, which is half of
-# all; Spark's 200 partitions are 200 files for each task there.
+# So does the compiler that optimizes code, and a third of what it is given has soon run for the last time: by these
+# limits, three times Java's own, it is given less.
+_OPTIMIZE_LATER: Final = (
+    "-XX:Tier4InvocationThreshold=15000 -XX:Tier4MinInvocationThreshold=1800 -XX:Tier4CompileThreshold=45000"
+)
+_LONG_LIVED: Final = {archives.OPTIONS: f"-XX:+UseParallelGC {_OPTIMIZE_LATER}"}
+# A run over little data ends before code that Java has optimized is worth the time that this takes.
 _LITTLE_BYTES: Final = 64 << 20
 _SHORT_LIVED: Final = {archives.OPTIONS: "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"}
+# A task that shuffles sorts and writes for each partition, and Spark's 200 are many for what is on one machine.
 _PARTITIONS: Final = "spark.sql.shuffle.partitions"
-_PARTITION_BYTES: Final = 8 << 20
+_MOST_PARTITIONS: Final = 200
+_PARTITION_BYTES: Final = 16 << 20
 _CONNECT_SECONDS: Final = 10
 _SERVER: Final = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
@@ -134,8 +140,8 @@ def local_session(
         master: Spark's master URL.
         settings: settings of the new session, by Spark's names; they override the defaults of this package.
         class_archive: load Spark's classes from the archive in the user's cache, if it is there.
-        input_bytes: about how much the session is going to read, if that is known (`input_size`). For less than 64 MiB,
-            Java compiles quickly instead of well, and Spark shuffles into few partitions.
+        input_bytes: about how much the session is going to read, if that is known (`input_size`). Spark shuffles into
+            one partition for each 16 MiB, and for less than 64 MiB, Java compiles quickly instead of well.
 
     Raises:
         SparkUnavailable: see `require`.
@@ -156,9 +162,10 @@ def local_session(
 def new_settings(given: Mapping[str, str], *, class_archive: bool, input_bytes: int | None = None) -> dict[str, str]:
     """The settings of a new session or server, some of which depend on how much it is going to read."""
     quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
-    sized = _COLLECTOR
-    if input_bytes is not None and input_bytes < _LITTLE_BYTES:
-        sized = {**_SHORT_LIVED, _PARTITIONS: str(2 + input_bytes // _PARTITION_BYTES)}
+    sized = _LONG_LIVED
+    if input_bytes is not None:
+        java = _SHORT_LIVED if input_bytes < _LITTLE_BYTES else _LONG_LIVED
+        sized = {**java, _PARTITIONS: str(min(_MOST_PARTITIONS, 2 + input_bytes // _PARTITION_BYTES))}
     chosen = {**quiet, **_BOUNDED, **sized, **given}
     archive = archives.settings(chosen, archives.archive_path(java_version())) if class_archive else {}
     return {**chosen, **jar.settings(chosen), **archive}

@@ -38,6 +38,16 @@ def test_memory_counts_what_processes_start() -> None:
     assert 150_000_000 < held < 390_000_000
 
 
+def test_memory_does_not_count_a_process_that_has_not_begun_its_program() -> None:
+    program = "import os, time\nx = b'x' * 200_000_000\nif os.fork(): print(1, flush=True); input()\ntime.sleep(300)"
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        held = sum(resident for _, resident, _ in tree(process.pid))
+        kill_tree(process.pid)
+    assert 200_000_000 < held < 390_000_000
+
+
 def test_what_works_beside_counts_meanwhile_and_lives_on() -> None:
     program = (
         "import sys, time\nx = b'x' * 200_000_000\n"

@@ -48,18 +48,23 @@ def test_many_files_are_not_counted(monkeypatch: pytest.MonkeyPatch, folder: Pat
 
 
 _JAVA, _PARTITIONS = "spark.driver.extraJavaOptions", "spark.sql.shuffle.partitions"
+_LONG_LIVED = (
+    "-XX:+UseParallelGC "
+    "-XX:Tier4InvocationThreshold=15000 -XX:Tier4MinInvocationThreshold=1800 -XX:Tier4CompileThreshold=45000"
+)
 
 
 @pytest.mark.parametrize(
     ("size", "given", "java", "partitions"),
     [
-        (None, {}, "-XX:+UseParallelGC", None),
-        (1 << 30, {}, "-XX:+UseParallelGC", None),
+        (None, {}, _LONG_LIVED, None),
+        (1 << 30, {}, _LONG_LIVED, "66"),
+        (1 << 40, {}, _LONG_LIVED, "200"),
         (0, {}, "-XX:+UseSerialGC -XX:TieredStopAtLevel=1", "2"),
-        (20 << 20, {}, "-XX:+UseSerialGC -XX:TieredStopAtLevel=1", "4"),
+        (20 << 20, {}, "-XX:+UseSerialGC -XX:TieredStopAtLevel=1", "3"),
         (0, {_JAVA: "-XX:+UseG1GC", _PARTITIONS: "7"}, "-XX:+UseG1GC", "7"),
     ],
-    ids=["unknown", "large", "none", "small", "the user's own"],
+    ids=["unknown", "large", "huge", "none", "small", "the user's own"],
 )
 def test_settings(size: int | None, given: dict[str, str], java: str, partitions: str | None) -> None:
     from construct_messages.spark.session import new_settings
