@@ -214,7 +214,7 @@ def tree(*roots: int) -> Iterator[tuple[int, int, float]]:
     """
     children: dict[int, list[int]] = {}
     found: dict[int, tuple[int, float]] = {}
-    spaces: dict[int, tuple[str, str]] = {}  # the size of their memory, and a place in it that each program draws
+    spaces: dict[int, tuple[str, int]] = {}  # a place in memory that each program draws, and the size of all of it
     waiting = [*roots]
     for entry in os.listdir("/proc"):
         if not entry.isdigit():
@@ -227,7 +227,7 @@ def tree(*roots: int) -> Iterator[tuple[int, int, float]]:
         process = int(entry)
         children.setdefault(int(fields[1]), []).append(process)
         found[process] = int(fields[21]) * _PAGE, sum(map(int, fields[11:15])) / _TICKS
-        spaces[process] = fields[20], fields[45]
+        spaces[process] = fields[45], int(fields[20])
         if int(fields[3]) in roots:  # its session: also processes whose parent has ended
             waiting.append(process)
     seen: set[int] = set()
@@ -239,9 +239,14 @@ def tree(*roots: int) -> Iterator[tuple[int, int, float]]:
         yield process, *found[process]
         for child in children.get(process, []):
             waiting.append(child)
-            if spaces[child] == spaces[process] and found[child][0]:
+            if found[child][0] and _is_same(spaces[child], spaces[process]):
                 # before it begins its program, what it has is its parent's; a page says that it lives
                 found[child] = _PAGE, found[child][1]
+
+
+def _is_same(child: tuple[str, int], parent: tuple[str, int]) -> bool:
+    # the two are not read at one moment
+    return child[0] == parent[0] and abs(child[1] - parent[1]) <= parent[1] / 100
 
 
 def _high_water(process: int) -> int:
