@@ -212,6 +212,7 @@ def tree(*roots: int) -> Iterator[tuple[int, int, float]]:
 
     The CPU seconds are with those of children that have ended and were waited for.
     """
+    parents: dict[int, int] = {}
     children: dict[int, list[int]] = {}
     found: dict[int, tuple[int, float]] = {}
     spaces: dict[int, tuple[str, int]] = {}  # a place in memory that each program draws, and the size of all of it
@@ -225,7 +226,8 @@ def tree(*roots: int) -> Iterator[tuple[int, int, float]]:
         except (FileNotFoundError, ProcessLookupError):
             continue  # it has ended since
         process = int(entry)
-        children.setdefault(int(fields[1]), []).append(process)
+        parents[process] = int(fields[1])
+        children.setdefault(parents[process], []).append(process)
         found[process] = int(fields[21]) * _PAGE, sum(map(int, fields[11:15])) / _TICKS
         spaces[process] = fields[45], int(fields[20])
         if int(fields[3]) in roots:  # its session: also processes whose parent has ended
@@ -236,12 +238,12 @@ def tree(*roots: int) -> Iterator[tuple[int, int, float]]:
         if process in seen or process not in found:
             continue
         seen.add(process)
-        yield process, *found[process]
-        for child in children.get(process, []):
-            waiting.append(child)
-            if found[child][0] and _is_same(spaces[child], spaces[process]):
-                # before it begins its program, what it has is its parent's; a page says that it lives
-                found[child] = _PAGE, found[child][1]
+        resident, used = found[process]
+        parent = spaces.get(parents[process])
+        if resident and parent is not None and _is_same(spaces[process], parent):
+            resident = _PAGE  # it has not begun its program: what it has is its parent's; a page says that it lives
+        yield process, resident, used
+        waiting += children.get(process, [])
 
 
 def _is_same(child: tuple[str, int], parent: tuple[str, int]) -> bool:
