@@ -64,7 +64,8 @@ _SHORT_LIVED: Final = {archives.OPTIONS: "-XX:+UseSerialGC -XX:TieredStopAtLevel
 # A task that shuffles sorts and writes for each partition, and Spark's 200 are many for what is on one machine.
 _PARTITIONS: Final = "spark.sql.shuffle.partitions"
 _MOST_PARTITIONS: Final = 200
-_PARTITION_BYTES: Final = 16 << 20
+_PARTITION_BYTES: Final = 32 << 20
+_LEAST_PARTITION_BYTES: Final = 4 << 20  # where there are cores for more partitions
 _CONNECT_SECONDS: Final = 10
 _SERVER: Final = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
@@ -141,7 +142,7 @@ def local_session(
         settings: settings of the new session, by Spark's names; they override the defaults of this package.
         class_archive: load Spark's classes from the archive in the user's cache, if it is there.
         input_bytes: about how much the session is going to read, if that is known (`input_size`). Spark shuffles into
-            one partition for each 16 MiB, and for less than 64 MiB, Java compiles quickly instead of well.
+            few partitions, and for less than 64 MiB, Java compiles quickly instead of well.
 
     Raises:
         SparkUnavailable: see `require`.
@@ -165,10 +166,20 @@ def new_settings(given: Mapping[str, str], *, class_archive: bool, input_bytes: 
     sized = _LONG_LIVED
     if input_bytes is not None:
         java = _SHORT_LIVED if input_bytes < _LITTLE_BYTES else _LONG_LIVED
-        sized = {**java, _PARTITIONS: str(min(_MOST_PARTITIONS, 2 + input_bytes // _PARTITION_BYTES))}
+        sized = {**java, _PARTITIONS: str(_partitions(input_bytes, os.cpu_count() or 1))}
     chosen = {**quiet, **_BOUNDED, **sized, **given}
     archive = archives.settings(chosen, archives.archive_path(java_version())) if class_archive else {}
     return {**chosen, **jar.settings(chosen), **archive}
+
+
+def _partitions(input_bytes: int, cores: int) -> int:
+    """How many partitions to shuffle into.
+
+    >>> _partitions(0, cores=2), _partitions(1 << 30, cores=2), _partitions(1 << 30, cores=64), _partitions(1 << 40, 64)
+    (2, 34, 64, 200)
+    """
+    parallel = min(cores, input_bytes // _LEAST_PARTITION_BYTES)
+    return min(_MOST_PARTITIONS, max(2 + input_bytes // _PARTITION_BYTES, parallel))
 
 
 def serve(master: str, settings: Mapping[str, str], *, host: str, port: int, class_archive: bool = True) -> NoReturn:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -58,16 +59,19 @@ _LONG_LIVED = (
     ("size", "given", "java", "partitions"),
     [
         (None, {}, _LONG_LIVED, None),
-        (1 << 30, {}, _LONG_LIVED, "66"),
+        (1 << 30, {}, _LONG_LIVED, "34"),
         (1 << 40, {}, _LONG_LIVED, "200"),
         (0, {}, "-XX:+UseSerialGC -XX:TieredStopAtLevel=1", "2"),
-        (20 << 20, {}, "-XX:+UseSerialGC -XX:TieredStopAtLevel=1", "3"),
+        (20 << 20, {}, "-XX:+UseSerialGC -XX:TieredStopAtLevel=1", "2"),
         (0, {_JAVA: "-XX:+UseG1GC", _PARTITIONS: "7"}, "-XX:+UseG1GC", "7"),
     ],
     ids=["unknown", "large", "huge", "none", "small", "the user's own"],
 )
-def test_settings(size: int | None, given: dict[str, str], java: str, partitions: str | None) -> None:
+def test_settings(
+    size: int | None, given: dict[str, str], java: str, partitions: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from construct_messages.spark.session import new_settings
 
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
     settings = new_settings(given, class_archive=False, input_bytes=size)
     assert (settings[_JAVA], settings.get(_PARTITIONS)) == (java, partitions)
