@@ -86,11 +86,11 @@ def measure(log: Path, messages: int, rounds: int) -> list[Figure]:
             seconds.setdefault((what, side), []).append(_fresh([*sides[side], what, str(log)], messages))
     for what in ("read", "write"):
         peer, ours = (statistics.median(seconds[what, side]) for side in sides)
-        rate = 5 * messages / ours / 1000
+        rate = 5 * messages / ours
         figures.append(Figure(f"npm n3, {what}", peer))
         goal = "≥ 1.5" if what == "read" else "≥ 2"
         # n3 against ours: how many times as many quads we take in the same time
-        figures.append(Figure(f"ours, {what}: {rate:.0f},000 quads a second", ours, peer / ours, goal))
+        figures.append(Figure(f"ours, {what}: {rate:,.0f} quads a second", ours, peer / ours, goal))
         if what == "read":
             looked = statistics.median(seconds["look", "ours"])
             figures.append(Figure("ours, read, with a look at each quad", looked, peer / looked))
