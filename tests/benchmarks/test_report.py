@@ -153,6 +153,28 @@ def test_the_headline_says_what_the_rows_say() -> None:
     ]
 
 
+def test_the_server_is_compared_beside_the_command_line() -> None:
+    rows = [
+        row("ours-endpoint", 2.0, engine="oxigraph", results_per_second=500.0),
+        row("ours-server", 0.5, engine="oxigraph", results_per_second=2000.0, peak_bytes=25 * 2**20),
+        row("flat-shape", 100.0, engine="oxigraph", results_per_second=10.0),
+    ]
+    (found,) = fields(results(*rows))
+    command, server = races([found])[2:]
+    start = "| from an Oxigraph endpoint"
+    assert command.startswith(f"{start} | 100k | **0.02 ×** (1/1) |")
+    assert command.endswith("| 1.00 × (0/1) | *Flat-shape* | 0 / 0 |")
+    assert server.startswith(f"{start}, through the server | 100k | **0.01 ×** (1/1) |")
+    assert server.endswith("| **0.50 ×** (1/1) | *Flat-shape* | 0 / 0 |")
+    assert found.served is not None
+    assert found.served.served is None
+    rates = {
+        goal.what: goal.found for goal in goals([found]) if goal.wanted == "≥ 100 ×" and "queries" not in goal.what
+    }
+    place, end = "from an Oxigraph endpoint (dbpedia-shaped)", ": results a second, to those of Flat-shape"
+    assert rates == {f"{place}{end}": "50.0 ×", f"{place}, through the server{end}": "200 ×"}
+
+
 def test_the_headline_hides_neither_failures_nor_wrong_groups_of_ours() -> None:
     rows = [
         *(row(seconds=None), row("cli", 1.0)),

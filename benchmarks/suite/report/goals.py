@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from benchmarks.suite.report.headline import way
+from benchmarks.suite.report.headline import THROUGH_SERVER, way
 from benchmarks.suite.report.rates import THRESHOLDS, rates
 from benchmarks.suite.report.standings import MEASURES, Field, race
 from benchmarks.suite.report.text import escape, times
@@ -27,14 +27,18 @@ class Goal(NamedTuple):
 
 def goals(fields: Sequence[Field]) -> list[Goal]:
     """Return the goals that the results say something about."""
-    return [goal for field in fields for goal in _of_field(field)]
+    found = []
+    for field in fields:
+        found += _of_field(way(field), field)
+        if served := field.served:
+            found += _of_field(f"{way(field)}{THROUGH_SERVER}", served)
+    return found
 
 
-def _of_field(field: Field) -> Iterator[Goal]:
+def _of_field(where: str, field: Field) -> Iterator[Goal]:
     ours = field.ours
     if ours is None or field.engine not in ("file", "oxigraph"):
         return
-    where = way(field)
     for name in ("time", "memory"):
         found = race(field, MEASURES[name], field.large_sizes)
         if found.ratio is not None:

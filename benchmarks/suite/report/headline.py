@@ -20,6 +20,9 @@ ENGINES: Final = {
 }
 
 
+THROUGH_SERVER: Final = ", through the server"
+
+
 def way(field: Field) -> str:
     """Return how the results of a field were got, and from what data."""
     return f"{_engine(field.engine)} ({escape(field.dataset)})"
@@ -48,15 +51,21 @@ def races(fields: Sequence[Field]) -> list[str]:
     datasets = {field.dataset for field in fields}
     for field in fields:
         name = way(field) if len(datasets) > 1 else _engine(field.engine)
-        for triples in field.sizes:
-            found = {name: race(field, measure, [triples]) for name, measure in MEASURES.items()}
-            time = found["time"]
-            if time.ratio or time.alone or time.failed:
-                ratios = [MISSING if each.ratio is None else _ours_to_theirs(each.ratio) for each in found.values()]
-                rival = ", ".join(_named(title) for title, _ in time.rivals.most_common(1)) or MISSING
-                rows.append([name, size(triples), *ratios, rival, f"{time.alone} / {time.failed}"])
+        rows += _races(name, field)
+        if served := field.served:
+            rows += _races(f"{name}{THROUGH_SERVER}", served)
     columns = ["", "triples", *MEASURES, "fastest other, mostly", "only we / others right"]
     return table(columns, rows) if rows else []
+
+
+def _races(name: str, field: Field) -> Iterator[list[str]]:
+    for triples in field.sizes:
+        found = [race(field, measure, [triples]) for measure in MEASURES.values()]
+        time = found[0]
+        if time.ratio or time.alone or time.failed:
+            ratios = [MISSING if each.ratio is None else _ours_to_theirs(each.ratio) for each in found]
+            rival = ", ".join(_named(title) for title, _ in time.rivals.most_common(1)) or MISSING
+            yield [name, size(triples), *ratios, rival, f"{time.alone} / {time.failed}"]
 
 
 def _ours_to_theirs(ratio: Ratio) -> str:

@@ -111,7 +111,8 @@ def _full(results: Results, plots: Mapping[str, Plot]) -> Iterator[str]:
         yield (
             "This package beside the best other program with all groups right, query by query: what it takes, where the"
             " other takes 1, and in how many of the queries it takes less. **Bold**: it is ahead. Last: how many"
-            " queries only this package, or only others, got right."
+            " queries only this package, or only others, got right. Through the server: it was started before, as the"
+            " endpoint was, where the command line and all others start anew."
         )
         yield "\n".join(compared)
     yield "\n".join(f"- {sentence}" for sentence in headline(found))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, NamedTuple
 
@@ -40,6 +40,8 @@ MEASURES: Final[Mapping[str, Measure]] = {
 }
 # the size from which on ours is to be ahead
 LARGE: Final = 100_000
+# the competitor that is our server
+_SERVER: Final = "ours-server"
 
 
 def is_ours(row: Row) -> bool:
@@ -125,6 +127,16 @@ class Field(NamedTuple):
     def ours(self) -> Standing | None:
         """What the others are compared with: the first of ours."""
         return next((standing for standing in self.standings if standing.is_ours), None)
+
+    @property
+    def served(self) -> Field | None:
+        """The same, where the others are compared with our server, which is started before anything is measured."""
+        server = next((standing for standing in self.standings if standing.competitor == _SERVER), None)
+        if server is None or server is self.ours:
+            return None
+        ours = {cell(row): row for row in server.rows}
+        standings = sorted(self.standings, key=lambda standing: standing is not server)
+        return self._replace(standings=[replace(standing, ours=ours) for standing in standings])
 
     @property
     def smallest(self) -> int:
