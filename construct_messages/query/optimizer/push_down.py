@@ -35,6 +35,7 @@ from construct_messages.query.algebra.nodes import (
     OrderBy,
     Project,
     Slice,
+    Triple,
     Union,
     Unit,
     Var,
@@ -110,6 +111,12 @@ def _pushed_down(node: Node, condition: Expression, outside: Vars) -> Node | Non
         return Filter(below, condition) if lower is None else lower
 
     match node:
+        case Join(Bgp(patterns) as left, right) if read and read <= left.certain:
+            concerned = _connected(patterns, next(iter(read)))
+            if not read <= concerned.certain:
+                return Join(left, under(right)) if read <= right.certain else None
+            apart = tuple(one for one in patterns if one not in concerned.patterns)
+            return Join(Join(Bgp(apart), right), under(concerned)) if apart else Join(under(left), right)
         case Join(left, right):
             # where a side binds all that is read, for certain, its solutions and their merge agree on it
             if read <= left.certain:
@@ -143,6 +150,18 @@ def _pushed_down(node: Node, condition: Expression, outside: Vars) -> Node | Non
             return None
         case _:
             assert_never(node)
+
+
+def _connected(patterns: tuple[Triple, ...], variable: Var) -> Bgp:
+    """The patterns that a variable is connected with by variables that they share.
+
+    A filter over more than these would be over a product, before what connects them is joined, such as a path.
+    """
+    concerned, size = Bgp(()), -1
+    while len(concerned.patterns) > size:
+        size, known = len(concerned.patterns), concerned.possible | {variable}
+        concerned = Bgp(tuple(one for one in patterns if Bgp((one,)).possible & known))
+    return concerned
 
 
 def _prune_optionals(node: Node, read: Vars) -> Node:
