@@ -41,8 +41,15 @@ def _measure(name: str, query: str, store: ox.Store, rounds: int) -> list[Figure
     size = len(slow)
     del slow
 
-    def solutions() -> object:
-        return store.query(select)
+    def solutions() -> ox.QuerySolutions:
+        found = store.query(select)
+        assert isinstance(found, ox.QuerySolutions)
+        return found
+
+    def triples() -> object:
+        found = store.query(query)
+        assert isinstance(found, ox.QueryTriples)
+        return found.serialize(format=ox.RdfFormat.N_TRIPLES)
 
     def look() -> None:
         for message in stream():
@@ -50,7 +57,7 @@ def _measure(name: str, query: str, store: ox.Store, rounds: int) -> list[Figure
                 pass
 
     def tsv() -> object:
-        return solutions().serialize(format=ox.QueryResultsFormat.TSV)  # type: ignore[attr-defined]
+        return solutions().serialize(format=ox.QueryResultsFormat.TSV)
 
     with tempfile.TemporaryDirectory() as folder:
 
@@ -68,8 +75,8 @@ def _measure(name: str, query: str, store: ox.Store, rounds: int) -> list[Figure
             [
                 tsv,
                 log,
-                lambda: store.query(query).serialize(format=ox.RdfFormat.N_TRIPLES),  # type: ignore[union-attr]
-                lambda: sum(1 for _ in solutions()),  # type: ignore[attr-defined]
+                triples,
+                lambda: sum(1 for _ in solutions()),
                 lambda: sum(1 for _ in stream()),
                 look,
             ],

@@ -21,7 +21,7 @@ from pyjelly.options import StreamParameters
 from pyjelly.serialize.streams import SerializerOptions
 
 from benchmarks.harness import Figure, alternate, report
-from construct_messages.formats import JELLY
+from construct_messages.formats import JELLY, RDFM
 from construct_messages.logs import EncoderOptions, decoder_for, encoder_for
 from construct_messages.message import Message
 from construct_messages.solutions import Solutions
@@ -108,17 +108,17 @@ def main() -> None:
 
 def measure(what: str, template: Template, solutions: Sequence[tuple[Term, ...]], rounds: int) -> list[Figure]:
     """Runs all in turn, after a check that the logs hold what they should."""
-    graphs = any(pattern.graph is not None for pattern in template.patterns)
+    syntax, graphs = JELLY.syntax(RDFM), any(pattern.graph is not None for pattern in template.patterns)
     messages = [Message(template.instantiate(solution, number)) for number, solution in enumerate(solutions)]
     batches = [(start, Solutions.of(solutions[start : start + BATCH])) for start in range(0, len(solutions), BATCH)]
     sinks = [sink(message, graphs) for message in messages]
 
     def write() -> bytes:
-        encoder = encoder_for(JELLY, JELLY.own, EncoderOptions(graphs=graphs))
+        encoder = encoder_for(JELLY, syntax, EncoderOptions(graphs=graphs))
         return b"".join(map(encoder.encode, messages))
 
     def write_by_template() -> bytes:
-        frames = encoder_for(JELLY, JELLY.own, EncoderOptions(graphs=graphs)).for_template(template)
+        frames = encoder_for(JELLY, syntax, EncoderOptions(graphs=graphs)).for_template(template)
         return b"".join(bytes(frames.encode(batch, start)) for start, batch in batches)
 
     def peer_write() -> bytes:

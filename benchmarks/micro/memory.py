@@ -75,8 +75,10 @@ def _run(source: str, solutions: int, how: str) -> None:
     messages = 0
     if how == "engine":
         select = ConstructQuery.parse(query).select
+        found = ox.Store.read_only(source).query(select)
+        assert isinstance(found, ox.QuerySolutions)
         with open("/dev/null", "wb") as nowhere:
-            ox.Store.read_only(source).query(select).serialize(nowhere, ox.QueryResultsFormat.TSV)  # type: ignore[union-attr]
+            found.serialize(nowhere, ox.QueryResultsFormat.TSV)
         messages = solutions
     else:
         stream = construct_messages(query, source)

@@ -83,8 +83,8 @@ def _measure(triples: int, folder: Path, rounds: int) -> list[Figure]:
         ratio = None if name in ("oxigraph.nq", "load") else oxigraph / seconds
         return Figure(f"{size}, {what}: {peak:.1f} GiB{stages}", seconds, ratio, goal)
 
-    goal = next(goal for most, goal in _GOALS if triples <= most)
-    table = "≥ 3" if triples >= 10_000_000 else ""
+    from_text = next(goal for most, goal in _GOALS if triples <= most)
+    from_table = "≥ 3" if triples >= 10_000_000 else ""
     session = _run(("--session", str(dump), str(table), str(query)), "benchmarks", "micro", "spark")
     kept: dict[str, list[float]] = json.loads(session.stdout.splitlines()[-1])
 
@@ -95,9 +95,9 @@ def _measure(triples: int, folder: Path, rounds: int) -> list[Figure]:
     rates = [f"{triples / seconds / 1e6:.2f}M triples/s" for seconds in (parsed[0], parsed[-1])]
     return [
         figure(f"{contents['text'][0]:,} messages, Oxigraph: load and query", "oxigraph.nq"),
-        figure("Spark, from text", "text", goal),
+        figure("Spark, from text", "text", from_text),
         figure("Spark, text to Parquet with statistics", "load"),
-        figure("Spark, from Parquet", "parquet", table),
+        figure("Spark, from Parquet", "parquet", from_table),
         again("from text", "text"),
         again("from Parquet", "parquet"),
         Figure(f"{size}, text checked and cut, {rates[1]} (at first {rates[0]})", parsed[-1], None, "≥ 3M/s"),

@@ -41,15 +41,15 @@ def write_dump(path: Path, triples: int, seed: int = 42) -> None:
             dump.write(f'{place} {_LABEL} "Straße Nr. {number}"@de .\n')
         for number in range(int(triples / _A_COMPANY)):
             company = f"<{_RESOURCE}Company_{number:08}>"
-            place = chance.randrange(_PLACES)
+            at = chance.randrange(_PLACES)
             lines = [
                 f"{_TYPE} <{_ONTOLOGY}Company>",
                 f'{_LABEL} "Company {number}"@en',
                 f'{_LABEL} "Gesellschaft \\"Größe {number}\\""@de',
-                f"<{_ONTOLOGY}location> <{_RESOURCE}Place_{place}>",
+                f"<{_ONTOLOGY}location> <{_RESOURCE}Place_{at}>",
                 f'<{_ONTOLOGY}numberOfEmployees> "{chance.randrange(100_000)}"^^<{_XSD}integer>',
                 f"<http://xmlns.com/foaf/0.1/homepage> <http://www.company{number}.example.com/>",
-                f'<{_ONTOLOGY}abstract> "A company in place {place}, with the number {number}."@en',
+                f'<{_ONTOLOGY}abstract> "A company in place {at}, with the number {number}."@en',
             ]
             if number % 10:
                 date = f"{chance.randrange(1900, 2000)}-{chance.randrange(1, 13):02}-{chance.randrange(1, 29):02}"

@@ -12,6 +12,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,14 +62,14 @@ def measure(spark: SparkSession, log: Path, messages: int, rounds: int) -> list[
         "read": (lambda: sum(map(len, read_log(log))), lambda: _check(frame, messages)),
         **{
             f"to {format}": (
-                lambda format=format: write_log(read_log(log), log.with_name("one"), format),
-                lambda format=format: _write(frame, log.with_name("many"), format),
+                partial(_write_one, log, format),
+                partial(_write, frame, log.with_name("many"), format),
             )
             for format in ("nq", "trig")
         },
     }
     seconds = alternate(rounds, [lambda: spark.read.text(str(log)).selectExpr("sum(length(value))").collect()])
-    figures = [Figure("Spark, lines as text", *seconds)]
+    figures = [Figure("Spark, lines as text", seconds[0])]
     for what, pair in runs.items():
         one, many = alternate(rounds, pair)
         rate = QUADS * messages / many / 1000
@@ -76,6 +77,10 @@ def measure(spark: SparkSession, log: Path, messages: int, rounds: int) -> list[
         figures.append(Figure(f"Spark, {what}: {rate:.0f},000 quads a second", many, one / many))
     _check(spark.read.format("rdfm").load(str(log.with_name("many"))), messages)
     return figures
+
+
+def _write_one(log: Path, format: str) -> None:
+    write_log(read_log(log), log.with_name("one"), format)
 
 
 def _write(frame: DataFrame, folder: Path, format: str) -> None:

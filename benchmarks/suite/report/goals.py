@@ -27,7 +27,7 @@ class Goal(NamedTuple):
 
 def goals(fields: Sequence[Field]) -> list[Goal]:
     """Return the goals that the results say something about."""
-    found = []
+    found: list[Goal] = []
     for field in fields:
         found += _of_field(way(field), field)
         if served := field.served:

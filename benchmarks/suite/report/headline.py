@@ -47,7 +47,7 @@ def headline(fields: Sequence[Field]) -> list[str]:
 
 def races(fields: Sequence[Field]) -> list[str]:
     """Return the lines of a table: ours to the best other with all groups right, by how results are got and size."""
-    rows = []
+    rows: list[list[str]] = []
     datasets = {field.dataset for field in fields}
     for field in fields:
         name = way(field) if len(datasets) > 1 else _engine(field.engine)

@@ -29,5 +29,7 @@ def shared_scan(scans: Iterable[Scan], table: QuadTable, dataset: Dataset) -> Qu
     # Spark would push what each pattern filters and selects below the shuffle, and so read and shuffle the quads once
     # for each pattern, if that did not change a figure that was asked for: this is all that the figure is for.
     # It is of all columns, as each pattern may need others; and no two figures of a query may have one name.
-    size = sum((F.coalesce(F.octet_length(name), F.lit(0)) for name in COLUMNS), start=F.lit(0))
-    return replace(table, frame=quads.observe(f"shared scan {uuid4()}", F.sum(size).alias("bytes")))
+    # Spark would count without reading columns that are never NULL.
+    *others, last = COLUMNS
+    count = F.expr(f"count({', '.join(others)}, nullif({last}, ''))")
+    return replace(table, frame=quads.observe(f"shared scan {uuid4()}", count.alias("quads")))

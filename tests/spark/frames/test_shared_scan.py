@@ -109,6 +109,20 @@ def test_the_quads_are_read_and_shuffled_once(table: QuadTable, query: str) -> N
     assert executed(frame).partition("Initial Plan")[0].count("Scan ExistingRDD") == 1
 
 
+def test_columns_that_are_never_null_are_read_once(table: QuadTable) -> None:
+    from pyspark.sql import functions as F
+
+    from construct_messages.spark.frames.evaluation import evaluate
+    from construct_messages.spark.quads.table import COLUMNS, QuadTable
+
+    never = table.frame.select(*(F.coalesce(name, F.lit(iri("urn:g"))).alias(name) for name in COLUMNS))
+    assert not any(field.nullable for field in never.schema)
+    query = "SELECT * { GRAPH ?g { ?a <urn:p> ?b ; <urn:q> ?c . ?c <urn:r> ?d } }"
+    frame = evaluate(optimize(translate_query(query, now=NOW), Statistics()), QuadTable(never, Statistics()))
+    frame.collect()
+    assert executed(frame).partition("Initial Plan")[0].count("Scan ExistingRDD") == 1
+
+
 def test_patterns_that_share_no_scan_match_in_the_table(table: QuadTable) -> None:
     from construct_messages.spark.frames.evaluation import evaluate
 
