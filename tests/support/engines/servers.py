@@ -192,7 +192,7 @@ def comunica(data: Path, place: Path) -> Iterator[str]:
     (place / "loopback.js").write_text(_LOOPBACK)
     environment = {"NODE_OPTIONS": f"--require {place / 'loopback.js'}"}
     # a query that it refuses is never over for it: a minute later it would restart, and refuse connections meanwhile
-    command = [executable, "-p", str(port), "-t", str(24 * 3600), data]
+    command: list[str | Path] = [executable, "-p", str(port), "-t", str(24 * 3600), data]
     with running(command, [port], place, environment):
         yield f"http://127.0.0.1:{port}/sparql"
 
