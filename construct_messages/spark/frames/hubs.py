@@ -20,7 +20,6 @@ HUB_BYTES: Final = 1 << 20
 PART: Final = "part"
 """The column of parts: NULL for what is of no hub."""
 
-_SAMPLED: Final = 64  # objects of a hub that are in the sample, at least and on average
 _PART_BYTES: Final = 1 << 18  # of objects; a task may hold some hundred parts of one hub
 _RAYS_BITS: Final = 32  # behind them, the number of the part
 
@@ -60,17 +59,10 @@ def in_parts(
     present = [f"{size} IS NOT NULL" for size, ray in zip(sizes, rays, strict=True) if ray.needed]
     alive = " AND ".join([*(f"bool_or({test})" for test in tests), *present]) or "TRUE"
     subject = ", ".join(keys)
-    # An object is in the sample for each so many bytes. Of subjects of the size of a hub, one in 100,000 is missed, and
-    # collected as others are; of larger ones, fewer.
-    each, size = max(HUB_BYTES // _SAMPLED, 1), f"octet_length({object})"
-    large = f"""\
-SELECT {subject} FROM ({quads}) WHERE {size} > pmod(xxhash64({object}), {each})
-GROUP BY {subject} HAVING sum(greatest({size}, {each})) > {HUB_BYTES // 2}"""
     hubs = f"""\
 SELECT {subject}, array_position(sizes, array_max(sizes)) - 1 AS ray,
   if(alive, CAST(ceil(array_max(sizes) / {_PART_BYTES}) AS BIGINT), 0) AS parts
-FROM (SELECT /*+ BROADCAST(large) */ {subject}, {largest} AS sizes, {alive} AS alive
-  FROM ({quads}) LEFT SEMI JOIN ({large}) AS large USING ({subject}) GROUP BY {subject})
+FROM (SELECT {subject}, {largest} AS sizes, {alive} AS alive FROM ({quads}) GROUP BY {subject})
 WHERE array_max(sizes) > {HUB_BYTES}"""
     divided = " OR ".join(
         f"ray = {number} AND {any_of(predicate, ray.predicates)}" for number, ray in enumerate(rays) if ray.divides

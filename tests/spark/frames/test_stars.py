@@ -139,7 +139,7 @@ def test_stars(monkeypatch: pytest.MonkeyPatch, quick: SparkSession, dataset: Da
         assert _found(star(node, table, dataset), node) == Counter(frozenset(one.items()) for one in wanted), name
 
 
-@pytest.mark.parametrize(("hub", "joins"), [(1 << 20, 0), (10, 2)], ids=["no hub", "hubs"])
+@pytest.mark.parametrize(("hub", "joins"), [(1 << 20, 0), (10, 1)], ids=["no hub", "hubs"])
 def test_subjects_are_joined_with_hubs_if_there_are_any(
     monkeypatch: pytest.MonkeyPatch, spark: SparkSession, hub: int, joins: int
 ) -> None:
@@ -153,7 +153,7 @@ def test_subjects_are_joined_with_hubs_if_there_are_any(
     frame = star(node, quads, Dataset())
     frame.collect()
     plan = executed(frame).partition("Initial Plan")[0]
-    assert plan.count("Join") == joins  # with those that may be hubs, and with those that are
+    assert plan.count("Join") == joins
     assert plan.count("Scan ExistingRDD") == 1, "the quads are read and shuffled once"
 
 
