@@ -21,11 +21,13 @@ from construct_messages.query.algebra.nodes import (
     Path,
     Project,
     Slice,
+    Triple,
     Unary,
     Union,
     Unit,
     Var,
     Vars,
+    variables,
 )
 
 
@@ -104,6 +106,28 @@ def linked(left: Vars, right: Vars, links: Iterable[tuple[Vars, Vars]]) -> bool:
     return bool(left & right) or any(
         (one <= left and other <= right) or (one <= right and other <= left) for one, other in links
     )
+
+
+def connected_patterns(
+    patterns: Iterable[Triple], links: Iterable[Vars] = (), apart: Vars = NOTHING
+) -> Iterator[list[Triple]]:
+    """The patterns that variables, or links between these, connect, but for the variables in `apart`.
+
+    >>> from construct_messages.terms import iri
+    >>> about_x, of_x, about_y = (Triple(Var(one), iri("urn:p"), Var(other)) for one, other in ("xa", "bx", "yc"))
+    >>> list(connected_patterns([about_x, about_y, of_x])) == [[about_y], [about_x, of_x]]
+    True
+    """
+    links = [link - apart for link in links]
+    groups: list[tuple[list[Triple], Vars]] = []
+    for pattern in patterns:
+        group, own = [pattern], variables(pattern.positions) - apart
+        own = own.union(*(link for link in links if link & own))
+        for other in [other for other in groups if other[1] & own]:
+            groups.remove(other)
+            group, own = [*other[0], *group], own | other[1]
+        groups.append((group, own))
+    return (group for group, _ in groups)
 
 
 def join_operands(node: Node) -> Iterator[Node]:

@@ -14,7 +14,7 @@ from typing import assert_never
 
 from construct_messages.query.algebra.correlation import correlated_variables, mentions
 from construct_messages.query.algebra.expressions import conjunction, conjuncts, exists_in, is_volatile, map_bodies
-from construct_messages.query.algebra.join_order import join_operands
+from construct_messages.query.algebra.join_order import connected_patterns, join_operands
 from construct_messages.query.algebra.nodes import (
     NOTHING,
     Bgp,
@@ -35,7 +35,6 @@ from construct_messages.query.algebra.nodes import (
     OrderBy,
     Project,
     Slice,
-    Triple,
     Union,
     Unit,
     Var,
@@ -112,7 +111,9 @@ def _pushed_down(node: Node, condition: Expression, outside: Vars) -> Node | Non
 
     match node:
         case Join(Bgp(patterns) as left, right) if read and read <= left.certain:
-            concerned = _connected(patterns, next(iter(read)))
+            group = next(group for group in connected_patterns(patterns) if Bgp(tuple(group)).possible & read)
+            concerned = Bgp(tuple(one for one in patterns if one in group))
+            # over more it would be over a product, before what connects them is joined, such as a path
             if not read <= concerned.certain:
                 return Join(left, under(right)) if read <= right.certain else None
             apart = tuple(one for one in patterns if one not in concerned.patterns)
@@ -150,18 +151,6 @@ def _pushed_down(node: Node, condition: Expression, outside: Vars) -> Node | Non
             return None
         case _:
             assert_never(node)
-
-
-def _connected(patterns: tuple[Triple, ...], variable: Var) -> Bgp:
-    """The patterns that a variable is connected with by variables that they share.
-
-    A filter over more than these would be over a product, before what connects them is joined, such as a path.
-    """
-    concerned, size = Bgp(()), -1
-    while len(concerned.patterns) > size:
-        size, known = len(concerned.patterns), concerned.possible | {variable}
-        concerned = Bgp(tuple(one for one in patterns if Bgp((one,)).possible & known))
-    return concerned
 
 
 def _prune_optionals(node: Node, read: Vars) -> Node:

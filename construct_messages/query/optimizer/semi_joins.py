@@ -8,12 +8,12 @@ bodies of EXISTS are not rewritten, as bindings from outside may reach them. No 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import reduce
 
 from construct_messages.query.algebra.correlation import mentions
 from construct_messages.query.algebra.expressions import conjunction, conjuncts, exists_in, is_volatile
-from construct_messages.query.algebra.join_order import join_operands
+from construct_messages.query.algebra.join_order import connected_patterns, join_operands
 from construct_messages.query.algebra.nodes import (
     NOTHING,
     Bgp,
@@ -31,8 +31,6 @@ from construct_messages.query.algebra.nodes import (
     variables,
 )
 from construct_messages.query.optimizer.push_down import apply_filters
-
-_Group = list[Triple]
 
 
 def add_semi_joins(node: Node) -> Node:
@@ -78,14 +76,14 @@ def _semi_joined(node: Node, conditions: tuple[Expression, ...], needed: Vars) -
     needed = needed.union(*(operand.possible for operand in others))
     needed = needed.union(*(mentions(one) for one in conditions if is_volatile(one) or exists_in(one)))
     kept, bodies = patterns, list[Expression]()
-    for group in sorted(_groups(patterns, conditions, needed), key=len, reverse=True):
+    for group in sorted(connected_patterns(patterns, map(mentions, conditions), needed), key=len, reverse=True):
         rest = [one for one in kept if one not in group]
         own = _variables(group) - needed
         about = tuple(one for one in conditions if mentions(one) & own)
         left = tuple(one for one in conditions if one not in about)
         outer = (_variables(group) & needed).union(*(mentions(one) - own for one in about))
         # what the group connects must be connected without it
-        connected = any(outer <= _variables(one) for one in _groups(rest, left, NOTHING))
+        connected = any(outer <= _variables(one) for one in connected_patterns(rest, map(mentions, left)))
         if own and outer and connected and not _is_of_star(group, needed):
             kept, conditions = rest, left
             bodies.append(Exists(apply_filters(Bgp(tuple(group)), about)))
@@ -100,24 +98,10 @@ def _filtered(node: Node, conditions: Iterable[Expression]) -> Node:
     return node if condition is None else Filter(node, condition)
 
 
-def _groups(patterns: Iterable[Triple], conditions: tuple[Expression, ...], needed: Vars) -> Iterator[_Group]:
-    """The patterns that variables, or conditions on these, connect, but for those in `needed`."""
-    links = [mentions(one) - needed for one in conditions]
-    groups: list[tuple[_Group, Vars]] = []
-    for pattern in patterns:
-        group, own = [pattern], variables(pattern.positions) - needed
-        own = own.union(*(link for link in links if link & own))
-        for other in [other for other in groups if other[1] & own]:
-            groups.remove(other)
-            group, own = [*other[0], *group], own | other[1]
-        groups.append((group, own))
-    return (group for group, _ in groups)
-
-
 def _variables(patterns: Iterable[Triple]) -> Vars:
     return NOTHING.union(*(variables(pattern.positions) for pattern in patterns))
 
 
-def _is_of_star(group: _Group, needed: Vars) -> bool:
+def _is_of_star(group: list[Triple], needed: Vars) -> bool:
     """Whether all patterns have a needed subject: these are read with it, and few subjects have many objects."""
     return all(pattern.subject in needed for pattern in group)
