@@ -30,7 +30,8 @@ from rich.table import Table
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _TICKS = os.sysconf("SC_CLK_TCK")
-_SAMPLE = 0.02  # seconds between two samples of memory, or twenty times the CPU seconds that a sample takes
+# seconds between two samples of memory, or twenty times the CPU seconds that a sample takes, or a hundredth of the run
+_SAMPLE = 0.02
 _SHORT = 0.002  # seconds between two looks at the memory of the first process alone, or a fiftieth of its run
 _CHUNK = 1 << 18
 _ERRORS = 4000  # the last characters of standard error that are kept
@@ -203,7 +204,8 @@ class _Watch:
             if self.ending:
                 kill_tree(self._root)
                 return
-            due = time.perf_counter() + max(_SAMPLE, 20 * (time.thread_time() - began))
+            ended = time.perf_counter()
+            due = ended + max(_SAMPLE, 20 * (time.thread_time() - began), (ended - started) / 100)
             # one process alone is quickly looked at: often where it has just begun, as it may soon end
             while (now := time.perf_counter()) < due:
                 self.peak = max(self.peak, _high_water(self._root) + others)

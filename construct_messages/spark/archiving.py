@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from construct_messages.spark.class_archive import OPTIONS, failure, summary, summary_of
+from construct_messages.spark.class_archive import OPTIONS, failure, is_usable, summary, summary_of
 
 _SESSION: Final = "--session"
 _MODULE: Final = "construct_messages.spark.archiving"
@@ -38,7 +38,7 @@ def make(archive: Path) -> None:
         OSError: the folder cannot be written.
     """
     with archive.with_suffix(".lock").open("w") as lock:
-        if not _locked(lock.fileno()) or archive.exists():
+        if not _locked(lock.fileno()) or is_usable(archive):
             return
         folder = archive.with_suffix(".making")
         shutil.rmtree(folder, ignore_errors=True)  # of one that was killed

@@ -1,8 +1,8 @@
 """The class archive: a file from which Java loads Spark's classes in half the time (JEP 350, Dynamic AppCDS).
 
-It lies in the user's cache, one for each version of Spark, Java and this package. A session uses it if it is there;
-`begin` has it made by a process of its own (`archiving`), for the next sessions. Whatever is wrong with it, Java starts
-without it. Nothing here starts a session.
+It lies in the user's cache, one for each version of Spark, Java and this package. A session uses it if it is there and
+was made of the jars that are installed; `begin` has it made by a process of its own (`archiving`), for the next
+sessions. Whatever is wrong with it, Java starts without it. Nothing here starts a session.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ import platform
 import subprocess
 import sys
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 from zlib import crc32
@@ -65,31 +67,53 @@ def settings(given: Mapping[str, str], archive: Path | None) -> dict[str, str]:
         archive: see `archive_path`.
     """
     options = given.get(OPTIONS, "")
-    if archive is None or any(own in options for own in _OWN) or not _is_usable(archive):
+    if archive is None or any(own in options for own in _OWN) or not _can_be_named(archive) or not is_usable(archive):
         return {}
     return {OPTIONS: f"{options} -XX:SharedArchiveFile={archive} {_QUIET}".strip()}
 
 
-def _is_usable(archive: Path) -> bool:
-    # Java checks what it was made of, but a file that was cut off or changed ends it
+def _can_be_named(archive: Path) -> bool:
+    return not set(str(archive)) & set(" \"'\\")  # options are told apart by spaces
+
+
+def is_usable(archive: Path) -> bool:
+    """Whether an archive is there, whole, and made of the jars that are installed now.
+
+    Java ignores an archive of other jars, and a file that was cut off or changed ends it.
+    """
     try:
-        whole = summary_of(archive).read_text(encoding="ascii") == summary(archive)
+        return summary_of(archive).read_text(encoding="ascii") == summary(archive)
     except (OSError, UnicodeDecodeError):
         return False
-    return whole and not set(str(archive)) & set(" \"'\\")  # options are told apart by spaces
 
 
 def summary(archive: Path) -> str:
-    """The size and the CRC-32 of an archive.
+    """The size and the CRC-32 of an archive, and a number for Spark's jars.
 
     Raises:
         OSError: it cannot be read.
     """
-    size = crc = 0
-    with archive.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            size, crc = size + len(chunk), crc32(chunk, crc)
-    return f"{size} {crc:08x}\n"
+    state = archive.stat()
+    return f"{state.st_size} {_crc32(archive, state.st_size, state.st_mtime_ns):08x} {_jars():08x}\n"
+
+
+@cache
+def _crc32(file: Path, _size: int, _modified: int) -> int:
+    """The CRC-32 of a file; of one that has not changed meanwhile, as it was: 190 MB take a tenth of a second."""
+    crc = 0
+    with file.open("rb") as opened:
+        while chunk := opened.read(_CHUNK):
+            crc = crc32(chunk, crc)
+    return crc
+
+
+def _jars() -> int:
+    """A number for the names, sizes and times of Spark's jars, which are others once Spark is installed again."""
+    home, package = os.environ.get("SPARK_HOME"), find_spec("pyspark")
+    folders = [home] if home else (package and package.submodule_search_locations) or []
+    jars = sorted(jar for folder in folders for jar in Path(folder, "jars").glob("*.jar"))
+    states = [(jar.name, state.st_size, state.st_mtime_ns) for jar in jars for state in [jar.stat()]]
+    return crc32(repr(states).encode())
 
 
 def summary_of(archive: Path) -> Path:
@@ -103,8 +127,8 @@ def failure(archive: Path) -> Path:
 
 
 def begin(archive: Path | None) -> None:
-    """Starts a process that makes an archive, if it is not there; nobody waits for it, and it may fail."""
-    if archive is None or archive.exists() or failure(archive).exists():
+    """Starts a process that makes an archive, unless there is one to use; nobody waits for it, and it may fail."""
+    if archive is None or not _can_be_named(archive) or failure(archive).exists() or is_usable(archive):
         return
     try:
         archive.parent.mkdir(parents=True, exist_ok=True)

@@ -57,10 +57,12 @@ _BOUNDED: Final = {
 _OPTIMIZE_LATER: Final = (
     "-XX:Tier4InvocationThreshold=15000 -XX:Tier4MinInvocationThreshold=1800 -XX:Tier4CompileThreshold=45000"
 )
-_LONG_LIVED: Final = {archives.OPTIONS: f"-XX:+UseParallelGC {_OPTIMIZE_LATER}"}
+# Java collects the whole heap when its classes take 21 MB, and again at the next such mark; Spark's take some 150 MB.
+_CLASSES: Final = "-XX:MetaspaceSize=256m"
+_LONG_LIVED: Final = {archives.OPTIONS: f"-XX:+UseParallelGC {_CLASSES} {_OPTIMIZE_LATER}"}
 # A run over little data ends before code that Java has optimized is worth the time that this takes.
 _LITTLE_BYTES: Final = 64 << 20
-_SHORT_LIVED: Final = {archives.OPTIONS: "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"}
+_SHORT_LIVED: Final = {archives.OPTIONS: f"-XX:+UseSerialGC {_CLASSES} -XX:TieredStopAtLevel=1"}
 # A task that shuffles sorts and writes for each partition, and Spark's 200 are many for what is on one machine.
 _PARTITIONS: Final = "spark.sql.shuffle.partitions"
 _MOST_PARTITIONS: Final = 200

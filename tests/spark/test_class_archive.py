@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -89,18 +90,46 @@ def test_a_damaged_archive_is_not_used(tmp_path: Path, damaged: bytes | None) ->
     assert settings({}, archive) == {}
 
 
-def test_nothing_is_begun_where_it_is_of_no_use(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    begun: list[list[str]] = []
-    monkeypatch.setattr(subprocess, "Popen", lambda command, **_: begun.append(command))
-    made, failed = tmp_path / "made.jsa", tmp_path / "failed.jsa"
-    made.write_bytes(b"")
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The archives that processes were started for; none is."""
+    begun: list[str] = []
+    monkeypatch.setattr(subprocess, "Popen", lambda command, **_: begun.append(command[-1]))
+    return begun
+
+
+def test_an_archive_is_made_again_when_spark_was_installed_again(
+    begun: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The versions and places are the same, and Java ignores an archive of jars of another time."""
+    jar = tmp_path / "spark" / "jars" / "a.jar"
+    jar.parent.mkdir(parents=True)
+    jar.write_bytes(b"a")
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path / "spark"))
+    archive = write(tmp_path / "a.jsa", b"classes")
+    begin(archive)
+    assert (bool(settings({}, archive)), begun) == (True, [])
+    os.utime(jar, ns=(0, jar.stat().st_mtime_ns + 10**9))
+    begin(archive)
+    assert (settings({}, archive), begun) == ({}, [str(archive)])
+
+
+def test_a_damaged_archive_is_made_again(begun: list[str], tmp_path: Path) -> None:
+    archive = write(tmp_path / "a.jsa", b"classes")
+    archive.write_bytes(b"clasSes")
+    begin(archive)
+    assert begun == [str(archive)]
+
+
+def test_nothing_is_begun_where_it_is_of_no_use(begun: list[str], tmp_path: Path) -> None:
+    made, failed = write(tmp_path / "made.jsa", b""), tmp_path / "failed.jsa"
     failure(failed).write_bytes(b"")
     (tmp_path / "file").write_bytes(b"")
-    for archive in (None, made, failed, tmp_path / "file" / "a.jsa"):
+    for archive in (None, made, failed, tmp_path / "file" / "a.jsa", tmp_path / "a b.jsa"):
         begin(archive)
     assert begun == []
     begin(tmp_path / "new" / "a.jsa")
-    assert [command[-1] for command in begun] == [str(tmp_path / "new" / "a.jsa")]
+    assert begun == [str(tmp_path / "new" / "a.jsa")]
 
 
 def test_one_process_makes_an_archive(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

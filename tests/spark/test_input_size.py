@@ -50,9 +50,10 @@ def test_many_files_are_not_counted(monkeypatch: pytest.MonkeyPatch, folder: Pat
 
 _JAVA, _PARTITIONS = "spark.driver.extraJavaOptions", "spark.sql.shuffle.partitions"
 _LONG_LIVED = (
-    "-XX:+UseParallelGC "
+    "-XX:+UseParallelGC -XX:MetaspaceSize=256m "
     "-XX:Tier4InvocationThreshold=15000 -XX:Tier4MinInvocationThreshold=1800 -XX:Tier4CompileThreshold=45000"
 )
+_SHORT_LIVED = "-XX:+UseSerialGC -XX:MetaspaceSize=256m -XX:TieredStopAtLevel=1"
 
 
 @pytest.mark.parametrize(
@@ -61,8 +62,8 @@ _LONG_LIVED = (
         (None, {}, _LONG_LIVED, None),
         (1 << 30, {}, _LONG_LIVED, "34"),
         (1 << 40, {}, _LONG_LIVED, "200"),
-        (0, {}, "-XX:+UseSerialGC -XX:TieredStopAtLevel=1", "2"),
-        (20 << 20, {}, "-XX:+UseSerialGC -XX:TieredStopAtLevel=1", "2"),
+        (0, {}, _SHORT_LIVED, "2"),
+        (20 << 20, {}, _SHORT_LIVED, "2"),
         (0, {_JAVA: "-XX:+UseG1GC", _PARTITIONS: "7"}, "-XX:+UseG1GC", "7"),
     ],
     ids=["unknown", "large", "huge", "none", "small", "the user's own"],
