@@ -39,6 +39,13 @@ def check_conditions(request: web.Request, tags: Collection[str]) -> None:
 
 
 def is_known(request: web.Request, etag: str) -> bool:
-    """Whether the client has the representation of an entity tag already (RFC 9110, section 13.1.2)."""
+    """Whether the client has the representation of an entity tag already (RFC 9110, section 13.1.2).
+
+    Raises:
+        ProtocolError: the client wants another representation, by If-Match (412; section 13.1.1).
+    """
+    wanted = request.headers.get("If-Match")
+    if wanted is not None and not {"*", etag} & {tag.strip() for tag in wanted.split(",")}:
+        raise ProtocolError(f"If-Match does not hold: it has changed to {etag}", status=412, hint="ask for it without")
     known = (tag.strip().removeprefix("W/") for tag in request.headers.get("If-None-Match", "").split(","))
     return any(tag in (etag, "*") for tag in known)

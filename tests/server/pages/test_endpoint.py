@@ -96,6 +96,8 @@ async def test_what_a_browser_has_is_not_sent_again(
         async with session.get(with_page.url + path, headers={"If-None-Match": known}) as answer:
             assert (answer.status, answer.headers["ETag"]) == (status, tag)
             assert await answer.read() == (b"" if status == 304 else body)
+    async with session.get(with_page.url + path, headers={"If-Match": '"x"'}) as answer:
+        assert (answer.status, answer.content_type) == (412, "application/problem+json")
 
 
 async def test_files_are_what_they_are_sent_as(with_page: Served, session: aiohttp.ClientSession) -> None:

@@ -185,6 +185,16 @@ async def test_what_is_known_is_not_sent_again(served: StreamsServer, path: str)
     assert again.status == (304 if path in ("/a/output/1", "/a/ldes") else 200)
 
 
+@pytest.mark.parametrize("path", CONDITIONAL)
+async def test_what_is_wanted_as_it_was(served: StreamsServer, path: str) -> None:
+    url = f"{served.url}/streams{path}"
+    etag = (await curl(url)).head["etag"]
+    for wanted, status in ((etag, 200), (f'"x", {etag}', 200), ("*", 200), ('"x"', 412), (f"W/{etag}", 412)):
+        assert (await curl(url, "--header", f"If-Match: {wanted}")).status == status
+    # it is looked at first (RFC 9110, section 13.2.2)
+    assert (await curl(url, "-H", 'If-Match: "x"', "-H", f"If-None-Match: {etag}")).status == 412
+
+
 async def test_conditions_of_put(served: StreamsServer) -> None:
     async def put(name: str, condition: str) -> int:
         return (await curl(f"{served.url}/streams/{name}", "-X", "PUT", "--header", condition)).status
