@@ -28,6 +28,7 @@ import pyoxigraph as ox
 from rich.console import Console
 from rich.table import Table
 
+_LOAD = os.getloadavg()  # before the benchmark makes its own
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _TICKS = os.sysconf("SC_CLK_TCK")
 # seconds between two samples of memory, or twenty times the CPU seconds that a sample takes, or a hundredth of the run
@@ -359,7 +360,8 @@ def check_log(chunks: Iterable[bytes], messages: int, quads: int) -> None:
 
 def report(name: str, title: str, figures: Sequence[Figure]) -> None:
     """Prints the table, and writes it with the machine's description to benchmarks/results/NAME.json."""
-    table = Table(title=title)
+    busy = f"load average when this began: {_LOAD[0]:.1f}, of {os.cpu_count()} cores"
+    table = Table(title=title, caption=busy)
     for column in ("", "median", "ratio", "goal"):
         table.add_column(column, justify="left" if not column else "right")
     for figure in figures:
@@ -375,7 +377,7 @@ def record(name: str, rows: Sequence[Any]) -> None:
         "benchmark": name,
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": {"cores": os.cpu_count(), "system": platform.system(), "python": platform.python_version()},
-        "load": [round(load, 1) for load in os.getloadavg()],
+        "load": [round(load, 1) for load in _LOAD],
         "versions": {
             package: version(package) for package in ("construct-messages", "pyoxigraph", "msgspec", "aiohttp")
         },
