@@ -46,6 +46,8 @@ def is_known(request: web.Request, etag: str) -> bool:
     """
     wanted = request.headers.get("If-Match")
     if wanted is not None and not {"*", etag} & {tag.strip() for tag in wanted.split(",")}:
-        raise ProtocolError(f"If-Match does not hold: it has changed to {etag}", status=412, hint="ask for it without")
+        raise ProtocolError(
+            f"If-Match does not hold: the entity tag is {etag}", status=412, hint="ask again without If-Match"
+        )
     known = (tag.strip().removeprefix("W/") for tag in request.headers.get("If-None-Match", "").split(","))
     return any(tag in (etag, "*") for tag in known)
