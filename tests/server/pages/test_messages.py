@@ -100,7 +100,7 @@ async def test_filter_and_jump(page: Browser) -> None:
         await page.waitForFunction(() => document.querySelectorAll(".card").length === 900);
         await page.fill("#filter", "EXAMPLE.ORG/77");
         await page.waitForFunction(() => document.querySelectorAll(".card").length === 11);
-        const filtered = await page.locator(".card h3").allInnerTexts();
+        const filtered = await page.locator(".card h3").allTextContents();
         await page.fill("#jump", "500");
         await page.press("#jump", "Enter");
         const card = page.locator(".card:focus");
