@@ -116,6 +116,14 @@ class Solutions:
         """
         return self._slice(0, count)
 
+    def tail(self, count: int) -> Solutions:
+        """Returns the last `count` solutions, or all if there are fewer.
+
+        >>> list(Solutions.of([("<urn:a>",), ("<urn:b>",)]).tail(1))
+        [('<urn:b>',)]
+        """
+        return self._slice(max(0, len(self) - count), None)
+
     def take(self, places: Sequence[int]) -> Solutions:
         """Returns the solutions at these indexes, of which there is at least one.
 

@@ -1,29 +1,49 @@
 """Windows over a SELECT: LIMIT and OFFSET by which a source that caps its results is read in pages.
 
 SPARQL 1.2 Query, section 15 (solution sequence modifiers): a page is only defined under an order, so every projected
-variable breaks ties. Nothing here knows when to page; that is the source's business.
+variable breaks ties. All pages of a result have the same form, since an engine may order two forms differently. Nothing
+here knows when to page; that is the source's business.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import zip_longest
+from typing import Final
 
 from construct_messages.errors import UsageError
 from construct_messages.query.select import Select
 from construct_messages.query.tokens import Token, decoded, error, outer, tokenize
+from construct_messages.query.volatile import volatile
+
+BY_VALUE: Final = ("?{}",)
+"""Sort keys of a variable, as format strings: its value, as ORDER BY compares terms."""
+
+BY_TEXT: Final = ("STR(?{0})", "?{0}")
+"""Its text, then its value: for engines whose order of terms of several types depends on their plan."""
+
+BY_TEXT_ONLY: Final = (
+    *(f'COALESCE({name}(?{{0}}), "")' for name in ("STR", "DATATYPE", "LANG")),
+    'COALESCE(IF(isBlank(?{0}), ?{0}, ""), "")',
+)
+"""Only texts and blank nodes: for engines that fail to compare some values."""
 
 
-def page(select: Select, limit: int, offset: int, *, wrap: bool = False) -> Select | None:
+def page(
+    select: Select, limit: int, offset: int, *, wrap: bool = False, keys: Sequence[str] = BY_VALUE
+) -> Select | None:
     """A window into the query's own result, which its own LIMIT and OFFSET bound.
 
-    Terms that ORDER BY cannot tell apart may change places between two pages; SPARQL has no finer order.
+    Terms that ORDER BY cannot tell apart may change places between two pages; SPARQL has no finer order. Values that
+    are new in each evaluation, as those of UUID(), are no sort keys: they would make a new order for each page.
 
     Args:
         select: the query.
         limit: how many solutions the page holds; fewer where the query's own LIMIT ends before.
         offset: how many solutions of the query's own result come before the page.
         wrap: put the window around the ordered query, for engines that refuse ORDER BY with a large OFFSET.
+        keys: the sort keys that are added for each projected variable.
 
     Returns:
         The page; None where the query's own LIMIT leaves nothing of it.
@@ -47,11 +67,7 @@ def page(select: Select, limit: int, offset: int, *, wrap: bool = False) -> Sele
         limit = min(limit, select.limit - offset)
     if limit < 1:
         return None
-    # a key that is named twice breaks an engine or two, and tells nothing
-    keys = _plain_keys(select.order)
-    ties = "".join(f" ?{name}" for name in select.variables if name not in keys)
-    ordered = replace(select, order=f"{select.order or ' ORDER BY'}{ties}{_gap(select)}")
-    return _slice(ordered, limit, select.offset + offset, wrap=wrap)
+    return _slice(_ordered(select, keys), limit, select.offset + offset, wrap=wrap)
 
 
 def beyond(select: Select, count: int, *, wrap: bool = False) -> Select:
@@ -68,6 +84,17 @@ def beyond(select: Select, count: int, *, wrap: bool = False) -> Select:
     """
     _check_own(select)
     return _slice(select, 1, select.offset + count, wrap=wrap and bool(select.order))
+
+
+def _ordered(select: Select, keys: Sequence[str]) -> Select:
+    unordered = volatile(select)
+    # a key that is named twice breaks an engine or two, and tells nothing
+    given = {f"?{name}" for name in _plain_keys(select.order)}
+    added = (key.format(name) for name in select.variables if name not in unordered for key in keys)
+    ties = "".join(f" {key}" for key in added if key not in given)
+    if not ties:
+        return select
+    return replace(select, order=f"{select.order or ' ORDER BY'}{ties}{_gap(select)}")
 
 
 def _plain_keys(order: str) -> set[str]:

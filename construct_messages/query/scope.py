@@ -49,7 +49,7 @@ def assigned(tokens: Sequence[Token], opening: int) -> frozenset[str]:
     >>> sorted(assigned(tokenize("{ BIND(1 AS ?a) { BIND(2 AS ?b) } }"), 0))
     ['a']
     """
-    ends = _ends(tokens, opening)
+    ends = closings(tokens, opening)
     names: set[str] = set()
     index = opening + 1
     while index < ends.get(opening, len(tokens)):
@@ -125,7 +125,7 @@ def aggregates(order: Sequence[Token]) -> Iterator[tuple[int, int]]:
     >>> list(aggregates(tokenize("ORDER BY ?a DESC(COUNT(?b))")))
     [(5, 8)]
     """
-    ends = _ends(order, 0)
+    ends = closings(order, 0)
     index = 0
     while index < len(order) - 1:
         if order[index].keyword in _AGGREGATES and index + 1 in ends:
@@ -138,7 +138,7 @@ def aggregates(order: Sequence[Token]) -> Iterator[tuple[int, int]]:
 
 def _variables(tokens: Sequence[Token], opening: int, *, binding: bool) -> frozenset[str]:
     """The variables of a group that no sub-select hides; with `binding` only those that its solutions may bind."""
-    ends = _ends(tokens, opening)
+    ends = closings(tokens, opening)
     names: set[str] = set()
     index, last = opening, ends.get(opening, len(tokens))
     while index < last:
@@ -163,8 +163,17 @@ def _variables(tokens: Sequence[Token], opening: int, *, binding: bool) -> froze
     return frozenset(names)
 
 
-def _ends(tokens: Sequence[Token], start: int) -> dict[int, int]:
-    """For each `{` and `(` from `start` on that is closed: the index of what closes it."""
+def closings(tokens: Sequence[Token], start: int) -> dict[int, int]:
+    """Returns, by the index of each `{` and `(` that is closed, the index of the bracket that closes it.
+
+    Args:
+        tokens: of the query.
+        start: the index to begin at.
+
+    >>> from construct_messages.query.tokens import tokenize
+    >>> closings(tokenize("{ (?a) }"), 0)
+    {1: 3, 0: 4}
+    """
     ends: dict[int, int] = {}
     begun: list[int] = []
     for index in range(start, len(tokens)):

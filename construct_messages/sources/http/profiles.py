@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from construct_messages.errors import UsageError
+from construct_messages.query.pages import BY_TEXT, BY_TEXT_ONLY, BY_VALUE
 
 
 @dataclass(frozen=True)
@@ -21,8 +22,9 @@ class Profile:
             as the recommendation says.
         prefixes: prefixes that queries may use without declaring them.
         stable_blank_nodes: a blank node label means the same node in every response.
-        sort_window: the engine refuses ORDER BY if OFFSET and LIMIT add up to more, unless the order is in a
-            sub-select; None: no limit.
+        orders_in_sub_select: pages have their order in a sub-select, and LIMIT and OFFSET around it: the engine refuses
+            ORDER BY with a large OFFSET, or orders by it differently.
+        page_keys: the sort keys of a variable in pages; see `query/pages.py`.
         timeouts: texts in the engine's refusals of queries that took too long.
         unsafe_functions: beginnings of function IRIs by which a query makes the engine fetch from the web, read files
             or run code; see `check_functions`.
@@ -32,7 +34,8 @@ class Profile:
     results: tuple[str, ...] = ("json", "xml")
     prefixes: Mapping[str, str] = field(default_factory=dict)
     stable_blank_nodes: bool = False
-    sort_window: int | None = None
+    orders_in_sub_select: bool = False
+    page_keys: tuple[str, ...] = BY_VALUE
     timeouts: tuple[str, ...] = ()
     unsafe_functions: tuple[str, ...] = ()
     safe_functions: frozenset[str] = frozenset()
@@ -130,11 +133,16 @@ PROFILES: Final[Mapping[str, Profile]] = {
         results=("json",),
         prefixes=_DBPEDIA,
         stable_blank_nodes=True,
-        sort_window=10_000,
+        # it refuses ORDER BY with OFFSET and LIMIT of more than 10,000, and orders unbound values last without them in
+        # one SELECT, first elsewhere; the order of IRIs, literals and blank nodes by value follows its plan
+        orders_in_sub_select=True,
+        page_keys=BY_TEXT,
         timeouts=("S1T00",),
         unsafe_functions=_VIRTUOSO,
         safe_functions=_VIRTUOSO_SAFE,
     ),
+    # it compares decimals with NaN by raising an error
+    "rdflib": Profile(page_keys=BY_TEXT_ONLY),
     "blazegraph": Profile(prefixes=_WIKIDATA, timeouts=("TimeoutException", "QueryTimeout")),
     # a 429 of its own is a query that took too long, not one too many
     "qlever": Profile(results=("json",), timeouts=("timed out", "timeout")),
