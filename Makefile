@@ -1,6 +1,6 @@
 PYTHON ?= python
 
-.PHONY: check lint fuzz fuzz-logs fuzz-spark w3c-spark kill-streams kill-queries jar bench benchmark-suite load docs screenshots
+.PHONY: check lint fuzz fuzz-logs fuzz-spark w3c-spark soak-pages kill-streams kill-queries jar bench benchmark-suite load docs screenshots
 
 # everything; `pytest` alone leaves out the slow tests and takes two minutes
 check: lint
@@ -39,6 +39,10 @@ fuzz-spark:
 # the jar of Java functions, in the package; needs javac 17 or later
 jar:
 	$(PYTHON) -m tests.support.spark.jar
+
+# results in pages from Virtuoso, 60 times each of a dozen queries: an hour
+soak-pages:
+	$(PYTHON) -m pytest -q -s -n 0 --rounds 60 tests/sources/test_paged_engines.py -k again_and_again
 
 # a server of streams, killed at 100 random points under 20 publishers and 20 followers
 kill-streams:

@@ -19,7 +19,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.commands import Done
-from tests.support.engines.servers import ENGINES, Missing, Serve
+from tests.support.engines.servers import ALL, Missing, Serve
 from tests.support.places import absent
 from tests.support.spark.sessions import OTHER, PLANNED, QUICK, activate, new_session
 
@@ -47,6 +47,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--kills", type=int, default=2, help="how often the server of streams is killed while it is published to"
     )
+
+    parser.addoption("--rounds", type=int, default=1, help="how often results are read in pages from Virtuoso")
 
     parser.addoption("--screenshots", metavar="FOLDER", help="where screenshots of the page go")
 
@@ -171,7 +173,7 @@ def serve_with(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[s
         def serve(name: str, data: Path) -> str:
             if (name, data) not in urls:
                 try:
-                    urls[name, data] = stack.enter_context(ENGINES[name].start(data, tmp_path_factory.mktemp(name)))
+                    urls[name, data] = stack.enter_context(ALL[name].start(data, tmp_path_factory.mktemp(name)))
                 except Missing as missing:
                     absent(str(missing))
             return urls[name, data]

@@ -45,6 +45,7 @@ FLOORS = {
         "tokens",
         "prologue / scope",
         "select / triples / service / refusals / full_names",
+        "volatile",
         "pages / rewrite / results / algebra",
         "optimizer / continuous",
     ),

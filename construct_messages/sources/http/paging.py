@@ -23,7 +23,7 @@ from construct_messages.query.volatile import volatile
 from construct_messages.solutions import Solutions
 from construct_messages.sources import Request
 from construct_messages.sources.http.overlap import Overlap, OverlappingReader
-from construct_messages.sources.http.profiles import Profile
+from construct_messages.sources.http.profiles import SORT_FAILURES, Profile
 from construct_messages.sources.http.response import Header, ResponseReader
 
 _FIRST_PAGE: Final = 500
@@ -56,7 +56,7 @@ class Page:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> bool | None:
-        """Leaves failures as they are."""
+        """Passes failures on as they are."""
 
     @property
     def select(self) -> Select | None:
@@ -106,6 +106,15 @@ class _Window(Page):
     overlap: Overlap
     profile: Profile
 
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Adds a hint to the refusal of an engine that cannot sort its values."""
+        if isinstance(error, SourceError):
+            for text, profile in SORT_FAILURES.items():
+                if text in error.message and self.profile.page_keys != Profile.named(profile).page_keys:
+                    error.hint = f'the order of pages is by values that it cannot compare; give profile="{profile}"'
+
     @property
     def select(self) -> Select | None:
         start, again = self.overlap.count, self.again
@@ -130,7 +139,8 @@ class _Window(Page):
 
     def may_retry(self, _: SourceError) -> bool:
         """Returns whether the rest can be requested, and an endpoint that sends the beginning instead is noticed."""
-        return not self.overlap.count or self.overlap.offset_is_obeyed or self.overlap.shows_offset(self.again)
+        begins = self.overlap.count == self.again  # at OFFSET 0
+        return begins or self.overlap.offset_is_obeyed or self.overlap.shows_offset(self.again)
 
 
 @dataclass
@@ -231,7 +241,7 @@ def _windows(select: Select, full: int, profile: Profile, url: str, new_reader: 
         url,
         [column for column, name in enumerate(select.variables) if name not in changing],
         stable_blank_nodes=profile.stable_blank_nodes,
-        hint=_HINT if profile.orders_in_sub_select else f"{_HINT}; of a Virtuoso with profile=\"virtuoso\"",
+        hint=_HINT if profile.orders_in_sub_select else f'{_HINT}; of a Virtuoso with profile="virtuoso"',
     )
     # the first page is small: an engine gives the beginning of an order sooner than a lot of it
     size = min(full, _FIRST_PAGE)
@@ -251,8 +261,7 @@ def _windows(select: Select, full: int, profile: Profile, url: str, new_reader: 
                 return
             if page.cap is None or page.received < page.cap:
                 untold = IncompleteResult(
-                    f"{url} sent {page.received} solutions for a page of {end - overlap.count + page.received}, "
-                    "maybe not all"
+                    f"{url} sent fewer solutions than requested, after {overlap.count} of them maybe not the last"
                 )
                 yield (more := _Probe(url, _beyond(select, overlap.count, profile), new_reader, untold))
                 if not more.received:

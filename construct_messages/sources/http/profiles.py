@@ -126,8 +126,9 @@ _VIRTUOSO_SAFE: Final = frozenset(
 PROFILES: Final[Mapping[str, Profile]] = {
     # whatever may stand behind it: Virtuoso, or Jena, whose java: loads classes by name
     "generic": Profile(unsafe_functions=(*_VIRTUOSO, "java:"), safe_functions=_VIRTUOSO_SAFE),
-    # its labels are those of the store, which it gave the nodes when they were loaded
-    "oxigraph": Profile(results=("tsv", "json"), stable_blank_nodes=True),
+    # its labels are those of the store, which it gave the nodes when they were loaded; its order by value is no order
+    # of terms of several types, for which it may abort
+    "oxigraph": Profile(results=("tsv", "json"), stable_blank_nodes=True, page_keys=BY_TEXT),
     # its XML can hold characters that XML has not, its TSV is CSV with tabs; nodeID:// labels are the store's own
     "virtuoso": Profile(
         results=("json",),
@@ -148,3 +149,6 @@ PROFILES: Final[Mapping[str, Profile]] = {
     "qlever": Profile(results=("json",), timeouts=("timed out", "timeout")),
 }
 """The profiles by name; `generic` assumes nothing beyond the recommendations."""
+
+SORT_FAILURES: Final[Mapping[str, str]] = {"decimal.InvalidOperation": "rdflib"}
+"""Texts in the refusals of engines that cannot sort their values, and the profile whose pages they can sort."""

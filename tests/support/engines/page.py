@@ -26,7 +26,7 @@ difference and its reason. A test fails when a difference no longer exists.
 | engine | version | installed by | profile | data |
 |---|---|---|---|---|
 | Oxigraph server | 0.5 | `pip install oxigraph` | `oxigraph` | a store directory |
-| rdflib-endpoint | 0.6 | `pip install 'rdflib-endpoint[cli]'` | `generic` | a file |
+| rdflib-endpoint | 0.6 | `pip install 'rdflib-endpoint[cli]'` | `rdflib` | a file |
 | Virtuoso | 7.2.5 | `apt-get install virtuoso-opensource-7-bin` | `virtuoso` | its own store |
 | Comunica | 4.5 | `npm install @comunica/query-sparql-file@4` | `generic` | a file |
 

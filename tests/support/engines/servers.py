@@ -24,6 +24,9 @@ import pyoxigraph as ox
 NODE: Final = "CONSTRUCT_MESSAGES_NODE"
 """The environment variable that names the folder which `npm install --prefix FOLDER` filled."""
 
+FUSEKI: Final = "CONSTRUCT_MESSAGES_FUSEKI"
+"""The environment variable that names the folder of Fuseki's jars."""
+
 DEFAULT_GRAPH: Final = "urn:default"
 """Virtuoso has no unnamed graph: what a file says outside of graphs goes here, and queries are asked of it."""
 
@@ -126,6 +129,22 @@ def rdflib(data: Path, place: Path) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}/"
 
 
+@contextmanager
+def fuseki(data: Path, place: Path) -> Iterator[str]:
+    """Apache Jena Fuseki, over the file in memory."""
+    java, port = program("java", "apt-get install openjdk-17-jre-headless"), free_port()
+    folder = Path(os.environ.get(FUSEKI, "nowhere"))
+    if not folder.is_dir():
+        pom = "tests/support/engines/fuseki.xml"
+        raise Missing(
+            f"Fuseki is not installed: mvn -f {pom} dependency:copy-dependencies -DoutputDirectory=FOLDER, and "
+            f"{FUSEKI}=FOLDER in the environment"
+        )
+    command = [java, "-Xmx1g", "-cp", f"{folder}/*", "org.apache.jena.fuseki.main.cmds.FusekiMainCmd"]
+    with running([*command, "--localhost", "--port", str(port), "--file", data, "/data"], [port], place):
+        yield f"http://127.0.0.1:{port}/data"
+
+
 # The limits are DBpedia's; the buffers are for little data.
 _VIRTUOSO_INI: Final = """
 [Database]
@@ -213,10 +232,13 @@ class Engine(NamedTuple):
 
 ENGINES: Final = {
     "oxigraph": Engine(oxigraph, "oxigraph", rdf_1_2=True),
-    "rdflib": Engine(rdflib, "generic"),
+    "rdflib": Engine(rdflib, "rdflib"),
     "virtuoso": Engine(virtuoso, "virtuoso"),
     "comunica": Engine(comunica, "generic"),
 }
+"""Those that `docs/engines.md` compares."""
+
+ALL: Final = ENGINES | {"fuseki": Engine(fuseki, "generic")}
 
 
 Serve = Callable[[Path], str]
