@@ -50,7 +50,8 @@ def open_source(
         method: `"post"` (a form) or `"get"`, for URLs.
         headers: additional request headers, for URLs.
         results: the results format to request from an endpoint: `"auto"`, `"json"`, `"xml"` or `"tsv"`.
-        profile: the kind of endpoint: `"generic"`, `"oxigraph"`, `"virtuoso"`, `"rdflib"`, `"blazegraph"` or `"qlever"`.
+        profile: the kind of endpoint: `"generic"`, `"oxigraph"`, `"virtuoso"`, `"rdflib"`, `"blazegraph"` or
+            `"qlever"`.
         retries: how often a request to an endpoint is repeated after a temporary failure.
         allow_stale: open a store directory while another process writes to it.
         lenient: load files with malformed IRIs and language tags.
