@@ -58,7 +58,9 @@ def test_no_bit_changes_the_content(extension: str, content: bytes, members: int
     """Also of a file that another was appended to, as `cat` does."""
     packed = packed_by_us(extension, content, tmp_path) * members
     assert unpacked(extension, packed) == content * members
-    altered = [what for what, damaged in flipped(packed) if unpacked(extension, damaged) not in (None, content * members)]
+    altered = [
+        what for what, damaged in flipped(packed) if unpacked(extension, damaged) not in (None, content * members)
+    ]
     assert altered == []
 
 
