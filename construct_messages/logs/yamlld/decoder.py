@@ -1,9 +1,9 @@
 """The YAML-LD decoder: one JSON-LD document in YAML for each message, each between `---` and `...` or the next `---`.
 
-What was cut off a document in block style is often another document. So once a document of a log ended with `...`, as
-all of our encoder do, the documents after it must as well. A marker is a line that begins with it, in literals too (YAML 1.2.2, section 9.1.2), so documents are found by line. The
-rule of the active context is that of NDJSON-LD. What YAML is as a value is in `yaml_text.py`, what a document means in
-`jsonld/documents.py`.
+A marker is a line that begins with it, in literals too (YAML 1.2.2, section 9.1.2), so documents are found by line. A
+document in block style that was cut is often another document: once one of a log ended with `...`, as all that our
+encoder writes, each later one must. The rule of the active context is that of NDJSON-LD. What YAML is as a value is in
+`yaml_text.py`, what a document means in `jsonld/documents.py`.
 """
 
 from __future__ import annotations
