@@ -21,7 +21,8 @@ from construct_messages.feeds.forwarding import FileTarget, forward
 from construct_messages.formats import find_log
 from construct_messages.streams import open_store
 
-_GOAL = 1.2
+_MOST = 10.0
+"""How many bytes may be written for each of the log, whatever its size."""
 
 
 def written() -> int:
@@ -51,24 +52,18 @@ def main() -> None:
     """Measures and reports.
 
     Raises:
-        SystemExit: the largest log takes more bytes for each of its own than the smallest.
+        SystemExit: more is written than the goal allows.
     """
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--solutions", type=int, nargs="+", default=[5_000, 10_000, 20_000, 40_000])
+    parser.add_argument("--solutions", type=int, nargs="+", default=[5_000, 10_000, 20_000, 40_000, 80_000])
     options = parser.parse_args()
-    figures, ratios = [], []
+    figures, most = [], 0.0
     for count in options.solutions:
         with TemporaryDirectory() as folder:
             seconds, appending, whole = asyncio.run(measure(count, Path(folder)))
-        ratios.append(appending)
-        figures.append(
-            Figure(
-                f"{count:,} solutions: {appending:.2f} bytes written ÷ log, {whole:.2f} with the evaluation",
-                seconds,
-                appending / ratios[0],
-                f"≤ {_GOAL} ×",
-            )
-        )
-    report("watch_log", "appending to the log of a watch, against the smallest log", figures)
-    if ratios[-1] > _GOAL * ratios[0]:
-        raise SystemExit("the bytes written grow faster than the log")
+        most = max(most, whole)
+        figures.append(Figure(f"{count:,} solutions: appending, bytes written ÷ log", seconds, appending))
+        figures.append(Figure(f"{count:,} solutions: the same with the evaluation", seconds, whole, f"≤ {_MOST:.0f} ×"))
+    report("watch_log", "bytes written to append to the log of a watch", figures)
+    if most > _MOST:
+        raise SystemExit(f"{most:.1f} bytes are written for each of the log")
