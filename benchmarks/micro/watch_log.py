@@ -1,8 +1,8 @@
-"""The bytes that a watch writes to append to a log file, by the size of the log: `python -m benchmarks micro watch_log`.
+"""The bytes that a watch writes to append to a log file, by the size of the log.
 
-A first evaluation finds everything new and appends it a page of 1,000 messages at a time, which is what makes the most
-pages. Counted are the bytes of all `write` calls of the process: to the log, to its journal, and to the state, each
-divided by the size of the log. They must not grow with the log.
+`python -m benchmarks micro watch_log`. A first evaluation finds everything new and appends it a page of 1,000 messages
+at a time, which is what makes the most pages. Counted are the bytes of all `write` calls of the process: to the log, to
+its journal, and to the state, each divided by the size of the log. They must not grow with the log.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pkgutil import resolve_name
-from typing import IO, Any, Final
+from typing import IO, Any, BinaryIO, Final
 
 COMPRESSIONS: Final[Mapping[str, str]] = {
     ".gz": "gzip:open",
@@ -24,7 +24,7 @@ def opener(extension: str) -> Callable[..., Any]:
     return found
 
 
-def _open_zstd(file: IO[bytes], mode: str) -> IO[bytes]:
+def _open_zstd(file: BinaryIO, mode: str) -> IO[bytes]:
     """Opens a file whose frame ends with a checksum of the content, which zstandard leaves out by itself (RFC 8878,
     section 3.1.1); the other compressions always have one.
     """

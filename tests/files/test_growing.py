@@ -82,7 +82,7 @@ def test_a_first_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("found", [b"one\nx", b"one\ntwx\nand more", b"one"])
 def test_not_as_it_was_left(log: Path, found: bytes) -> None:
     log.write_bytes(found)
-    with pytest.raises(UsageError, match="shorter than it was|not as it was left: behind byte 4"):
+    with pytest.raises(UsageError, match=r"shorter than it was|not as it was left: behind byte 4"):
         append_once(log, b"two\n", 4)
     assert log.read_bytes() == found
 

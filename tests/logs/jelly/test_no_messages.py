@@ -86,13 +86,13 @@ def by_write_log(folder: Path) -> bytes:
     return (folder / "log.jelly").read_bytes()
 
 
-def by_awrite_log(folder: Path) -> bytes:
+def by_awrite_log(_: Path) -> bytes:
     file = io.BytesIO()
     assert asyncio.run(awrite_log([], file, "jelly")) == 0
     return file.getvalue()
 
 
-def by_a_query(folder: Path) -> bytes:
+def by_a_query(_: Path) -> bytes:
     return b"".join(construct_messages(QUERY, ox.Store()).serialize("jelly"))
 
 
