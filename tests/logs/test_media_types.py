@@ -45,9 +45,11 @@ def by_others(format: Format) -> list[Message]:
     return [Message(triples)]
 
 
-def sizes(data: bytes, format: str, **options: str) -> list[int]:
+def sizes(data: bytes, format: str, messages: str | None = None) -> list[int]:
+    """The sizes of the messages, the same whole and byte by byte."""
     whole, pieces = (
-        [len(message) for message in read_log(source, format, **options)] for source in (data, single_bytes(data))
+        [len(message) for message in read_log(source, format, messages=messages)]
+        for source in (data, single_bytes(data))
     )
     assert whole == pieces
     return whole
@@ -104,7 +106,7 @@ async def test_posted_documents_and_logs(tmp_path: Path) -> None:
         await server.ask("PUT", "/streams/a")
 
         async def stored(body: bytes, type: str) -> int:
-            before = (await server.ask("GET", "/streams/a")).json["lastSequence"]
+            before = int((await server.ask("GET", "/streams/a")).json["lastSequence"])
             assert (await server.ask("POST", "/streams/a/input", body, type)).status == 201
             return int((await server.ask("GET", "/streams/a")).json["lastSequence"]) - before
 
