@@ -76,6 +76,7 @@ bench:
 	$(PYTHON) -m benchmarks micro turtle
 	$(PYTHON) -m benchmarks micro virtuoso
 	$(PYTHON) -m benchmarks micro watch
+	$(PYTHON) -m benchmarks micro watch_log
 
 # DBpedia-shaped data, what people do today beside this package, and docs/benchmarks/ from it: half an hour on two idle cores
 benchmark-suite:

@@ -20,7 +20,7 @@ from functools import partial
 from typing import IO, Any, Final, TypeAlias
 
 from construct_messages.errors import ConstructMessagesError, IncompleteResult, LimitExceeded, LogError, UsageError
-from construct_messages.formats import Format, Syntax, find_format, find_log, find_syntax
+from construct_messages.formats import Format, Syntax, find_format, find_log, find_syntax, is_media_type
 from construct_messages.formats.file_names import format_of_file, packing_of_name
 from construct_messages.labels import Labels
 from construct_messages.logs import MESSAGE_BYTES, DecoderOptions, FormatOptions
@@ -47,6 +47,7 @@ def read_log(
     keep_labels: bool = False,
     generalized: bool = False,
     shared_labels: bool | None = None,
+    jelly_conformance: bool = False,
     lenient: bool = False,
 ) -> LogReader:
     """Reads the messages of a log, in order.
@@ -58,8 +59,9 @@ def read_log(
         source: a path, bytes, a binary file (which stays open), or an iterable or async iterable of bytes. Compressed
             logs are recognised by the extension (`.gz`, `.bz2`, `.xz`, `.zst`) or the first bytes. A tar archive is a
             log whose messages are its files, in their order.
-        format: a name, extension or media type, whose parameters give the syntax; None: that of the file's extension,
-            else detected from up to the first 4 KiB.
+        format: a name, extension or media type; None: that of the file's extension, else detected from up to the first
+            4 KiB. The parameters of a media type give the syntax. In a document whose media type gives none, comments
+            do not delimit messages.
         messages: the syntax, if it is announced outside of the log, as by a media type: `"rdfm"`, `"1.2-messages"`,
             `"1.2-basic-messages"` or `"1.1-messages"`; None: that of the log.
         base: resolve relative IRIs against this IRI, until the log declares a base.
@@ -71,8 +73,11 @@ def read_log(
             Labels of two logs may then collide.
         generalized: accept terms of a Jelly log in positions that RDF does not allow. Such messages cannot be converted
             to pyoxigraph, and only Jelly can write them.
-        shared_labels: whether a blank node label of a Jelly log means the same node in all messages; None: only in flat
-            streams.
+        shared_labels: whether a blank node label means the same node in all messages; None: in `rdfm` logs and in flat
+            Jelly streams only. False is for `rdfm` logs of other programs that scope labels to their message. True has
+            an effect in Jelly logs only.
+        jelly_conformance: read a Jelly log as the tests of the Jelly project require: the same as `generalized`,
+            `shared_labels` and `keep_labels`, which must not be given beside it.
         lenient: pass malformed IRIs and language tags unchanged, and log their number at the end; otherwise they are
             errors.
 
@@ -103,6 +108,12 @@ def read_log(
         name = getattr(source, "name", "")
         name = name if isinstance(name, str) else ""  # it may be a descriptor
         packing, archive = None, packing_of_name(name)[1]  # an open file may unpack by itself
+    if jelly_conformance:
+        if keep_labels or generalized or shared_labels is not None:
+            raise UsageError(
+                "jelly_conformance stands for generalized, shared_labels and keep_labels", hint="leave these out"
+            )
+        keep_labels = generalized = shared_labels = True
     known = Known(
         packing=packing,
         archive=archive,
@@ -117,6 +128,7 @@ def read_log(
         labels=Labels(label_prefix, keep=keep_labels),
         generalized=generalized,
         shared_labels=shared_labels,
+        comments=format is None or not is_media_type(format),
         lenience=Lenience() if lenient else None,
     )
     return LogReader(source, name, DetectingDecoder(known, decoding))

@@ -26,6 +26,7 @@ NAMES = {
     "turtle": "Turtle and TriG logs, written and read",
     "virtuoso": "a Virtuoso with DBpedia's limits (Debian's virtuoso-opensource-7-bin)",
     "watch": "a source that is watched, against its SELECT alone",
+    "watch_log": "bytes written to append to the log of a watch, by its size",
     "load": "200 clients for a minute, 10,000 that leave",
     "log_fuzz": "mutated logs for every decoder",
 }

@@ -29,7 +29,14 @@ def add_input(command: argparse.ArgumentParser) -> None:
     option(group, "--lenient", "pass malformed IRIs and language tags unchanged, and count them")
     option(group, "--base IRI", "resolve relative IRIs against this IRI")
     option(group, "--context IRI=FILE", "a JSON-LD context that the log names", repeatable=True)
+    option(
+        group,
+        "--labels-per",
+        "what a blank node label is for: the log, or each message; default: what the format and the syntax say",
+        choices=["log", "message"],
+    )
     option(group, "--generalized", "accept terms of a Jelly log in positions that RDF does not allow")
+    option(group, "--jelly-conformance", "read a Jelly log as the tests of the Jelly project require")
     option(group, "--max-message-bytes N", "refuse larger messages", type=int, default=MESSAGE_BYTES)
 
 
@@ -67,11 +74,21 @@ def open_log(
         base=options.base,
         contexts=contexts(options),
         message_bytes=options.max_message_bytes,
-        generalized=options.generalized,
+        generalized=options.generalized or options.jelly_conformance,
         label_prefix=label_prefix,
         keep_labels=keep_labels,
+        shared_labels=_shared_labels(options),
         lenient=options.lenient,
     )
+
+
+def _shared_labels(options: argparse.Namespace) -> bool | None:
+    """The option `shared_labels` of `read_log`; whether labels stay as they are is for the command to say."""
+    if options.labels_per is None:
+        return True if options.jelly_conformance else None
+    if options.jelly_conformance:
+        raise UsageError("--jelly-conformance says what labels are for", hint="leave --labels-per out")
+    return bool(options.labels_per == "log")
 
 
 def watched(

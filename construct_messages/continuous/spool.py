@@ -12,11 +12,27 @@ from construct_messages.message import Message
 from construct_messages.streams import Publication
 
 PAGE_MESSAGES: Final = 1000
-"""How many messages are committed together at most."""
+"""How many messages are committed together where few digests are known."""
 
-_PAGE_BYTES: Final = 1 << 20
+_SHARE: Final = 8
+_PAGE_BYTES: Final = 4 << 20
 _IN_MEMORY: Final = 4 << 20  # bytes
 _HEAD: Final = struct.Struct(">II")  # before each: the lengths of its text and of its time
+
+
+def page_messages(known: int) -> int:
+    """How many messages are committed together at most.
+
+    Digests come in random order, so that each commit writes nearly all pages of their table anew, up to one for each
+    digest. What is written in all then grows with the digests, and not with their square.
+
+    Args:
+        known: the number of digests so far.
+
+    >>> page_messages(0), page_messages(1_000_000)
+    (1000, 125000)
+    """
+    return max(PAGE_MESSAGES, known // _SHARE)
 
 
 class Spool:
@@ -39,15 +55,19 @@ class Spool:
         self._file.write(_HEAD.pack(len(nquads), len(time)) + nquads + time)
         self._count += 1
 
-    def pages(self) -> Iterator[list[Publication]]:
-        """All of them, as many at a time as are committed together."""
+    def pages(self, known: int = 0) -> Iterator[list[Publication]]:
+        """All of them, as many at a time as are committed together.
+
+        Args:
+            known: the number of digests before the first page is committed.
+        """
         page, size = [], 0
         self._file.seek(0)
-        for _ in range(self._count):
+        for number in range(self._count):
             length, rest = _HEAD.unpack(self._file.read(_HEAD.size))
             page.append(Publication(self._file.read(length), self._file.read(rest).decode() or None))
             size += length
-            if len(page) == PAGE_MESSAGES or size > _PAGE_BYTES:
+            if len(page) >= page_messages(known + number + 1 - len(page)) or size > _PAGE_BYTES:
                 yield page
                 page, size = [], 0
         if page:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from construct_messages.construct import construct_messages
 from construct_messages.continuous.comparison import Comparison, Known
 from construct_messages.continuous.freshness import ChangeQuery, Files, Freshness, name_of
-from construct_messages.continuous.spool import PAGE_MESSAGES, Spool
+from construct_messages.continuous.spool import Spool, page_messages
 from construct_messages.errors import ConstructMessagesError, IncompleteResult, SourceError, StoreError, UsageError
 from construct_messages.labels import Labels
 from construct_messages.logs.lines.texts import to_messages
@@ -223,8 +223,8 @@ class Watch:
             messages = [message for page in spool.pages() for message in page]
             return await self._append(messages, state=state)
         quiet = first and self._skip_first
-        digests, vanished = iter(comparison.new), _paged(iter(comparison.vanished.items()))
-        pages = zip_longest(spool.pages(), vanished, fillvalue=())
+        digests, vanished = iter(comparison.new), _paged(iter(comparison.vanished.items()), page_messages(len(seen)))
+        pages = zip_longest(spool.pages(len(seen)), vanished, fillvalue=())
         count, page, following = 0, next(pages, None), next(pages, None)
         while True:
             new, missing = page or ((), ())
@@ -307,8 +307,8 @@ def _is_cut(error: SourceError) -> bool:
     return isinstance(error, IncompleteResult)
 
 
-def _paged(items: Iterator[T]) -> Iterator[list[T]]:
-    while page := list(islice(items, PAGE_MESSAGES)):
+def _paged(items: Iterator[T], size: int) -> Iterator[list[T]]:
+    while page := list(islice(items, size)):
         yield page
 
 

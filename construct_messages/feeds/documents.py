@@ -169,7 +169,11 @@ class Documents:
         if self.format == RDF_XML and document:
             return [read_document(document, base=self.base, message_bytes=self.message_bytes)]
         options = DecoderOptions(
-            base=self.base, contexts=self.contexts, message_bytes=self.message_bytes, labels=Labels()
+            base=self.base,
+            contexts=self.contexts,
+            message_bytes=self.message_bytes,
+            labels=Labels(),
+            comments=False,
         )
         decoder = decoder_for(self.format, options=options)
         if self.format == NDJSON_LD:

@@ -8,7 +8,6 @@ docs/decisions/049-state-of-continuous-queries.md
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Sequence
 from contextlib import aclosing
 from pathlib import Path
@@ -17,11 +16,11 @@ from uuid import uuid4
 
 import msgspec
 
-from construct_messages.errors import CannotWrite, UsageError
+from construct_messages.errors import UsageError
 from construct_messages.feeds.publication import publish
 from construct_messages.feeds.subscription import RETRIES
 from construct_messages.files.compression import COMPRESSIONS
-from construct_messages.files.output import atomic_file
+from construct_messages.files.growing import append_once, settled_size
 from construct_messages.formats import LogType
 from construct_messages.logs import EncoderOptions, FormatOptions, encoder_for
 from construct_messages.streams import Element, StreamStore
@@ -60,8 +59,14 @@ class Target(Protocol):
     @property
     def size(self) -> int | None: ...
 
-    async def send(self, elements: Sequence[Element], key: str) -> None:
-        """Sends elements, all or none; what was sent under the same key is not sent again where that can be told."""
+    async def send(self, elements: Sequence[Element], key: str, at: int | None) -> None:
+        """Sends elements; what was sent under the same key is not sent again where that can be told.
+
+        Args:
+            elements: at least one.
+            key: of the publication.
+            at: the size of the target before they were sent for the first time.
+        """
         ...
 
 
@@ -87,7 +92,7 @@ async def forward(store: StreamStore, stream: str, owner: str, target: Target) -
         async for page in pages:
             sending = Sending(target.name, page[-1].sequence, uuid4().hex, target.size)
             await store.acommit(owner, {_KEY: msgspec.json.encode(sending)})
-            await target.send(page, sending.key)
+            await target.send(page, sending.key, sending.size)
             await store.atrim(stream, sending.last)
             count += len(page)
     return count
@@ -104,22 +109,10 @@ async def _finish(store: StreamStore, stream: str, owner: str, target: Target) -
         async for element in waiting:
             if element.sequence <= sending.last:
                 elements.append(element)
-    if sending.to != target.name or not _arrived(sending, target):
-        await target.send(elements, sending.key)
+    # another target than that of the earlier run has none of them
+    await target.send(elements, sending.key, sending.size if sending.to == target.name else target.size)
     await store.atrim(stream, sending.last)
     return len(elements)
-
-
-def _arrived(sending: Sending, target: Target) -> bool:
-    """Whether a log holds what was to be appended to it; of others that is not known."""
-    size = target.size
-    if size is None or sending.size is None or size == sending.size:
-        return False
-    if size < sending.size:
-        raise UsageError(
-            f"{target.name} is shorter than it was", hint="put it back, or remove the state, too, and begin again"
-        )
-    return True
 
 
 class StreamTarget:
@@ -138,7 +131,7 @@ class StreamTarget:
         self.name = url
         self._create, self._token, self._retries = create, token, retries
 
-    async def send(self, elements: Sequence[Element], key: str) -> None:
+    async def send(self, elements: Sequence[Element], key: str, at: int | None) -> None:  # noqa: ARG002 the protocol's
         """See `Target.send`: the server knows the key for a day."""
         await publish(
             messages_of(elements),
@@ -167,7 +160,7 @@ class OutputTarget:
         self._encoder = encoder_for(*type, EncoderOptions(triple_terms=True, own=options))
         self._start = self._encoder.start()
 
-    async def send(self, elements: Sequence[Element], key: str) -> None:  # noqa: ARG002 the protocol's
+    async def send(self, elements: Sequence[Element], key: str, at: int | None) -> None:  # noqa: ARG002 the protocol's
         """See `Target.send`: what was sent cannot be told."""
         for element in elements:
             self._file.write(self._start + self._encoder.encode(element.message))
@@ -176,7 +169,7 @@ class OutputTarget:
 
 
 class FileTarget:
-    """A log file that is whole at every moment: a longer one takes its place each time.
+    """A log file that grows, each element once. After a kill, it may end within a message until it is continued.
 
     Args:
         path: of the file; what is in it stays.
@@ -202,31 +195,11 @@ class FileTarget:
     @property
     def size(self) -> int:
         """See `Target.size`."""
-        try:
-            return self._path.stat().st_size
-        except FileNotFoundError:
-            return 0
-        except OSError as error:
-            raise CannotWrite(f"cannot write {self._path}: {error.strerror}", hint="choose another place") from error
+        return settled_size(self._path)
 
-    async def send(self, elements: Sequence[Element], key: str) -> None:  # noqa: ARG002 the protocol's
-        """See `Target.send`."""
-        size = self.size
+    async def send(self, elements: Sequence[Element], key: str, at: int | None) -> None:  # noqa: ARG002 the protocol's
+        """See `Target.send`: the file tells what of them is there."""
         encoder = encoder_for(*self._type, EncoderOptions(triple_terms=True, own=self._options))
-        start = encoder.start()
-        with atomic_file(self._path) as file:
-            if size:
-                with self._path.open("rb") as before:
-                    shutil.copyfileobj(before, file)
-            else:
-                file.write(start)
-            for element in elements:
-                file.write(encoder.encode(element.message))
-            file.flush()
-            os.fsync(file.fileno())
-        # the new name is to be on disk, too, before the store is told
-        folder = os.open(self._path.resolve().parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        at = at or 0
+        start = b"" if at else encoder.start()
+        append_once(self._path, b"".join((start, *map(encoder.encode, messages_of(elements)))), at)

@@ -1,1 +1,1 @@
-"""Files: which are packed and how, and a file that is whole or not there. Nothing about what files hold."""
+"""Files: which are packed and how, one that is whole or not there, one that grows. Nothing about what files hold."""

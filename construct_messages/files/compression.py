@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pkgutil import resolve_name
-from typing import Any, Final
+from typing import IO, Any, BinaryIO, Final
 
 COMPRESSIONS: Final[Mapping[str, str]] = {
     ".gz": "gzip:open",
     ".bz2": "bz2:open",
     ".xz": "lzma:open",
-    ".zst": "zstandard:open",
+    ".zst": f"{__name__}:_open_zstd",
 }
 """What opens a file for writing, by its extension in lower case: `module:name`, imported when it is needed."""
 
@@ -22,3 +22,13 @@ def opener(extension: str) -> Callable[..., Any]:
     """The function that opens a file of one of these extensions: a path or a binary file object, then the mode."""
     found: Callable[..., Any] = resolve_name(COMPRESSIONS[extension])
     return found
+
+
+def _open_zstd(file: BinaryIO, mode: str) -> IO[bytes]:
+    """Opens a file whose frame ends with a checksum of the content, which zstandard leaves out by itself (RFC 8878,
+    section 3.1.1); the other compressions always have one.
+    """
+    import zstandard
+
+    opened: IO[bytes] = zstandard.open(file, mode, cctx=zstandard.ZstdCompressor(write_checksum=True))
+    return opened

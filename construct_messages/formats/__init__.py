@@ -356,6 +356,16 @@ def find_format(text: str) -> tuple[Format, Syntax | None]:
     )
 
 
+def is_media_type(text: str) -> bool:
+    """Whether what `find_format` takes is a media type, and not a name or an extension.
+
+    >>> is_media_type("Text/Turtle; version=1.2"), is_media_type("ttl"), is_media_type("RDF/XML")
+    (True, False, False)
+    """
+    name = text.partition(";")[0].strip().lower()
+    return any(name in format.media_types for format in FORMATS)
+
+
 def find_syntax(label: str) -> Syntax:
     """The syntax with a label, read in any case.
 

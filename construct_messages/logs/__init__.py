@@ -109,7 +109,9 @@ class DecoderOptions:
         contexts: JSON-LD contexts by their IRI, as parsed JSON (`{"@context": …}` or what stands in there).
         message_bytes: how large a message may be, as it stands in the log, and in characters as N-Quads.
         labels: of the log; None: with a prefix that no other has.
-        generalized, shared_labels: of a Jelly log, see `read_log`.
+        generalized, shared_labels: see `read_log`.
+        comments: whether comments delimit messages in a log that announces no syntax; not where its media type does
+            not announce one, so that it is a plain document.
         lenience: what passes and counts malformed IRIs and language tags; None: they are errors.
     """
 
@@ -119,6 +121,7 @@ class DecoderOptions:
     labels: Labels | None = None
     generalized: bool = False
     shared_labels: bool | None = None
+    comments: bool = True
     lenience: Lenience | None = None
 
 
@@ -245,8 +248,8 @@ def decoder_for(format: Format, syntax: Syntax | None = None, options: DecoderOp
 
     Args:
         format: the RDF serialization.
-        syntax: what the media type announces; None: nothing, so that the log itself tells. A document that tells
-            nothing is one message, or none where it is empty.
+        syntax: what the media type announces; None: nothing, or there is none, so that the log itself tells. A document
+            that tells nothing is one message, or none where it is empty.
         options: what else is known of the log.
 
     Raises:

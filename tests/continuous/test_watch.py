@@ -144,8 +144,7 @@ def test_what_is_given_out_is_what_changed(operator: str, steps: list[tuple[Tabl
         store.close()
 
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        for module in ("spool", "watching"):
-            patch.setattr(f"construct_messages.continuous.{module}.PAGE_MESSAGES", 2)
+        patch.setattr("construct_messages.continuous.spool.PAGE_MESSAGES", 2)
         asyncio.run(check(folder))
 
 

@@ -6,13 +6,15 @@ import os
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from io import BytesIO
 from pathlib import Path
+from typing import IO
 
 import pytest
 
-from construct_messages import Message, Quad, blank, iri, literal, read_log
+from construct_messages import Message, Quad, blank, iri, literal, read_log, write_log
 from construct_messages.errors import CannotWrite, SourceError, UsageError
 from construct_messages.feeds import subscribe
 from construct_messages.feeds.forwarding import FileTarget, OutputTarget, StreamTarget, Target, forward
+from construct_messages.files import growing
 from construct_messages.formats import LOGS, LogType, find_log
 from construct_messages.streams import Element, StreamStore, open_store
 from tests.support.http.streams import StreamsServer
@@ -80,9 +82,9 @@ async def test_once_each_wherever_it_ends(
             self._target = target()
             self.name, self.size = self._target.name, self._target.size
 
-        async def send(self, elements: Sequence[Element], key: str) -> None:
+        async def send(self, elements: Sequence[Element], key: str, at: int | None) -> None:
             if end == "behind it":
-                await self._target.send(elements, key)
+                await self._target.send(elements, key, at)
             raise Killed
 
     with open_store(tmp_path / "waiting.db") as store:
@@ -104,27 +106,64 @@ async def test_once_each_wherever_it_ends(
         assert [element.message async for element in subscribe(url, after=0, follow=False)] == expected
 
 
-async def test_a_log_is_whole_while_it_is_written(
-    store: StreamStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("type", TEXTS, ids=lambda type: f"{type.format.name}-{type.syntax.label}")
+@pytest.mark.parametrize("begun", [[], [numbered(0)]], ids=["new", "continued"])
+async def test_a_log_that_was_cut_is_continued(
+    store: StreamStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, type: LogType, begun: list[Message]
 ) -> None:
-    path = tmp_path / "log.nq"
-    store.append_all("out", [numbered(1, size=100_000), numbered(2)])
-    await forwarded(store, FileTarget(path, NQ))
-    whole = path.read_bytes()
-    store.append("out", numbered(3))
+    """Wherever a kill ended the write: started again, also without the state, nothing of half a page is left."""
+    path = tmp_path / "log"
+    sent = [numbered(1), Message(), Message([Quad(blank("x"), iri("urn:p"), literal("é\n"))])]
+    store.append_all("out", begun)
+    await forwarded(store, FileTarget(path, type))
+    before = path.read_bytes() if begun else b""
+    store.append_all("out", sent)
+    end = 0
 
-    def fail(*_: object) -> None:
+    whole: list[bytes] = []
+
+    def killed(file: IO[bytes], data: bytes) -> None:
+        whole.append(data)
+        file.write(data[:end])
         raise Killed
 
-    for call in ("os.fsync", "os.replace"):
-        with monkeypatch.context() as patch:
-            patch.setattr(call, fail)
-            with pytest.raises(Killed):
-                await forwarded(store, FileTarget(path, NQ))
-        assert path.read_bytes() == whole
-        assert not [name for name in os.listdir(tmp_path) if name.endswith(".part")]
-    assert await forwarded(store, FileTarget(path, NQ)) == 1
-    assert there(path) == [numbered(1, size=100_000), numbered(2), numbered(3)]
+    append = growing._write
+    monkeypatch.setattr(growing, "_write", killed)
+    for end in (0, 1, *range(5, 10_000, 13)):
+        with pytest.raises(Killed):
+            await forwarded(store, FileTarget(path, type))
+        assert path.read_bytes() == before + whole[0][:end]
+        if end >= len(whole[0]):
+            break
+        assert FileTarget(path, type).size == len(before), "another run goes on where the page began"
+        assert path.read_bytes() == before
+    monkeypatch.setattr(growing, "_write", append)
+    assert await forwarded(store, FileTarget(path, type)) == len(sent)
+    assert path.read_bytes() == before + whole[0]
+    assert os.listdir(tmp_path).count("log") == 1
+    assert not [name for name in os.listdir(tmp_path) if name.startswith(".")]
+    read = list(read_log(path.read_bytes(), type.format.extension, messages=type.syntax.label or None))
+    assert isomorphic(read, [*begun, *sent])
+
+
+async def test_bytes_written_grow_with_the_log(
+    store: StreamStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue 26: a log was copied for each page that was appended to it."""
+    path, written = tmp_path / "log.nq", 0
+    append = growing._write
+
+    def counted(file: IO[bytes], data: bytes) -> None:
+        nonlocal written
+        written += len(data)
+        append(file, data)
+
+    monkeypatch.setattr(growing, "_write", counted)
+    for page in range(20):
+        store.append_all("out", [numbered(100 * page + number) for number in range(100)])
+        assert await forwarded(store, FileTarget(path, NQ)) == 100
+        assert written == path.stat().st_size
+    assert there(path) == [numbered(number) for number in range(2000)]
 
 
 async def test_a_log_that_is_not_as_it_was_left(store: StreamStore, tmp_path: Path) -> None:
@@ -138,15 +177,39 @@ async def test_a_log_that_is_not_as_it_was_left(store: StreamStore, tmp_path: Pa
     assert there(path) == [numbered(2)]
 
     class Ending(FileTarget):
-        async def send(self, elements: Sequence[Element], key: str) -> None:
-            raise Killed(elements, key)
+        async def send(self, elements: Sequence[Element], key: str, at: int | None) -> None:
+            raise Killed(elements, key, at)
 
     store.append("out", numbered(3))
     with pytest.raises(Killed):
         await forwarded(store, Ending(path, NQ))
+    whole = path.read_bytes()
     path.write_bytes(b"")
     with pytest.raises(UsageError, match="is shorter than it was"):
         await forwarded(store, FileTarget(path, NQ))
+    path.write_bytes(whole + b"# of another program\n")
+    with pytest.raises(UsageError, match=f"behind byte {len(whole)} another program wrote"):
+        await forwarded(store, FileTarget(path, NQ))
+    path.write_bytes(whole)
+    await forwarded(store, FileTarget(path, NQ))
+    assert there(path) == [numbered(2), numbered(3)]
+
+
+async def test_another_target_than_before(store: StreamStore, tmp_path: Path) -> None:
+    """What was on its way to one log goes to the other, whose own messages stay."""
+    one, other = tmp_path / "one.nq", tmp_path / "other.nq"
+    write_log([numbered(0)], other)
+
+    class Ending(FileTarget):
+        async def send(self, elements: Sequence[Element], key: str, at: int | None) -> None:
+            raise Killed(elements, key, at)
+
+    store.append("out", numbered(1))
+    with pytest.raises(Killed):
+        await forwarded(store, Ending(one, NQ))
+    await forwarded(store, FileTarget(other, NQ))
+    assert there(other) == [numbered(0), numbered(1)]
+    assert not one.exists()
 
 
 async def test_a_server_that_cannot_be_reached(store: StreamStore, served: StreamsServer) -> None:

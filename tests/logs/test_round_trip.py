@@ -21,7 +21,7 @@ from construct_messages.solutions import Solutions
 from construct_messages.template import Template
 from construct_messages.terms import Term, from_pyoxigraph, is_triple
 from tests.support.logs.kinds import KINDS, Kind, blanks, cut, isomorphic, read, single_bytes, write
-from tests.support.strategies import SOLUTIONS, messages, templates
+from tests.support.strategies import SOLUTIONS, is_resolved, messages, templates
 
 pytestmark = pytest.mark.slow
 
@@ -52,6 +52,7 @@ def carried_by(*kinds: Kind) -> st.SearchStrategy[list[Message]]:
         directions=all(kind.syntax.directions for kind in kinds),
         any_text=all(kind.format is not RDF_XML for kind in kinds),
         any_predicate=all(kind.format is not RDF_XML for kind in kinds),
+        dot_segments=all(kind.format is not RDF_XML for kind in kinds),
     )
 
 
@@ -64,6 +65,7 @@ def has_what_some_kinds_lack(message: Message) -> bool:
         or NOT_IN_XML.search(quad.object)
         or not quad.predicate[-2].isalnum()
         or not ENDS_IN_A_NAME.search(quad.predicate)
+        or not (is_resolved(quad.subject) and is_resolved(quad.object))
         for quad in message
     )
 

@@ -94,7 +94,7 @@ class JellyDecoder:
             frame = bytes(buffer[start : start + size])
             del buffer[: start + size]
             self._offset += start
-            yield self._message(frame)
+            yield from self._message(frame)
             self._offset += size
 
     def close(self) -> Iterator[Message]:
@@ -109,7 +109,7 @@ class JellyDecoder:
         if self._delimited is False:
             frame = bytes(buffer)
             buffer.clear()
-            yield self._message(frame)
+            yield from self._message(frame)
             self._offset += len(frame)
             return
         raise self._error("the log ends within a frame", self._offset, hint="the file is not whole")
@@ -126,15 +126,16 @@ class JellyDecoder:
             hint="raise the limit for messages",
         )
 
-    def _message(self, frame: bytes) -> Message:
+    def _message(self, frame: bytes) -> Iterator[Message]:
         try:
             message = self._rows.message(frame)
         except Malformed as error:
             raise self._error(error.message, self._offset + self._rows.place, error.hint) from None
         except LimitExceeded as error:
             raise LimitExceeded(f"message {self._messages + 1}: {error.message}", hint=error.hint) from None
-        self._messages += 1
-        return message
+        if message is not None:
+            self._messages += 1
+            yield message
 
     def _error(self, what: str, offset: int, hint: str | None = None) -> LogError:
         return LogError(f"byte {offset}: {what}", number=self._messages + 1, hint=hint)

@@ -12,6 +12,7 @@ from construct_messages.formats import Format, Syntax
 from construct_messages.logs import EncoderOptions
 from construct_messages.logs.jelly.frames import FrameWriter
 from construct_messages.logs.jelly.options import JellyOptions, PhysicalType
+from construct_messages.logs.jelly.tags import options_row
 from construct_messages.logs.jelly.template import TemplateFrames
 from construct_messages.logs.jelly.wire import delimited
 from construct_messages.logs.layout import is_laid_out
@@ -24,7 +25,8 @@ from construct_messages.terms import iri
 class JellyEncoder:
     """Writes messages as Jelly.
 
-    A log without messages is empty: options stand in the first frame, and each frame is a message.
+    Options stand in the first frame, and each frame is a message. A log without messages is a frame of the options
+    twice, which no frame of a message is.
 
     Args:
         options: what the `JellyOptions` among them leave open is chosen by the others; the prefixes are for namespace
@@ -45,8 +47,8 @@ class JellyEncoder:
     >>> first = encoder.encode(Message([Quad(s, p, s)]))
     >>> encoder.encode(Message([Quad(s, p, Term('"o"'))])).hex()
     '090a0712055a030a016f'
-    >>> encoder.encode(Message())
-    b'\\x00'
+    >>> encoder.encode(Message()), encoder.finish()
+    (b'\\x00', b'')
     """
 
     def __init__(self, _format: Format, _syntax: Syntax, options: EncoderOptions) -> None:
@@ -91,8 +93,11 @@ class JellyEncoder:
         return alone.write(message)
 
     def finish(self) -> bytes:
-        """Returns the bytes after the last message."""
-        return b""
+        """Returns no bytes, or the only frame of a log without messages: pyjelly takes an empty file for damaged."""
+        if self._frames.is_open:
+            return b""
+        frame = options_row(self.options) * 2
+        return delimited(frame) if self.options.delimited else frame
 
     def for_template(self, template: Template) -> PlainTemplateEncoder | TemplateFrames:
         """The encoder specialised for a template."""

@@ -80,8 +80,8 @@ class Rows:
         self._complete = False  # whether all of these are set
         self._handlers: dict[int, Callable[[bytes], None]] = {_tag(1): self._options}
 
-    def message(self, frame: bytes) -> Message:
-        """The message of the next frame.
+    def message(self, frame: bytes) -> Message | None:
+        """The message of the next frame; None: it says that a log has no messages, by the options twice.
 
         Raises:
             Malformed: the frame is none of such a stream; `place` tells where.
@@ -104,6 +104,8 @@ class Rows:
                 raise LimitExceeded(
                     f"more than {self._most_made // _QUAD} statements in one frame", hint="allow larger messages"
                 )
+        if not self._quads and _is_options_twice(frame):
+            return None
         return Message(self._quads)
 
     def _usual_rows(self, frame: bytes, start: int, stop: int) -> int:
@@ -257,3 +259,12 @@ def _begins_with_options(frame: bytes) -> bool:
     except Malformed:
         return False
     return frame[0] == _ROW and frame[start : start + 1] == b"\x0a"
+
+
+def _is_options_twice(frame: bytes) -> bool:
+    """Whether a frame is two equal rows of options, and nothing else: what `JellyEncoder.finish` writes."""
+    half, odd = divmod(len(frame), 2)
+    if odd or not frame or frame[:half] != frame[half:] or not _begins_with_options(frame):
+        return False
+    size, start = read_varint(frame, 1)
+    return start + size == half

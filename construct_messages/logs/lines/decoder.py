@@ -82,6 +82,7 @@ class LinesDecoder:
     ) -> None:
         self._format, self._message_bytes, self._continued = format, options.message_bytes, continued
         self._labels = options.labels or Labels()
+        self._shared_labels, self._comments = options.shared_labels is not False, options.comments
         self._statements = Statements(format, options.lenience)
         self._use(syntax)
         # bytes not read yet: of a line without an end, and of a line end or a byte order mark that may go on
@@ -96,7 +97,7 @@ class LinesDecoder:
 
     def _use(self, syntax: Syntax | None) -> None:
         self._syntax = syntax
-        # whether MESSAGE delimits, and blank nodes are those of their message
+        # whether MESSAGE delimits, and blank nodes are always those of their message
         self._scoped = syntax is not None and syntax.label != RDFM.label
         self._usual_delimiter = "" if syntax is None else syntax.delimiter
 
@@ -254,6 +255,8 @@ class LinesDecoder:
             self._delimit(line)
         elif match["version"]:
             self._announce(match["label"], line, match.start("version") + 1)
+        if self._syntax is None and not self._comments:
+            return
         if match is not None and match["comment"] is not None and _DELIMITS.match(match["comment"]):
             if self._syntax is None:
                 self._use(RDFM)
@@ -318,7 +321,7 @@ class LinesDecoder:
 
     def _scope(self) -> Rename:
         """Gives the blank nodes of the open message their labels."""
-        if not self._scoped:
+        if self._shared_labels and not self._scoped:
             return self._labels.in_log
         if self._own is None:
             self._own = self._labels.in_message(self._number)

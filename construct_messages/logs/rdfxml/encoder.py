@@ -1,7 +1,8 @@
 """The RDF/XML encoder: one XML document a line, so that a line end is the delimiter.
 
 RDF Messages, section 3 for the lines; RDF 1.1 XML Syntax (https://www.w3.org/TR/rdf-syntax-grammar/) for a message.
-What no RDF of this version has is for `capabilities.py` to refuse; what XML cannot write is refused here.
+Readers resolve each IRI but those of predicates, and so remove dot segments: such IRIs are refused. What no RDF of this
+version has is for `capabilities.py` to refuse; what XML cannot write is refused here.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ _NO_PROPERTIES: Final = frozenset(
 )
 # Namespaces in XML 1.0, section 3: these two have one prefix each, which no element name may have
 _RESERVED: Final = {"xml": "http://www.w3.org/XML/1998/namespace", "xmlns": "http://www.w3.org/2000/xmlns/"}
+# RFC 3986, sections 3 and 5.2.4: what stands before a dot segment of the path, and the segment
+_DOT_SEGMENT: Final = re.compile(r"[^:/?#]++:(?://[^/?#]*+)?+(?:[^?#]*/)?\.{1,2}(?![^/?#])")
 _HINT: Final = "write N-Triples or Turtle, or Jelly"
 # Labels that are names in XML, but for those that stand for others
 _LABEL: Final = re.compile(r"(?!x-)[A-Za-z_][A-Za-z0-9_.-]*")
@@ -173,7 +176,7 @@ def _node(attribute: str, term: Term) -> str:
     if is_blank(term):
         label = term[2:]
         return f'rdf:nodeID="{label if _LABEL.fullmatch(label) else "x-" + label.encode().hex()}"'
-    return f'rdf:{attribute}="{_escape(term[1:-1])}"'
+    return f'rdf:{attribute}="{_reference(term[1:-1])}"'
 
 
 def _literal(term: Term) -> str:
@@ -183,8 +186,21 @@ def _literal(term: Term) -> str:
     if language:
         attribute = f' xml:lang="{language}"'
     elif datatype:
-        attribute = f' rdf:datatype="{_escape(datatype)}"'
+        attribute = f' rdf:datatype="{_reference(datatype)}"'
     return f"{attribute}>{_escape(value)}"
+
+
+def _reference(iri: str) -> str:
+    """The value of an attribute that names an IRI. RDF 1.1 XML Syntax, section 5.3, has readers resolve it.
+
+    Raises:
+        UnsupportedByFormat: resolving makes another IRI of it, though it is absolute.
+    """
+    if _DOT_SEGMENT.match(iri):
+        raise UnsupportedByFormat(
+            f"readers of RDF/XML resolve the dot segments of <{iri}>, so that it becomes another IRI", hint=_HINT
+        )
+    return _escape(iri)
 
 
 def _escape(text: str) -> str:

@@ -57,6 +57,7 @@ class TurtleDecoder:
     def __init__(self, format: Format, syntax: Syntax | None, options: DecoderOptions) -> None:
         self._graphs, self._message_bytes = format.graphs, options.message_bytes
         self._labels = options.labels or Labels()
+        self._shared_labels = options.shared_labels is not False
         self._scanner = TurtleScanner()
         self._statements = TurtleStatements(format, options.base, options.message_bytes, options.lenience)
         self._beginning: bytes | None = b""  # until it is known whether it is a byte order mark
@@ -66,6 +67,8 @@ class TurtleDecoder:
         self._syntax = syntax
         if syntax is not None and not syntax.delimiter_first:
             self._scoped()
+        elif syntax is None:
+            self._scanner.comments = options.comments
 
     @property
     def syntax(self) -> Syntax | None:
@@ -172,7 +175,8 @@ class TurtleDecoder:
     def _message(self, end: int, behind: str) -> Message:
         """The message that ends there; the next one is open then."""
         syntax = self._syntax or RDFM
-        rename = self._in_log(end) if syntax.delimiter_first else self._labels.in_message(self._number).__getitem__
+        shared = syntax.delimiter_first and self._shared_labels
+        rename = self._in_log(end) if shared else self._labels.in_message(self._number).__getitem__
         restricted = not (syntax.triple_terms and syntax.directions)
         quads = []
         lines = self._quads(end, behind)

@@ -1,8 +1,9 @@
 """The YAML-LD decoder: one JSON-LD document in YAML for each message, each between `---` and `...` or the next `---`.
 
-A marker is a line that begins with it, in literals too (YAML 1.2.2, section 9.1.2), so documents are found by line. The
-rule of the active context is that of NDJSON-LD. What YAML is as a value is in `yaml_text.py`, what a document means in
-`jsonld/documents.py`.
+A marker is a line that begins with it, in literals too (YAML 1.2.2, section 9.1.2), so documents are found by line. A
+document in block style that was cut is often another document: once one of a log ended with `...`, as all that our
+encoder writes, each later one must. The rule of the active context is that of NDJSON-LD. What YAML is as a value is in
+`yaml_text.py`, what a document means in `jsonld/documents.py`.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ class YamlLdDecoder:
         self._line_number = 1
         self._document = bytearray()  # its lines so far, or its directives
         self._begun = False  # whether there is more than directives
+        self._ends = False  # whether a document ended with an end marker
         self._document_line = 1
 
     @property
@@ -75,7 +77,7 @@ class YamlLdDecoder:
         if self._line:
             yield from self._take_line()
         if self._document:
-            yield from self._read()
+            yield from self._read(ends=False)
 
     def _hold(self, piece: bytes) -> None:
         self._size += len(piece)
@@ -90,7 +92,7 @@ class YamlLdDecoder:
         marker = _MARKER.match(line)
         ends = marker is not None and marker[1] == b"..."
         if marker and not ends and self._begun:
-            yield from self._read()
+            yield from self._read(ends=False)
         nothing = _NOTHING.fullmatch(line) is not None
         if self._document or not (nothing or ends):
             if not self._document:
@@ -105,12 +107,21 @@ class YamlLdDecoder:
         self._line.clear()
         self._line_number += 1
         if ends and self._begun:
-            yield from self._read()
+            yield from self._read(ends=True)
 
-    def _read(self) -> Iterator[Message]:
+    def _read(self, *, ends: bool) -> Iterator[Message]:
+        """The message of the document, which ends with an end marker or without."""
         number, line = self._messages + 1, self._document_line
-        document = self._yaml.read(decode_utf8(self._document, number, line), number, line)
         position = Position(line, 1)
+        if self._ends and not ends and self._begun:
+            raise LogError(
+                "the document does not end with ..., as one before it does",
+                number=number,
+                position=position,
+                hint="it was cut, so get the log anew; or end each of its documents with ...",
+            )
+        document = self._yaml.read(decode_utf8(self._document, number, line), number, line)
+        self._ends = ends
         if not isinstance(document, dict):
             raise LogError(
                 "the document is empty" if document is None else "the document is no mapping",

@@ -75,6 +75,7 @@ def coder_for(coding: str | None) -> Coder:
             gzip = zlib.compressobj(_GZIP_LEVEL, wbits=zlib.MAX_WBITS | 16)
             return Coder(gzip, zlib.Z_SYNC_FLUSH, zlib.Z_FINISH)
         case "zstd":
-            zstd = zstandard.ZstdCompressor(level=_ZSTD_LEVEL).compressobj()
+            # who keeps the body as it came can tell then whether it was damaged, as with gzip
+            zstd = zstandard.ZstdCompressor(level=_ZSTD_LEVEL, write_checksum=True).compressobj()
             return Coder(zstd, zstandard.COMPRESSOBJ_FLUSH_BLOCK, zstandard.COMPRESSOBJ_FLUSH_FINISH)
     return Coder()

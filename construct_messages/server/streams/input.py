@@ -43,6 +43,9 @@ def read_messages(content_type: str | None, body: bytes, *, base: str, message_b
     >>> options = {"base": "urn:x", "message_bytes": 1000, "most": 10}
     >>> [len(message) for message in read_messages("text/turtle", b"<urn:s> <urn:p> 1, 2 .", **options)]
     [2]
+    >>> document = b"<urn:s> <urn:p> 1 .\\n# @message me\\n<urn:s> <urn:p> 2 ."
+    >>> [len(message) for message in read_messages("text/turtle", document, **options)]
+    [2]
     >>> log = b"# @message\\n<urn:s> <urn:p> 1 .\\n# @message\\n"
     >>> [len(message) for message in read_messages("text/turtle; messages=rdfm", log, **options)]
     [1, 0]
@@ -75,7 +78,9 @@ def _reading(
     """The messages, and whether they are to be those of one document."""
     if media_type == RDF_XML.document_type:
         return iter([read_document(body, base=base, message_bytes=message_bytes)]), True
-    decoder = partial(decoder_for, options=DecoderOptions(base=base, contexts=CONTEXTS, message_bytes=message_bytes))
+    # its media type tells whether comments delimit messages
+    options = DecoderOptions(base=base, contexts=CONTEXTS, message_bytes=message_bytes, comments=False)
+    decoder = partial(decoder_for, options=options)
     if media_type in _JSON:
         # between the tokens of JSON a line end is a blank, and within them there is none
         text = body.translate(_LINE_ENDS).strip()

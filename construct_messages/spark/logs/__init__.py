@@ -21,7 +21,7 @@ def register(spark: SparkSession) -> None:
     empty message). (file, block, ordinal) is the order of the messages; `with_sequence` numbers them. Blank nodes of
     different logs have different labels. All options are optional:
 
-    - `format`, `messages`, `base`, `contexts` (as JSON), `messageBytes`: as for `read_log`
+    - `format`, `messages`, `base`, `contexts` (as JSON), `messageBytes`, `sharedLabels`: as for `read_log`
     - `maxPartitionBytes`: the size of the parts of uncompressed N-Triples and N-Quads logs, and of the smaller logs
       that one task reads; 128 MiB. Every other log is read by one task.
 

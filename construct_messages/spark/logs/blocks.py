@@ -14,7 +14,7 @@ from typing import IO, NamedTuple, cast
 from construct_messages.errors import LimitExceeded, LogError
 from construct_messages.files.compression import COMPRESSIONS
 from construct_messages.files.unpacking import packing_of
-from construct_messages.formats import RDFM, Format, Syntax, find_format, find_log
+from construct_messages.formats import RDFM, Format, Syntax, find_format, find_log, is_media_type
 from construct_messages.formats.file_names import format_of_file, is_archive_name
 from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions
@@ -93,7 +93,9 @@ def _splittable(uri: str, options: ReadOptions) -> Format | None:
     """The format of a log that can be split; None: it cannot."""
     if uri.lower().endswith(tuple(COMPRESSIONS)) or is_archive_name(uri):
         return None
-    format = find_format(options.format)[0] if options.format else format_of_file(uri)
+    format, syntax = find_format(options.format) if options.format else (format_of_file(uri), None)
+    if options.format and is_media_type(options.format) and syntax is None and options.messages is None:
+        return None  # a plain document, unless it announces messages itself
     return format if format is not None and format.line_based else None
 
 
@@ -138,7 +140,10 @@ def _read(block: Block, options: ReadOptions, lenience: Lenience | None) -> Iter
         syntax=syntax,
         options=DecoderOptions(
             message_bytes=options.message_bytes,
-            labels=block.labels(of_log=syntax is None or syntax.label == RDFM.label),
+            labels=block.labels(
+                of_log=options.shared_labels is not False and (syntax is None or syntax.label == RDFM.label)
+            ),
+            shared_labels=options.shared_labels,
             lenience=lenience,
         ),
     )
@@ -153,6 +158,7 @@ def _whole(block: Block, chunks: Iterator[bytes], options: ReadOptions) -> Itera
         contexts=options.contexts,
         message_bytes=options.message_bytes,
         label_prefix=block.labels(of_log=True).prefix,
+        shared_labels=options.shared_labels,
         lenient=options.lenient,
     )
 

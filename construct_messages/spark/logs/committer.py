@@ -180,8 +180,11 @@ class LogJob:
     def _join(self, parts: Sequence[Part]) -> None:
         """The parts as one log: what each format writes is a log when it is joined, and so are packed ones."""
         files, whole = self._place.files, f"{self._hidden}/whole"
+        paths = [part.path for part in parts]
+        if not paths or self._encoder().start():
+            paths.insert(0, self._opening)
         with files.open_output_stream(whole, compression=None) as target:
-            for path in (self._opening, *(part.path for part in parts)):
+            for path in paths:
                 with files.open_input_stream(path, compression=None) as source:
                     while chunk := source.read(_CHUNK_BYTES):
                         target.write(chunk)

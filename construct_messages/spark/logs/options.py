@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from construct_messages.errors import UsageError
 from construct_messages.files.compression import COMPRESSIONS
@@ -24,6 +24,7 @@ _BYTES: Final = re.compile(r"(?P<number>[0-9]+)\s*(?P<unit>[kmgt]?)i?b?", re.IGN
 _POWERS: Final = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 _OBJECT: Final = 'write it as {"name": …}'
 _BOOLEANS: Final = {"true": True, "false": False}
+D = TypeVar("D", bool, None)
 _PACKINGS: Final = {
     "none": "",
     "gzip": ".gz",
@@ -39,7 +40,7 @@ class ReadOptions:
 
     Args:
         paths: files, folders and patterns.
-        format, messages, base, contexts, message_bytes, lenient: see `read_log`.
+        format, messages, base, contexts, message_bytes, lenient, shared_labels: see `read_log`.
         partition_bytes: the size of the ranges that logs are split into, and of the small logs in one partition.
     """
 
@@ -51,6 +52,7 @@ class ReadOptions:
     message_bytes: int = MESSAGE_BYTES
     partition_bytes: int = _PARTITION_BYTES
     lenient: bool = False
+    shared_labels: bool | None = None
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> ReadOptions:
@@ -76,6 +78,7 @@ class ReadOptions:
             given.bytes("messageBytes", MESSAGE_BYTES),
             given.bytes("maxPartitionBytes", _PARTITION_BYTES),
             given.boolean("lenient", False),
+            given.boolean("sharedLabels", None),
         )
         given.end()
         # what it refuses by itself
@@ -167,7 +170,7 @@ class _Given:
             raise UsageError(f"{name}={text} is no number of bytes", hint="write it as 1048576 or 64m")
         return size
 
-    def boolean(self, name: str, default: bool) -> bool:
+    def boolean(self, name: str, default: D) -> bool | D:
         text = self.text(name)
         if text is None:
             return default

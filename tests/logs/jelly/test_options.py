@@ -31,7 +31,7 @@ from construct_messages import (
     write_log,
 )
 from construct_messages.terms import Term, iri, literal, triple
-from tests.support.commands import Done
+from tests.support.commands import Done, run
 from tests.support.logs import rdfjs_jelly
 from tests.support.logs.kinds import isomorphic
 from tests.support.strategies import messages
@@ -221,6 +221,36 @@ def test_what_is_more_than_rdf(quad: Quad, options: dict[str, Any], why: str | N
     assert list(read_log(path.with_suffix(".again.jelly"), generalized=True)) == log
     with pytest.raises(TermError, match="cannot be the"):
         write_log(read_log(path, generalized=True), tmp_path / "log.nq")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"generalized": True}, {"shared_labels": False}, {"keep_labels": True}],
+    ids=lambda given: next(iter(given)),
+)
+def test_conformance_stands_for_three_options(options: dict[str, Any]) -> None:
+    """Those that the cases of the Jelly project need together (test_suite.py)."""
+    with pytest.raises(UsageError, match="stands for generalized, shared_labels and keep_labels"):
+        read_log(b"", "jelly", jelly_conformance=True, **options)
+
+
+@pytest.mark.process
+def test_conformance_on_the_command_line(tmp_path: Path) -> None:
+    node = Quad(Term("_:b"), P, Term("_:b"))
+    write_log([Message([node]), Message([node])], tmp_path / "log.jelly", options=JellyOptions())
+    write_log(
+        [Message([Quad(QUOTED, P, O)])],
+        tmp_path / "quoted.jelly",
+        options=JellyOptions(rdf_star=True, generalized_statements=True),
+    )
+    command = ["convert", "log.jelly", "-", "--format", "nq"]
+    shared = run(*command, "--jelly-conformance", cwd=tmp_path).log
+    assert shared == "# @message\n_:b <http://example.org/p> _:b .\n" * 2
+    assert "_:b " not in run(*command, cwd=tmp_path).log
+    assert run("validate", "quoted.jelly", "--jelly-conformance", cwd=tmp_path).status == 0
+    refused = run(*command, "--jelly-conformance", "--labels-per", "log", cwd=tmp_path)
+    assert refused.status == 2
+    assert "leave --labels-per out" in refused.errors
 
 
 # --- what cannot be -------------------------------------------------------------------------------------------------

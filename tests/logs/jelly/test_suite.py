@@ -138,7 +138,7 @@ class Nodes:
 def decode(data: bytes, size: int = 1 << 20) -> tuple[list[Message], LogReader]:
     """The messages as the suite has them: of generalized RDF, with labels that mean the same in all files of a case."""
     pieces = [data[start : start + size] for start in range(0, len(data), size)]
-    reader = read_log(pieces, "jelly", generalized=True, shared_labels=True)
+    reader = read_log(pieces, "jelly", jelly_conformance=True)
     return list(reader), reader
 
 

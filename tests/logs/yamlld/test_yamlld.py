@@ -76,7 +76,7 @@ def test_writes_and_reads(case: str) -> None:
     encoder = encoder_for(YAML_LD, YAML_LD.own, EncoderOptions(prefixes))
     assert b"".join([encoder.start(), *map(encoder.encode, written), encoder.finish()]) == text.encode()
     data = text.encode()
-    for chunks in ([data], single_bytes(data), [data.removesuffix(b"\n")], [data.removesuffix(b"...\n")]):
+    for chunks in ([data], single_bytes(data), [data.removesuffix(b"\n")]):
         came = read(chunks, DOCUMENTS)
         assert came.error is None
         assert isomorphic(came.messages, written)
@@ -101,9 +101,10 @@ BOUNDARIES: dict[str, tuple[str, list[str]]] = {
     "on the marker's line": (f"--- {A}\n---\t{B}\n", ["a", "b"]),
     "end markers": (f"{A}\n...\n{B}\n...\n", ["a", "b"]),
     "end markers more than needed": (f"...\n{A}\n...\n...\n---\n{B}\n...\n...\n", ["a", "b"]),
-    "comments between": (f"# x\n---  # y\n{A}\n... # z\n\n# w\n---\n# v\n{B}\n", ["a", "b"]),
-    "directives": (f"%YAML 1.2\n---\n{A}\n...\n# x\n%YAML 1.2\n# y\n---\n{B}\n", ["a", "b"]),
-    "CRLF": (f"---\r\n{A}\r\n...\r\n---\r\n{B}\r\n", ["a", "b"]),
+    "comments between": (f"# x\n---  # y\n{A}\n... # z\n\n# w\n---\n# v\n{B}\n...", ["a", "b"]),
+    "directives": (f"%YAML 1.2\n---\n{A}\n...\n# x\n%YAML 1.2\n# y\n---\n{B}\n...\n", ["a", "b"]),
+    "an end marker at last": (f"{A}\n---\n{B}\n...\n# z", ["a", "b"]),
+    "CRLF": (f"---\r\n{A}\r\n...\r\n---\r\n{B}\r\n...\r\n", ["a", "b"]),
     "a byte order mark": (f"\ufeff---\n{A}\n", ["a"]),
     "only a byte order mark": ("\ufeff", []),
     "what looks like a marker": (
@@ -122,6 +123,20 @@ def test_boundaries(case: str) -> None:
         came = read(chunks, DOCUMENTS)
         assert came.error is None
         assert ["".join(quad.subject[5:-1] for quad in each) for each in came.messages] == subjects
+
+
+@pytest.mark.parametrize("end", ["", "---\n", f"---\n{B}\n...\n"], ids=["the end", "a separator", "a document"])
+@pytest.mark.parametrize("head", [f"---\n{A}\n...\n", '--- {"@context": {}}\n...\n'], ids=["message", "context"])
+def test_end_markers_are_due_behind_the_first(head: str, end: str) -> None:
+    """As a document in block style that was cut may be another document."""
+    data = f'{head}---\n"@id": urn:b\nurn:p:\n- x\n{end}'.encode()
+    for chunks in ([data], single_bytes(data)):
+        came = read(chunks, DOCUMENTS)
+        assert len(came.messages) == head.count("urn:a")
+        assert isinstance(came.error, LogError)
+        assert came.error.number == len(came.messages) + 1
+        assert came.error.position == (head.count("\n") + 1, 1)
+        assert "does not end with ..." in came.error.message
 
 
 # --- values -------------------------------------------------------------------------------------------------------

@@ -79,7 +79,14 @@ def test_all_doors(kind: Kind, drawn: st.DataObject) -> None:
     sent = drawn.draw(messages())
     if not can_carry(kind, sent):
         sent = drawn.draw(
-            messages(graphs=False, triple_terms=False, directions=False, any_text=False, any_predicate=False)
+            messages(
+                graphs=False,
+                triple_terms=False,
+                directions=False,
+                any_text=False,
+                any_predicate=False,
+                dot_segments=False,
+            )
         )
 
     async def main() -> None:

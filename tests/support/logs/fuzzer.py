@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from construct_messages.errors import LogError, Position
+from construct_messages.errors import LogError, Position, UnsupportedByFormat
 from construct_messages.formats import JELLY, RDFM, Format
 from construct_messages.logs import MESSAGE_BYTES
 from construct_messages.terms import parse_term
@@ -203,6 +203,11 @@ def _check_messages(input: Input, whole: Reading) -> None:
     kind = input.kind if input.announced else Kind(input.kind.format, input.kind.format.own or RDFM)
     try:
         again = read([write(messages, kind)], kind)
+    except UnsupportedByFormat as error:
+        # readers of RDF/XML resolve IRIs, which pyoxigraph does not
+        if "dot segments" in error.message:
+            return
+        raise Finding(input, f"what is read cannot be written: {error}") from error
     except Exception as error:
         raise Finding(input, f"what is read cannot be written: {type(error).__name__}: {error}") from error
     if again.error or not isomorphic(again.messages, messages):

@@ -14,7 +14,7 @@ from construct_messages.formats import RDF_XML
 from construct_messages.message import Message, Quad
 from construct_messages.terms import RDF, XSD, Term, from_rdflib, iri, literal
 from tests.support.logs.kinds import Kind, single_bytes, write
-from tests.support.strategies import IRIS, LITERALS, TEXT
+from tests.support.strategies import IRIS, LITERALS, TEXT, is_resolved
 
 KIND = Kind(RDF_XML, RDF_XML.own)
 PREFIXES = {"ex": "http://example.org/", "exa": "http://example.org/a", "": "urn:x:", "xsd": XSD}
@@ -158,9 +158,10 @@ def is_carried(term: Term) -> bool:
     return not term.endswith(("--ltr", "--rtl")) and not re.search(r"\\u|\\[bf]|[\ufffe\uffff]", term)
 
 
+nodes = IRIS.filter(is_resolved)
 plain_literals = st.one_of(LITERALS, TEXT.map(literal)).filter(is_carried)
 messages = st.lists(
-    st.builds(Quad, IRIS | blanks, predicates, st.one_of(IRIS, blanks, plain_literals), st.none()), max_size=6
+    st.builds(Quad, nodes | blanks, predicates, st.one_of(nodes, blanks, plain_literals), st.none()), max_size=6
 ).map(Message)
 prefixes = st.dictionaries(
     st.sampled_from(["", "ex", "ns", "ns1", "xml", "rdf", "é"]),
