@@ -19,6 +19,7 @@ import pyoxigraph as ox
 from construct_messages.errors import LimitExceeded, LogError, Position, TermError, UsageError
 from construct_messages.labels import Labels
 from construct_messages.logs.from_pyoxigraph import to_message, too_much
+from construct_messages.logs.jsonld.deserialization import may_need_preparation, prepare
 from construct_messages.logs.jsonld.nodes import GEN_DELIMS
 from construct_messages.logs.jsonld.size import characters
 from construct_messages.message import Message
@@ -118,6 +119,9 @@ class Documents:
         else:
             document = self._contexts.expand(document, number=number, most=most)
         written = msgspec.json.encode(document)
+        if not plain or may_need_preparation(written):
+            document = prepare(document)
+            written = msgspec.json.encode(document)
         # no more than this can come of it, and for nearly all documents that is little
         if written.count(b",") * len(written) > most:
             context = document.get("@context", {}) if isinstance(document, dict) else {}
@@ -200,7 +204,8 @@ def _is_value(value: Any) -> bool:
         return _is_node(value)
     tags = value.keys() - {"@value"}
     if tags == {"@type"}:
-        return isinstance(value["@value"], str | int | float) and _is_name(value["@type"])
+        # how a number is written depends on its type, which may be a compact IRI
+        return isinstance(value["@value"], str) and _is_name(value["@type"])
     return tags <= {"@language"} | {"@direction"} and all(isinstance(part, str) for part in value.values())
 
 
