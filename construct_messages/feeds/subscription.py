@@ -25,7 +25,7 @@ from construct_messages.feeds.transports import Position, Reading, Transport, ev
 from construct_messages.formats import N_QUADS, RDFM, content_type
 from construct_messages.logs import MESSAGE_BYTES
 from construct_messages.sources.http.response import without_query
-from construct_messages.streams.contexts import CONTEXTS
+from construct_messages.streams.contexts import KnownContexts
 from construct_messages.streams.element import Element, microseconds_of
 
 Via: TypeAlias = Literal["sse", "websocket", "pull", "ldes", "inbox"]
@@ -107,7 +107,7 @@ def subscribe(
     if follow and not wishes:
         last = 0
     client = Client(origin_of(url), token, retries, idle_seconds)
-    known = {**CONTEXTS, **(contexts or {})}
+    known = KnownContexts(contexts)
     trusted = {origin_of(origin) for origin in origins}
     collection = Collection(known, message_bytes, poll_seconds, trusted, after, last, since, checkpoint)
     return Subscription(client, url, collection, follow, via)

@@ -107,6 +107,8 @@ class DecoderOptions:
     Args:
         base: the IRI that relative IRIs resolve against, until the log says otherwise.
         contexts: JSON-LD contexts by their IRI, as parsed JSON (`{"@context": …}` or what stands in there).
+        context: the IRI of a JSON-LD context that is active before each document's own, unless the log sets one; None:
+            none is (`expandContext` of JSON-LD 1.1 API, section 9.3).
         message_bytes: how large a message may be, as it stands in the log, and in characters as N-Quads.
         labels: of the log; None: with a prefix that no other has.
         generalized, shared_labels: of a Jelly log, see `read_log`.
@@ -115,6 +117,7 @@ class DecoderOptions:
 
     base: str | None = None
     contexts: Mapping[str, Any] | None = None
+    context: str | None = None
     message_bytes: int = MESSAGE_BYTES
     labels: Labels | None = None
     generalized: bool = False

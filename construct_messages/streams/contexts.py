@@ -13,9 +13,14 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
+from construct_messages.formats.documents import JSON_LD
+from construct_messages.formats.media_types import ACTIVITY_JSON
 from construct_messages.logs.jsonld.deserialization import refusing
 from construct_messages.streams.vocabulary import CONTEXT, DCTERMS, LDP, PROV, RDFS, RSP
 from construct_messages.terms import RDF, XSD
+
+ACTIVITY_STREAMS: Final = "https://www.w3.org/ns/activitystreams"
+"""The context that the media type of Activity Streams implies (Activity Streams 2.0, section 2.1)."""
 
 _AS: Final = "http://www.w3.org/ns/activitystreams#"  # as Web Annotation writes it
 _OA: Final = "http://www.w3.org/ns/oa#"
@@ -187,7 +192,12 @@ class KnownContexts(Mapping[str, Any]):
 
     def __init__(self, given: Mapping[str, Any] | None = None, *, strict: bool = True) -> None:
         own = {iri: refusing(context, iri) for iri, context in _OWN.items()} if strict else _OWN
+        self._given = given
         self._known = {**_WHOLE, **own, **(given or {})}
+
+    def for_descriptions(self) -> KnownContexts:
+        """Returns the same contexts for the description or the list of a stream, of which not all is understood."""
+        return KnownContexts(self._given, strict=False)
 
     def __getitem__(self, iri: str) -> Any:
         known = self._known.get(iri)
@@ -199,6 +209,21 @@ class KnownContexts(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._known.keys() | _published().keys())
+
+
+def implied_context(media_type: str, parameters: Mapping[str, str]) -> str | None:
+    """Returns the context that a media type implies, before those of the document; None: it implies none.
+
+    ActivityPub, section 3.2, makes JSON-LD with a profile the same as the media type of Activity Streams.
+
+    >>> implied_context("application/activity+json", {})
+    'https://www.w3.org/ns/activitystreams'
+    >>> implied_context("application/ld+json", {"profile": "https://www.w3.org/ns/activitystreams"})
+    'https://www.w3.org/ns/activitystreams'
+    >>> implied_context("application/ld+json", {})
+    """
+    profiled = media_type == JSON_LD.media_type and ACTIVITY_STREAMS in parameters.get("profile", "").split()
+    return ACTIVITY_STREAMS if profiled or media_type == ACTIVITY_JSON else None
 
 
 CONTEXTS: Final = KnownContexts()

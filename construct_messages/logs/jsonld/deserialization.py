@@ -68,8 +68,8 @@ def prepare(part: Any) -> Any:
     if isinstance(part, list):
         return [prepare(each) for each in part]
     if _is_number(part):
-        text, datatype = literal_of(part)
-        return {"@value": text, "@type": datatype}
+        text, typed = literal_of(part)
+        return {"@value": text, "@type": typed}
     if not isinstance(part, dict):
         return part
     if "@value" in part:
@@ -78,8 +78,8 @@ def prepare(part: Any) -> Any:
             _check_name(datatype)
         if datatype == "@json" or not _is_number(part["@value"]):
             return part
-        text, datatype = literal_of(part["@value"], datatype)
-        return {**part, "@value": text, "@type": datatype}
+        text, typed = literal_of(part["@value"], datatype)
+        return {**part, "@value": text, "@type": typed}
     prepared: dict[str, Any] = {}
     for key, value in part.items():
         if key == "@id":
