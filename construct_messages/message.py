@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import pyoxigraph as ox
 
-from construct_messages.errors import TermError
+from construct_messages.arguments import wrong_type
+from construct_messages.errors import TermError, WrongType
 from construct_messages.isomorphism import match, rename
 from construct_messages.terms import (
     UNBOUND,
@@ -64,6 +65,7 @@ def by_quad(terms: Iterable[Term | None]) -> Iterator[tuple[Term | None, ...]]:
     return zip(row, row, row, row, strict=True)
 
 
+_QUAD: Final = {Quad}
 _predicate_of: Final = itemgetter(1)
 _object_of: Final = itemgetter(2)
 
@@ -86,10 +88,18 @@ class Message:
     __slots__ = ("_made", "_set", "_terms", "checked")
 
     def __init__(self, quads: Iterable[Quad] = ()) -> None:
+        if not hasattr(quads, "__iter__"):
+            raise _no_quad(quads)
         held = tuple(quads)
-        # where all predicates are different, or all objects, so are the quads: that is seen in less time
-        if len(set(map(_predicate_of, held))) < len(held) and len(set(map(_object_of, held))) < len(held):
-            held = tuple(dict.fromkeys(held))
+        if not set(map(type, held)) <= _QUAD:
+            _check_quads(held)
+        try:
+            # where all predicates are different, or all objects, so are the quads: that is seen in less time
+            if len(set(map(_predicate_of, held))) < len(held) and len(set(map(_object_of, held))) < len(held):
+                held = tuple(dict.fromkeys(held))
+        except TypeError:
+            _check_quads(held)
+            raise
         self._made = held
         self._terms: Sequence[Term | None] | None = None  # until quads are made of them
         self._set: frozenset[Quad] | None = None
@@ -293,6 +303,26 @@ def of_distinct(quads: tuple[Quad, ...]) -> Message:
     message._terms, message._made = None, quads
     message._set, message.checked = None, True
     return message
+
+
+def _check_quads(quads: Iterable[object]) -> None:
+    """Refuses what are no quads of terms, which others than type checkers notice late."""
+    for quad in quads:
+        if not isinstance(quad, Quad):
+            raise _no_quad(quad)
+        for name, term in zip(Quad._fields, quad, strict=True):
+            if not isinstance(term, str) and not (name == "graph" and term is None):
+                hint = "make terms by iri(), literal(), blank() and triple()"
+                raise wrong_type("Quad", name, term, "a Term", hint)
+
+
+def _no_quad(value: object) -> WrongType:
+    hint = "write Quad(iri(…), iri(…), literal(…))"
+    if isinstance(value, ox.Quad | ox.Triple | ox.Dataset | ox.Store):
+        hint = "use Message.from_pyoxigraph"
+    elif type(value).__module__.partition(".")[0] == "rdflib":
+        hint = "use Message.from_rdflib"
+    return wrong_type("Message", "quads", value, "an iterable of Quads", hint)
 
 
 def _from_pyoxigraph(quad: ox.Quad | ox.Triple) -> Quad:

@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Any, Final, Literal, Protocol, Self, TypeAlias
 from urllib.parse import urldefrag
 
+from construct_messages.arguments import checked
 from construct_messages.errors import SourceError, UsageError
 from construct_messages.feeds.client import Client, check_stream_url, origin_of
 from construct_messages.feeds.collections.collection import Collection
@@ -37,6 +38,7 @@ IDLE_SECONDS: Final = 60.0
 """How long a server may be silent, by default."""
 
 
+@checked
 def subscribe(
     url: str,
     *,

@@ -287,7 +287,11 @@ def check_options(format: Format, options: FormatOptions | None) -> None:
     """
     if options is None or ((own := options_class(format)) is not None and isinstance(options, own)):
         return
-    owner = next(each.name for each in FORMATS if (own := options_class(each)) and isinstance(options, own))
+    owners = (each.name for each in FORMATS if (own := options_class(each)) and isinstance(options, own))
+    if (owner := next(owners, None)) is None:
+        raise UsageError(
+            f"options={options!r} are the options of no format", hint="pass JellyOptions(…), or leave it out"
+        )
     raise UsageError(f"options of {owner} have no meaning for {format.name}", hint=f"leave them out, or write {owner}")
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
+from construct_messages.arguments import checked
 from construct_messages.errors import UsageError
 from construct_messages.message import Message
 from construct_messages.streams.broadcast import Broadcast
@@ -31,6 +32,7 @@ _MANY: Final = 50  # messages that take longer to check and write out than an ev
 _NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._~-]{0,126}[A-Za-z0-9])?")
 
 
+@checked
 def open_store(path: str | os.PathLike[str], *, read_only: bool = False) -> StreamStore:
     """Opens a store of streams.
 

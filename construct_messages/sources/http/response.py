@@ -362,7 +362,11 @@ def _promised(header: Header) -> int | None:
         return None
     length = header("Content-Length")
     # int() refuses thousands of digits; the first ones are more than any body has
-    return int(length.lstrip("0")[:_DIGITS] or "0") if length is not None and length.isascii() and length.isdigit() else None
+    return (
+        int(length.lstrip("0")[:_DIGITS] or "0")
+        if length is not None and length.isascii() and length.isdigit()
+        else None
+    )
 
 
 def _cap(header: Header) -> int | None:
