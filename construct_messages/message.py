@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import pyoxigraph as ox
 
-from construct_messages.arguments import wrong_type
+from construct_messages.arguments import checked, wrong_type
 from construct_messages.errors import TermError, WrongType
 from construct_messages.isomorphism import match, rename
 from construct_messages.terms import (
@@ -106,6 +106,7 @@ class Message:
         self.checked = False
 
     @classmethod
+    @checked
     def from_pyoxigraph(cls, quads: Iterable[ox.Quad | ox.Triple]) -> Message:
         """Creates a message from pyoxigraph's quads (of a `Dataset`, a `Store` or a parser) or triples, in their order.
 
@@ -131,6 +132,8 @@ class Message:
         import rdflib
         from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 
+        if not isinstance(graph, rdflib.Graph):
+            raise wrong_type("from_rdflib", "graph", graph, "rdflib.Graph", "parse it: rdflib.Graph().parse(data=…)")
         default = {None, DATASET_DEFAULT_GRAPH_ID}
         quads: Iterable[Any] = ((*triple, None) for triple in graph)
         if isinstance(graph, rdflib.ConjunctiveGraph):  # which a Dataset is
@@ -320,12 +323,14 @@ def _no_quad(value: object) -> WrongType:
     hint = "write Quad(iri(…), iri(…), literal(…))"
     if isinstance(value, ox.Quad | ox.Triple | ox.Dataset | ox.Store):
         hint = "use Message.from_pyoxigraph"
-    elif type(value).__module__.partition(".")[0] == "rdflib":
-        hint = "use Message.from_rdflib"
+    elif isinstance(value, tuple) and value and type(value[0]).__module__.startswith("rdflib."):
+        hint += ", or use Message.from_rdflib"
     return wrong_type("Message", "quads", value, "an iterable of Quads", hint)
 
 
 def _from_pyoxigraph(quad: ox.Quad | ox.Triple) -> Quad:
+    if not isinstance(quad, ox.Quad | ox.Triple):
+        raise wrong_type("from_pyoxigraph", "quads", quad, "an iterable of pyoxigraph's quads", "see pyoxigraph.parse")
     graph = quad.graph_name if isinstance(quad, ox.Quad) else ox.DefaultGraph()
     return Quad(
         from_pyoxigraph(quad.subject),

@@ -6,6 +6,7 @@ their names are imported for type checkers only, are not checked.
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterable, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from functools import wraps
 from inspect import iscoroutinefunction
@@ -32,7 +33,7 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 _Check = Callable[[Any], bool]
 
-_MODULES: Final = ("collections.abc.", "typing.", "pathlib.", "datetime.")
+_MODULE: Final = re.compile(r"\b(?:[a-z_]\w*\.)+(?=\w)")
 
 
 def checked(function: Callable[_P, _T]) -> Callable[_P, _T]:
@@ -74,6 +75,23 @@ def checked(function: Callable[_P, _T]) -> Callable[_P, _T]:
     return cast("Callable[_P, _T]", call_later) if iscoroutinefunction(function) else call
 
 
+def checked_fields(kind: type[_T]) -> type[_T]:
+    """Returns a dataclass whose fields are checked when one is made; see `checked`.
+
+    >>> from dataclasses import dataclass
+    >>> @checked_fields
+    ... @dataclass
+    ... class Room:
+    ...     seats: int
+    >>> Room("2")
+    Traceback (most recent call last):
+    construct_messages.errors.WrongType: Room(): seats must be int, not '2' (str)
+      hint: pass int
+    """
+    setattr(kind, "__init__", checked(vars(kind)["__init__"]))  # noqa: B010 - mypy allows no assignment to a method
+    return kind
+
+
 def wrong_type(function: str, argument: str, value: object, expected: str, hint: str) -> WrongType:
     """Returns the error for an argument of another type.
 
@@ -84,7 +102,7 @@ def wrong_type(function: str, argument: str, value: object, expected: str, hint:
         expected: the type.
         hint: the fix.
     """
-    given = "None" if value is None else f"{shown(repr(value)[:100])} ({type(value).__name__})"
+    given = "None" if value is None else f"{shown(repr(value)[:150])} ({type(value).__name__})"
     return WrongType(f"{function}(): {argument} must be {expected}, not {given}", hint=hint)
 
 
@@ -95,7 +113,8 @@ def _wrong(function: Callable[..., object], name: str, value: object) -> WrongTy
     else:
         given = name in (function.__kwdefaults__ or {}) or name in _defaults(function)
         hint = f"pass {expected}, or leave it out" if given else f"pass {expected}"
-    return wrong_type(function.__name__, name, value, expected, hint)
+    called = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+    return wrong_type(called, name, value, expected, hint)
 
 
 def _defaults(function: Callable[..., object]) -> Sequence[str]:
@@ -129,9 +148,7 @@ def _name(annotation: Any) -> str:
     ('Mapping[str, str] | None', 'str')
     """
     name = annotation.__name__ if isinstance(annotation, type) and not get_args(annotation) else str(annotation)
-    for module in _MODULES:
-        name = name.replace(module, "")
-    return name
+    return _MODULE.sub("", name)
 
 
 def _check(annotation: Any) -> _Check | None:
@@ -158,7 +175,7 @@ def _check(annotation: Any) -> _Check | None:
         return lambda value: hasattr(value, "__aiter__")
     if kind in (IO, BinaryIO):
         return lambda value: hasattr(value, "read") or hasattr(value, "write")
-    if kind is Sequence:
+    if kind in (Sequence, Collection):
         return _collection(*(_check(each) for each in inner))
     if kind is Mapping:
         return _mapping(*(_check(each) for each in inner))

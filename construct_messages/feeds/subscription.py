@@ -8,7 +8,7 @@ again and again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from datetime import datetime
 from typing import Any, Final, Literal, Protocol, Self, TypeAlias
@@ -50,7 +50,7 @@ def subscribe(
     via: Via | None = None,
     contexts: Mapping[str, Any] | None = None,
     token: str | None = None,
-    origins: Iterable[str] = (),
+    origins: Sequence[str] = (),
     message_bytes: int = MESSAGE_BYTES,
     retries: int = RETRIES,
     idle_seconds: float = IDLE_SECONDS,

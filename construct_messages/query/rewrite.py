@@ -85,6 +85,7 @@ class ConstructQuery:
         return str(self.rewritten)
 
     @classmethod
+    @checked
     def parse(
         cls,
         query: str | QueryText,
