@@ -59,8 +59,6 @@ class Checker:
             return
         subjects, predicates, objects, graphs = self._known
         for quad in message:
-            if not isinstance(quad, Quad):
-                raise UsageError(f"message {self._messages}: {quad!r} is no Quad", hint="make it by Quad(…)")
             subject, predicate, object, graph = quad
             if subject not in subjects:
                 self._learn(0, quad)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyoxigraph as ox
 
+from construct_messages.arguments import checked
 from construct_messages.assembly import DISTINCT_LIMIT, GROUP_LIMIT, Assembly, Options, Writing
 from construct_messages.errors import UsageError
 from construct_messages.formats import LogType, find_log
@@ -37,6 +38,7 @@ _AT_ONCE: Final = 128
 """How many solutions are encoded before others of the event loop have their turn; about 50 ms in the slowest format."""
 
 
+@checked
 def construct_messages(
     query: str,
     source: SourceLike = None,
@@ -121,12 +123,8 @@ def construct_messages(
         default_graph = (default_graph,)
     if group_order not in ("appearance", "sorted"):
         raise UsageError(f"group_order={group_order!r} is unknown", hint='choose "appearance" or "sorted"')
-    for name, value in (
-        ("group_limit", group_limit),
-        ("distinct_limit", distinct_limit),
-        ("page_size", page_size),
-        ("timeout", timeout),
-    ):
+    limits = {"group_limit": group_limit, "distinct_limit": distinct_limit, "page_size": page_size, "timeout": timeout}
+    for name, value in limits.items():
         if value is not None and value <= 0:
             raise UsageError(f"{name}={value} must be more than 0")
     if max_messages is not None and max_messages < 0:

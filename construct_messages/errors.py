@@ -97,6 +97,10 @@ class UsageError(ConstructMessagesError, ValueError):
     default_status = 400
 
 
+class WrongType(UsageError, TypeError):
+    """An argument of a function is of another type than the function takes."""
+
+
 class CannotWrite(UsageError):
     """A file cannot be written."""
 

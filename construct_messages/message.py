@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import pyoxigraph as ox
 
-from construct_messages.errors import TermError
+from construct_messages.arguments import checked, wrong_type
+from construct_messages.errors import TermError, WrongType
 from construct_messages.isomorphism import match, rename
 from construct_messages.terms import (
     UNBOUND,
@@ -64,6 +65,7 @@ def by_quad(terms: Iterable[Term | None]) -> Iterator[tuple[Term | None, ...]]:
     return zip(row, row, row, row, strict=True)
 
 
+_QUAD: Final = {Quad}
 _predicate_of: Final = itemgetter(1)
 _object_of: Final = itemgetter(2)
 
@@ -86,16 +88,25 @@ class Message:
     __slots__ = ("_made", "_set", "_terms", "checked")
 
     def __init__(self, quads: Iterable[Quad] = ()) -> None:
+        if not hasattr(quads, "__iter__"):
+            raise _no_quad(quads)
         held = tuple(quads)
-        # where all predicates are different, or all objects, so are the quads: that is seen in less time
-        if len(set(map(_predicate_of, held))) < len(held) and len(set(map(_object_of, held))) < len(held):
-            held = tuple(dict.fromkeys(held))
+        if not set(map(type, held)) <= _QUAD:
+            _check_quads(held)
+        try:
+            # where all predicates are different, or all objects, so are the quads: that is seen in less time
+            if len(set(map(_predicate_of, held))) < len(held) and len(set(map(_object_of, held))) < len(held):
+                held = tuple(dict.fromkeys(held))
+        except TypeError:
+            _check_quads(held)
+            raise
         self._made = held
         self._terms: Sequence[Term | None] | None = None  # until quads are made of them
         self._set: frozenset[Quad] | None = None
         self.checked = False
 
     @classmethod
+    @checked
     def from_pyoxigraph(cls, quads: Iterable[ox.Quad | ox.Triple]) -> Message:
         """Creates a message from pyoxigraph's quads (of a `Dataset`, a `Store` or a parser) or triples, in their order.
 
@@ -121,6 +132,8 @@ class Message:
         import rdflib
         from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 
+        if not isinstance(graph, rdflib.Graph):
+            raise wrong_type("from_rdflib", "graph", graph, "rdflib.Graph", "parse it: rdflib.Graph().parse(data=…)")
         default = {None, DATASET_DEFAULT_GRAPH_ID}
         quads: Iterable[Any] = ((*triple, None) for triple in graph)
         if isinstance(graph, rdflib.ConjunctiveGraph):  # which a Dataset is
@@ -295,7 +308,29 @@ def of_distinct(quads: tuple[Quad, ...]) -> Message:
     return message
 
 
+def _check_quads(quads: Iterable[object]) -> None:
+    """Refuses what are no quads of terms, which others than type checkers notice late."""
+    for quad in quads:
+        if not isinstance(quad, Quad):
+            raise _no_quad(quad)
+        for name, term in zip(Quad._fields, quad, strict=True):
+            if not isinstance(term, str) and not (name == "graph" and term is None):
+                hint = "make terms by iri(), literal(), blank() and triple()"
+                raise wrong_type("Quad", name, term, "a Term", hint)
+
+
+def _no_quad(value: object) -> WrongType:
+    hint = "write Quad(iri(…), iri(…), literal(…))"
+    if isinstance(value, ox.Quad | ox.Triple | ox.Dataset | ox.Store):
+        hint = "use Message.from_pyoxigraph"
+    elif isinstance(value, tuple) and value and type(value[0]).__module__.startswith("rdflib."):
+        hint += ", or use Message.from_rdflib"
+    return wrong_type("Message", "quads", value, "an iterable of Quads", hint)
+
+
 def _from_pyoxigraph(quad: ox.Quad | ox.Triple) -> Quad:
+    if not isinstance(quad, ox.Quad | ox.Triple):
+        raise wrong_type("from_pyoxigraph", "quads", quad, "an iterable of pyoxigraph's quads", "see pyoxigraph.parse")
     graph = quad.graph_name if isinstance(quad, ox.Quad) else ox.DefaultGraph()
     return Quad(
         from_pyoxigraph(quad.subject),

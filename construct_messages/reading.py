@@ -19,6 +19,7 @@ from contextlib import aclosing, closing
 from functools import partial
 from typing import IO, Any, Final, TypeAlias
 
+from construct_messages.arguments import checked
 from construct_messages.errors import ConstructMessagesError, IncompleteResult, LimitExceeded, LogError, UsageError
 from construct_messages.formats import Format, Syntax, find_format, find_log, find_syntax, is_media_type
 from construct_messages.formats.file_names import format_of_file, packing_of_name
@@ -35,6 +36,7 @@ LogSource: TypeAlias = str | os.PathLike[str] | Chunk | IO[bytes] | Iterable[Chu
 _CHUNK_BYTES: Final = 1 << 16
 
 
+@checked
 def read_log(
     source: LogSource,
     format: str | None = None,

@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from construct_messages.arguments import checked
 from construct_messages.errors import CannotFold, TermError
 from construct_messages.labels import Labels
 from construct_messages.message import Message, Quad
@@ -48,6 +49,7 @@ _PARTS: Final[Mapping[Term, str]] = {
 """The part of the template that a property stands in for, beside `rdf:containsTriple` and the type."""
 
 
+@checked
 def fold(message: Message, *, number: int = 1, labels: Labels | None = None) -> Message:
     """Folds a dataset into one graph: its default graph, and five triples for each quad of a named graph.
 
@@ -128,6 +130,7 @@ def _occurrences(message: Message) -> Iterator[Term]:
     return (node for node in contained if node in parts and len(parts[node]) == 4)
 
 
+@checked
 def unfold(graph: Message, *, strict: bool = False) -> Message:
     """Unfolds a graph into a dataset: each folded triple becomes a quad, and all other triples are copied.
 

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import AsyncIterable, Callable, Iterable, Mapping
 from typing import Final
 
+from construct_messages.arguments import checked
 from construct_messages.checking import Checker
 from construct_messages.formats import find_log
 from construct_messages.logs import (
@@ -28,6 +29,7 @@ from construct_messages.terms import Lenience
 _CHUNK_BYTES: Final = 1 << 16
 
 
+@checked
 def write_log(
     stream: Iterable[Message],
     target: LogTarget,
@@ -87,6 +89,7 @@ def write_log(
     return log.message_count
 
 
+@checked
 async def awrite_log(
     stream: Iterable[Message] | AsyncIterable[Message],
     target: LogTarget,

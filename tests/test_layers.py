@@ -25,7 +25,7 @@ def floors(*floors: str) -> dict[str, int]:
 FLOORS = {
     "": floors(
         "errors",
-        "files",
+        "files / arguments",
         "terms",
         "isomorphism / labels",
         "message / solutions / formats",

@@ -74,8 +74,8 @@ NO_SOURCES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "a text file": (lambda path: path.open(encoding="utf-8"), "open for text"),
     "text": (lambda _: io.StringIO("text"), "open for text"),
     "strings": (lambda _: ["text"], "a log is bytes, and str came"),
-    "nothing": (lambda _: None, "None is no log"),
-    "a number": (lambda _: 7, "7 is no log"),
+    "nothing": (lambda _: None, "source must be .*, not None"),
+    "a number": (lambda _: 7, "source must be .*, not 7 .int."),
 }
 
 

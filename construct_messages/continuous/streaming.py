@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack, aclosing
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
+from construct_messages.arguments import checked
 from construct_messages.checking import Checker
 from construct_messages.continuous.event_time import ARRIVAL
 from construct_messages.continuous.static import read_static
@@ -34,6 +35,7 @@ E = TypeVar("E", Bounds, Report)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
+@checked
 def continuous(
     query: str | ContinuousQuery,
     streams: Mapping[str, AsyncIterable[Timed] | Iterable[Timed]],

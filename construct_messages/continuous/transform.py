@@ -14,6 +14,7 @@ from typing import Final, Literal
 
 import pyoxigraph as ox
 
+from construct_messages.arguments import checked
 from construct_messages.checking import Checker
 from construct_messages.errors import ConstructMessagesError
 from construct_messages.labels import Labels
@@ -54,6 +55,7 @@ _NOW: Final = parse_term('"1970-01-01T00:00:00Z"^^<http://www.w3.org/2001/XMLSch
 _GRAPH: Final = b" <urn:x-message:%09d> .\n"
 
 
+@checked
 def transform(
     query: str,
     messages: Iterable[Message],

@@ -20,6 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from construct_messages.arguments import checked
 from construct_messages.construct import construct_messages
 from construct_messages.continuous.comparison import Comparison, Known
 from construct_messages.continuous.freshness import ChangeQuery, Files, Freshness, name_of
@@ -321,6 +322,7 @@ def _anew(texts: Sequence[str]) -> list[Publication]:
     ]
 
 
+@checked
 async def watch(
     query: str,
     source: SourceLike = None,

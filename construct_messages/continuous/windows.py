@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from construct_messages.arguments import checked_fields
 from construct_messages.errors import UsageError
 from construct_messages.query.continuous.values import ContinuousQuery, CountWindow, Report, Window
 
@@ -33,6 +34,7 @@ class Bounds(Enum):
     """The beginning, as in most engines."""
 
 
+@checked_fields
 @dataclass(frozen=True)
 class WindowOptions:
     """The options for windows that the query does not set.

@@ -19,8 +19,9 @@ from construct_messages.feeds.client import CONTEXT, Client, as_http, check_stre
 from construct_messages.feeds.collections.hypermedia import Page
 from construct_messages.feeds.documents import ACCEPT_PAGES, FETCHED, Documents, document_of
 from construct_messages.formats import NDJSON_LD
-from construct_messages.formats.media_types import EVENT_STREAM, JSON, read_media_type
+from construct_messages.formats.media_types import ACTIVITY_JSON, EVENT_STREAM, JSON, read_media_type
 from construct_messages.sources.http.response import without_query
+from construct_messages.streams.contexts import KnownContexts
 from construct_messages.streams.vocabulary import LDP
 from construct_messages.terms import iri
 
@@ -32,7 +33,7 @@ _ACCEPT: Final = {
 }
 _DESCRIPTION_BYTES: Final = 1 << 20  # at least
 _RDF: Final = {"Accept": ACCEPT_PAGES}
-_MEDIA_TYPES: Final = (JSON, *(format.document_type for format in FETCHED))
+_MEDIA_TYPES: Final = (JSON, ACTIVITY_JSON, *(format.document_type for format in FETCHED))
 
 
 class Endpoints(NamedTuple):
@@ -58,7 +59,7 @@ class Endpoints(NamedTuple):
 
 
 async def discover(
-    client: Client, url: str, contexts: Mapping[str, Any], most: int, *, is_stream: bool = False
+    client: Client, url: str, contexts: KnownContexts, most: int, *, is_stream: bool = False
 ) -> Endpoints:
     """What there is at a URL. The list of elements, at an output or inbox, leads to the stream that it is of.
 
@@ -114,7 +115,8 @@ async def discover(
         found = target_of(url, inbox)
         return Endpoints(stream, input=found, inbox=found)
     if media_type in _MEDIA_TYPES:
-        documents = document_of(response.headers, link(response, CONTEXT), str(response.url), contexts, most)
+        known = contexts.for_descriptions()
+        documents = document_of(response.headers, link(response, CONTEXT), str(response.url), known, most)
         if (described := _described(documents, body, asked)) is not None:
             return described
     raise SourceError(

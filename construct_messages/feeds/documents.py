@@ -5,25 +5,24 @@ RDF Messages, section 3: the same label in two documents is two nodes. No JSON-L
 
 from __future__ import annotations
 
-import json
 import time
 from codecs import BOM_UTF8
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-import msgspec
 import pyoxigraph as ox
 
 from construct_messages.errors import LogError, SourceError, shown
-from construct_messages.formats import FORMATS, N_QUADS, N_TRIPLES, NDJSON_LD, RDF_XML, TRIG, TURTLE, YAML_LD, Format
-from construct_messages.formats.media_types import JSON, read_media_type
+from construct_messages.formats import FORMATS, N_QUADS, N_TRIPLES, NDJSON_LD, RDF_XML, TRIG, TURTLE, Format
+from construct_messages.formats.media_types import ACTIVITY_JSON, JSON, read_media_type
 from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions, decoder_for
 from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.logs.lines.texts import to_text
 from construct_messages.logs.rdfxml.decoder import read_document
 from construct_messages.message import Message, Quad
+from construct_messages.streams.contexts import implied_context
 from construct_messages.streams.element import GENERATED_AT, Element, generated_at
 from construct_messages.streams.vocabulary import PROFILE
 
@@ -47,7 +46,7 @@ def format_of_documents(content_type: str) -> Format:
     'NDJSON-LD'
     """
     media_type, _ = read_media_type(content_type) or ("", {})
-    if media_type == JSON:
+    if media_type in (JSON, ACTIVITY_JSON):
         return NDJSON_LD
     for format in FORMATS:
         if media_type in (format.document_type, *format.media_types):
@@ -85,9 +84,10 @@ def document_of(
         SourceError: its format is not known.
     """
     said = headers.get("Content-Type", "")
-    media_type, _ = read_media_type(said) or ("", {})
+    media_type, parameters = read_media_type(said) or ("", {})
     # JSON-LD 1.1, section 6.1: a document that is JSON-LD says its context itself
-    return Documents(format_of_documents(said), base, contexts, context if media_type == JSON else None, most)
+    context = context if media_type == JSON else implied_context(media_type, parameters)
+    return Documents(format_of_documents(said), base, contexts, context, most)
 
 
 def element_of(stream: str, sequence: int, message: Message) -> Element:
@@ -171,30 +171,15 @@ class Documents:
         options = DecoderOptions(
             base=self.base,
             contexts=self.contexts,
+            context=self.context,
             message_bytes=self.message_bytes,
             labels=Labels(),
             comments=False,
         )
         decoder = decoder_for(self.format, options=options)
         if self.format == NDJSON_LD:
-            document = self._on_one_line(document)
-        elif self.format == YAML_LD and self.context is not None and document.strip():
-            document = b"---\n" + json.dumps({"@context": self.context}).encode() + b"\n---\n" + document
+            # between the tokens of JSON a line end is a blank, and within them there is none
+            document = document.removeprefix(BOM_UTF8).translate(_LINE_ENDS).strip()
+            if document.startswith(b"["):
+                document = b'{"@included":' + document + b"}"
         return [*decoder.feed(document), *decoder.close()]
-
-    def _on_one_line(self, document: bytes) -> bytes:
-        """A JSON-LD document as a line of NDJSON-LD, which says the context that holds for it."""
-        # between the tokens of JSON a line end is a blank, and within them there is none
-        text = document.removeprefix(BOM_UTF8).translate(_LINE_ENDS).strip()
-        if text.startswith(b"["):
-            text = b'{"@included":' + text + b"}"
-        if self.context is None:
-            return text
-        try:
-            members = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
-            own = members.pop("@context", msgspec.Raw(b"[]"))
-            # as expandContext of JSON-LD 1.1 API: it is active before the document's own
-            contexts = msgspec.json.decode(own, type=list[msgspec.Raw]) if bytes(own).startswith(b"[") else [own]
-        except msgspec.DecodeError:
-            return text  # the decoder says what is wrong with it
-        return msgspec.json.encode({"@context": [self.context, *contexts], **members})

@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from construct_messages.arguments import checked
 from construct_messages.checking import Checker
 from construct_messages.errors import SourceError, UsageError
 from construct_messages.feeds.client import Client, check_stream_url, origin_of
@@ -36,6 +37,7 @@ _BATCH_BYTES: Final = 4 << 20
 _Sequence: TypeAlias = Iterable[Message] | AsyncIterable[Message]
 
 
+@checked
 async def publish(
     messages: Iterable[Message] | AsyncIterable[Message],
     url: str,

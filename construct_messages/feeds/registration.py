@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from urllib.parse import urlencode
 
+from construct_messages.arguments import checked
 from construct_messages.errors import SourceError
 from construct_messages.feeds.client import Client, check_stream_url, origin_of, target_of
 from construct_messages.formats import NDJSON_LD
@@ -16,6 +17,7 @@ from construct_messages.sources.http.response import without_query
 _NO_GET = 405
 
 
+@checked
 async def register(
     query: str,
     url: str,

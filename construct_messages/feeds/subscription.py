@@ -8,12 +8,13 @@ again and again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from datetime import datetime
 from typing import Any, Final, Literal, Protocol, Self, TypeAlias
 from urllib.parse import urldefrag
 
+from construct_messages.arguments import checked
 from construct_messages.errors import SourceError, UsageError
 from construct_messages.feeds.client import Client, check_stream_url, origin_of
 from construct_messages.feeds.collections.collection import Collection
@@ -25,7 +26,7 @@ from construct_messages.feeds.transports import Position, Reading, Transport, ev
 from construct_messages.formats import N_QUADS, RDFM, content_type
 from construct_messages.logs import MESSAGE_BYTES
 from construct_messages.sources.http.response import without_query
-from construct_messages.streams.contexts import CONTEXTS
+from construct_messages.streams.contexts import KnownContexts
 from construct_messages.streams.element import Element, microseconds_of
 
 Via: TypeAlias = Literal["sse", "websocket", "pull", "ldes", "inbox"]
@@ -37,6 +38,7 @@ IDLE_SECONDS: Final = 60.0
 """How long a server may be silent, by default."""
 
 
+@checked
 def subscribe(
     url: str,
     *,
@@ -48,7 +50,7 @@ def subscribe(
     via: Via | None = None,
     contexts: Mapping[str, Any] | None = None,
     token: str | None = None,
-    origins: Iterable[str] = (),
+    origins: Sequence[str] = (),
     message_bytes: int = MESSAGE_BYTES,
     retries: int = RETRIES,
     idle_seconds: float = IDLE_SECONDS,
@@ -107,7 +109,7 @@ def subscribe(
     if follow and not wishes:
         last = 0
     client = Client(origin_of(url), token, retries, idle_seconds)
-    known = {**CONTEXTS, **(contexts or {})}
+    known = KnownContexts(contexts)
     trusted = {origin_of(origin) for origin in origins}
     collection = Collection(known, message_bytes, poll_seconds, trusted, after, last, since, checkpoint)
     return Subscription(client, url, collection, follow, via)

@@ -107,6 +107,8 @@ class DecoderOptions:
     Args:
         base: the IRI that relative IRIs resolve against, until the log says otherwise.
         contexts: JSON-LD contexts by their IRI, as parsed JSON (`{"@context": …}` or what stands in there).
+        context: the IRI of a JSON-LD context that is active before each document's own, unless the log sets one; None:
+            none is (`expandContext` of JSON-LD 1.1 API, section 9.3).
         message_bytes: how large a message may be, as it stands in the log, and in characters as N-Quads.
         labels: of the log; None: with a prefix that no other has.
         generalized, shared_labels: see `read_log`.
@@ -117,6 +119,7 @@ class DecoderOptions:
 
     base: str | None = None
     contexts: Mapping[str, Any] | None = None
+    context: str | None = None
     message_bytes: int = MESSAGE_BYTES
     labels: Labels | None = None
     generalized: bool = False
@@ -287,7 +290,11 @@ def check_options(format: Format, options: FormatOptions | None) -> None:
     """
     if options is None or ((own := options_class(format)) is not None and isinstance(options, own)):
         return
-    owner = next(each.name for each in FORMATS if (own := options_class(each)) and isinstance(options, own))
+    owners = (each.name for each in FORMATS if (own := options_class(each)) and isinstance(options, own))
+    if (owner := next(owners, None)) is None:
+        raise UsageError(
+            f"options={options!r} are the options of no format", hint="pass JellyOptions(…), or leave it out"
+        )
     raise UsageError(f"options of {owner} have no meaning for {format.name}", hint=f"leave them out, or write {owner}")
 
 

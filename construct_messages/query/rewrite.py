@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from construct_messages.arguments import checked
 from construct_messages.errors import NotConstruct, Position, QueryError, UsageError
 from construct_messages.query.prologue import Prologue, given_base, given_prefixes, insert, usable_prefixes
 from construct_messages.query.scope import group_keys, in_scope, values_variables
@@ -28,6 +29,7 @@ _LINE_BREAK: Final = re.compile(r"\r\n|\r|\n")
 _SPACE: Final = re.compile(r"[\x20\t\r\n]*")
 
 
+@checked
 def query_form(text: str | QueryText) -> str:
     """Returns the form of a query or update: `"CONSTRUCT"`, `"SELECT"`, `"ASK"`, `"DESCRIBE"` or `"UPDATE"`.
 
@@ -83,6 +85,7 @@ class ConstructQuery:
         return str(self.rewritten)
 
     @classmethod
+    @checked
     def parse(
         cls,
         query: str | QueryText,

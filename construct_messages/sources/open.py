@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 import pyoxigraph as ox
 
+from construct_messages.arguments import checked
 from construct_messages.errors import UsageError
 from construct_messages.sources import Source
 from construct_messages.sources.files import load_files, open_directory
@@ -30,6 +31,7 @@ VARIABLE: Final = "CONSTRUCT_MESSAGES_SOURCE"
 """The environment variable that names the source where the caller names none."""
 
 
+@checked
 def open_source(
     source: SourceLike = None,
     *,

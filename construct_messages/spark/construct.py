@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
+from construct_messages.arguments import checked
 from construct_messages.errors import UsageError
 from construct_messages.formats import Format, find_log
 from construct_messages.labels import Labels
@@ -38,6 +39,7 @@ OUT_OF_RANGE: Final = ("fail", "unbound")
 """What may be done about values that Spark cannot hold."""
 
 
+@checked
 def construct_messages(
     query: str,
     quads: DataFrame | QuadTable,

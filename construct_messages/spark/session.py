@@ -17,6 +17,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final, NoReturn
 
+from construct_messages.arguments import checked
 from construct_messages.errors import (
     ConstructMessagesError,
     IncompleteResult,
@@ -130,6 +131,7 @@ def _feature_release(text: str) -> int | None:
     return int(match[1]) if match else None
 
 
+@checked
 def local_session(
     master: str = "local[*]",
     settings: Mapping[str, str] | None = None,

@@ -1,91 +1,107 @@
-"""JSON-LD contexts that senders of notifications name by IRI, as far as messages need them. Nothing is fetched.
+"""JSON-LD contexts that senders of notifications name by IRI. Nothing is fetched.
 
-Written from the vocabularies: Linked Data Platform, Activity Streams 2.0, Web Annotation, PROV-O, LDN for RDF streams.
-Each has the terms of its vocabulary. A term that the published context has beside them means nothing here.
+Activity Streams 2.0, Verifiable Credentials, DIDs and Security Vocabulary are the published files, which PyLD carries
+whole. Web Annotation has each term of the published context (Web Annotation Vocabulary, appendix A). Of Linked Data
+Platform, PROV-O and LDN for RDF streams there is no such context to go by: these are written from the vocabularies,
+with each class and property, and refuse a name that is not in them (`logs/jsonld/deserialization.py`).
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any, Final
 
+from construct_messages.formats.documents import JSON_LD
+from construct_messages.formats.media_types import ACTIVITY_JSON
+from construct_messages.logs.jsonld.deserialization import refusing
 from construct_messages.streams.vocabulary import CONTEXT, DCTERMS, LDP, PROV, RDFS, RSP
-from construct_messages.terms import XSD
+from construct_messages.terms import RDF, XSD
 
-_AS: Final = "https://www.w3.org/ns/activitystreams#"
+ACTIVITY_STREAMS: Final = "https://www.w3.org/ns/activitystreams"
+"""The context that the media type of Activity Streams implies (Activity Streams 2.0, section 2.1)."""
+
+_AS: Final = "http://www.w3.org/ns/activitystreams#"  # as Web Annotation writes it
 _OA: Final = "http://www.w3.org/ns/oa#"
+_DC: Final = "http://purl.org/dc/elements/1.1/"
+_DCTYPES: Final = "http://purl.org/dc/dcmitype/"
+_FOAF: Final = "http://xmlns.com/foaf/0.1/"
+_SCHEMA: Final = "http://schema.org/"
 
 
 def _terms(namespace: str, names: str) -> dict[str, Any]:
     return {name: f"{namespace}{name}" for name in names.split()}
 
 
-def _links(namespace: str, names: str) -> dict[str, Any]:
-    return {name: {"@id": f"{namespace}{name}", "@type": "@id"} for name in names.split()}
+def _links(namespace: str, names: str, *, to: str = "@id") -> dict[str, Any]:
+    return {name: {"@id": f"{namespace}{name}", "@type": to} for name in names.split()}
 
 
 def _typed(namespace: str, datatype: str, names: str) -> dict[str, Any]:
-    return {name: {"@id": f"{namespace}{name}", "@type": f"{XSD}{datatype}"} for name in names.split()}
+    return _links(namespace, names, to=f"{XSD}{datatype}")
+
+
+def _link(iri: str, to: str = "@id") -> dict[str, str]:
+    return {"@id": iri, "@type": to}
 
 
 _LDP_CONTEXT: Final = {
     "ldp": LDP,
     **_terms(LDP, "Resource RDFSource NonRDFSource Container BasicContainer DirectContainer IndirectContainer Page"),
+    **_terms(LDP, "PageSortCriterion Ascending Descending MemberSubject pageSequence"),
+    **_terms(LDP, "PreferContainment PreferEmptyContainer PreferMembership PreferMinimalContainer"),
     **_links(LDP, "contains member membershipResource hasMemberRelation isMemberOfRelation inbox constrainedBy"),
     **_links(LDP, "insertedContentRelation interactionModel"),
-}
-
-_ACTIVITY_STREAMS: Final = {
-    "as": _AS,
-    "ldp": LDP,
-    "xsd": XSD,
-    "id": "@id",
-    "type": "@type",
-    **_terms(_AS, "Accept Activity Add Announce Application Arrive Article Audio Block Collection CollectionPage"),
-    **_terms(_AS, "Create Delete Dislike Document Event Flag Follow Group Ignore Image IntransitiveActivity Invite"),
-    **_terms(_AS, "Join Leave Like Link Listen Mention Move Note Object Offer OrderedCollection Organization Page"),
-    **_terms(_AS, "OrderedCollectionPage Person Place Profile Question Read Reject Relationship Remove Service"),
-    **_terms(_AS, "TentativeAccept TentativeReject Tombstone Travel Undo Update Video View content name summary"),
-    **_terms(_AS, "mediaType hreflang units"),
-    **_links(_AS, "actor attachment attributedTo audience bcc bto cc context current describes first formerType"),
-    **_links(_AS, "generator href icon image inReplyTo instrument items last location next object oneOf anyOf origin"),
-    **_links(_AS, "partOf prev preview rel relationship replies result subject tag target to url"),
-    **_typed(_AS, "dateTime", "deleted endTime published startTime updated closed"),
-    **_typed(_AS, "float", "accuracy altitude latitude longitude radius"),
-    **_typed(_AS, "nonNegativeInteger", "height width startIndex totalItems"),
-    "duration": {"@id": f"{_AS}duration", "@type": f"{XSD}duration"},
-    "inbox": {"@id": f"{LDP}inbox", "@type": "@id"},
-    "contentMap": {"@id": f"{_AS}content", "@container": "@language"},
-    "nameMap": {"@id": f"{_AS}name", "@container": "@language"},
-    "summaryMap": {"@id": f"{_AS}summary", "@container": "@language"},
+    **_links(LDP, "pageSortCollation pageSortCriteria pageSortOrder pageSortPredicate"),
 }
 
 _ANNOTATION: Final = {
-    "oa": _OA,
-    "dcterms": DCTERMS,
-    "id": {"@id": "@id", "@type": "@id"},
-    "type": {"@id": "@type", "@type": "@id"},
-    **_terms(_OA, "Annotation Choice CssSelector DataPositionSelector FragmentSelector HttpRequestState RangeSelector"),
-    **_terms(_OA, "ResourceSelection SpecificResource Style SvgSelector TextPositionSelector TextQuoteSelector"),
-    **_terms(_OA, "TextualBody TimeState XPathSelector exact prefix suffix styleClass"),
-    "body": {"@id": f"{_OA}hasBody", "@type": "@id"},
-    "target": {"@id": f"{_OA}hasTarget", "@type": "@id"},
-    "source": {"@id": f"{_OA}hasSource", "@type": "@id"},
-    "selector": {"@id": f"{_OA}hasSelector", "@type": "@id"},
-    "state": {"@id": f"{_OA}hasState", "@type": "@id"},
-    "scope": {"@id": f"{_OA}hasScope", "@type": "@id"},
-    "motivation": {"@id": f"{_OA}motivatedBy", "@type": "@vocab"},
-    "purpose": {"@id": f"{_OA}hasPurpose", "@type": "@vocab"},
+    **{"oa": _OA, "dc": _DC, "dcterms": DCTERMS, "dctypes": _DCTYPES, "foaf": _FOAF, "rdf": RDF, "rdfs": RDFS},
+    **{"skos": "http://www.w3.org/2004/02/skos/core#", "xsd": XSD, "as": _AS, "schema": _SCHEMA},
+    **{"iana": "http://www.iana.org/assignments/relation/", "owl": "http://www.w3.org/2002/07/owl#"},
+    "id": _link("@id"),
+    "type": _link("@type"),
+    **_terms(_OA, "Annotation TextualBody ResourceSelection SpecificResource Choice Motivation"),
+    **_terms(_OA, "FragmentSelector CssSelector XPathSelector TextQuoteSelector TextPositionSelector"),
+    **_terms(_OA, "DataPositionSelector SvgSelector RangeSelector TimeState HttpRequestState"),
+    "CssStylesheet": f"{_OA}CssStyle",
+    **_terms(_DCTYPES, "Dataset Text"),
+    **{"Image": f"{_DCTYPES}StillImage", "Video": f"{_DCTYPES}MovingImage", "Audio": f"{_DCTYPES}Sound"},
+    **_terms(_FOAF, "Person Organization name"),
+    "Software": f"{_AS}Application",
+    "AnnotationCollection": f"{_AS}OrderedCollection",
+    "AnnotationPage": f"{_AS}OrderedCollectionPage",
+    "Audience": f"{_SCHEMA}Audience",
     **_terms(_OA, "assessing bookmarking classifying commenting describing editing highlighting identifying linking"),
-    **_terms(_OA, "moderating questioning replying tagging"),
-    "value": "http://www.w3.org/1999/02/22-rdf-syntax-ns#value",
-    "start": {"@id": f"{_OA}start", "@type": f"{XSD}nonNegativeInteger"},
-    "end": {"@id": f"{_OA}end", "@type": f"{XSD}nonNegativeInteger"},
-    "created": {"@id": f"{DCTERMS}created", "@type": f"{XSD}dateTime"},
-    "modified": {"@id": f"{DCTERMS}modified", "@type": f"{XSD}dateTime"},
-    "creator": {"@id": f"{DCTERMS}creator", "@type": "@id"},
-    "rights": {"@id": f"{DCTERMS}rights", "@type": "@id"},
-    "format": "http://purl.org/dc/elements/1.1/format",
-    "language": "http://purl.org/dc/elements/1.1/language",
+    **_terms(_OA, "moderating questioning replying reviewing tagging"),
+    **{name: f"{_OA}{name}Direction" for name in ("auto", "ltr", "rtl")},
+    **{name: _link(f"{_OA}has{name.title()}") for name in ("body", "target", "source", "selector", "state", "scope")},
+    **_links(_OA, "refinedBy renderedVia via canonical"),
+    "startSelector": _link(f"{_OA}hasStartSelector"),
+    "endSelector": _link(f"{_OA}hasEndSelector"),
+    "stylesheet": _link(f"{_OA}styledBy"),
+    "cached": _link(f"{_OA}cachedSource"),
+    "motivation": _link(f"{_OA}motivatedBy", "@vocab"),
+    "purpose": _link(f"{_OA}hasPurpose", "@vocab"),
+    **_links(_OA, "textDirection", to="@vocab"),
+    **_links(DCTERMS, "creator rights conformsTo"),
+    **_links(_AS, "generator partOf first last next prev"),
+    "items": {**_link(f"{_AS}items"), "@container": "@list"},
+    **_links(_FOAF, "homepage"),
+    **_links(_SCHEMA, "audience"),
+    "accessibility": f"{_SCHEMA}accessibilityFeature",
+    **_terms(_OA, "bodyValue processingLanguage exact prefix suffix styleClass"),
+    **_terms(_DC, "format language"),
+    "value": f"{RDF}value",
+    "label": f"{RDFS}label",
+    **{"email": f"{_FOAF}mbox", "email_sha1": f"{_FOAF}mbox_sha1sum", "nickname": f"{_FOAF}nick"},
+    **_typed(DCTERMS, "dateTime", "created modified"),
+    "generated": _link(f"{DCTERMS}issued", f"{XSD}dateTime"),
+    **_typed(_OA, "dateTime", "sourceDate sourceDateStart sourceDateEnd"),
+    **_typed(_OA, "nonNegativeInteger", "start end"),
+    "total": _link(f"{_AS}totalItems", f"{XSD}nonNegativeInteger"),
+    **_typed(_AS, "nonNegativeInteger", "startIndex"),
 }
 
 _PROVENANCE: Final = {
@@ -93,10 +109,24 @@ _PROVENANCE: Final = {
     "rdfs": RDFS,
     "xsd": XSD,
     "label": f"{RDFS}label",
-    **_terms(PROV, "Activity Agent Association Bundle Collection Entity Organization Person Plan Role SoftwareAgent"),
-    **_links(PROV, "actedOnBehalfOf alternateOf generated hadMember hadPrimarySource influenced specializationOf used"),
-    **_links(PROV, "wasAssociatedWith wasAttributedTo wasDerivedFrom wasGeneratedBy wasInformedBy wasRevisionOf"),
+    **_terms(PROV, "Accept Activity ActivityInfluence Agent AgentInfluence Association Attribution Bundle Collection"),
+    **_terms(PROV, "Communication Contribute Contributor Copyright Create Creator Delegation Derivation Dictionary"),
+    **_terms(PROV, "DirectQueryService EmptyCollection EmptyDictionary End Entity EntityInfluence Generation"),
+    **_terms(PROV, "Insertion InstantaneousEvent Invalidation KeyEntityPair Location Modify Organization Person Plan"),
+    **_terms(PROV, "PrimarySource Publish Publisher Quotation Removal Replace Revision RightsAssignment RightsHolder"),
+    **_terms(PROV, "Influence Role ServiceDescription SoftwareAgent Start Submit Usage"),
+    **_links(PROV, "actedOnBehalfOf activity agent alternateOf asInBundle atLocation derivedByInsertionFrom"),
+    **_links(PROV, "derivedByRemovalFrom describesService dictionary entity generated hadActivity hadDictionaryMember"),
+    **_links(PROV, "hadGeneration hadMember hadPlan hadPrimarySource hadRole hadUsage has_anchor has_provenance"),
+    **_links(PROV, "has_query_service influenced influencer insertedKeyEntityPair invalidated mentionOf pairEntity"),
+    **_links(PROV, "pingback qualifiedAssociation qualifiedAttribution qualifiedCommunication qualifiedDelegation"),
+    **_links(PROV, "qualifiedDerivation qualifiedEnd qualifiedGeneration qualifiedInfluence qualifiedInsertion"),
+    **_links(PROV, "qualifiedInvalidation qualifiedPrimarySource qualifiedQuotation qualifiedRemoval"),
+    **_links(PROV, "qualifiedRevision qualifiedStart qualifiedUsage specializationOf used wasAssociatedWith"),
+    **_links(PROV, "wasAttributedTo wasDerivedFrom wasEndedBy wasGeneratedBy wasInfluencedBy wasInformedBy"),
+    **_links(PROV, "wasInvalidatedBy wasQuotedFrom wasRevisionOf wasStartedBy"),
     **_typed(PROV, "dateTime", "atTime endedAtTime generatedAtTime invalidatedAtTime startedAtTime"),
+    **_terms(PROV, "pairKey provenanceUriTemplate removedKey value"),
 }
 
 _STREAMS: Final = {
@@ -106,28 +136,95 @@ _STREAMS: Final = {
 }
 
 
-def _both_schemes(iri: str) -> tuple[str, str]:
-    rest = iri.partition("://")[2]
-    return f"http://{rest}", f"https://{rest}"
+def _by_iri(contexts: Mapping[str, Any]) -> dict[str, Any]:
+    """Contexts by the IRIs that senders write, with either scheme."""
+    return {f"{scheme}://{iri}": context for iri, context in contexts.items() for scheme in ("http", "https")}
 
 
-CONTEXTS: Final[dict[str, Any]] = {
-    iri: context
-    for name, context in {
-        "http://www.w3.org/ns/ldp": _LDP_CONTEXT,
-        "http://www.w3.org/ns/ldp#": _LDP_CONTEXT,
-        "http://www.w3.org/ns/ldp.jsonld": _LDP_CONTEXT,
-        "https://www.w3.org/ns/activitystreams": _ACTIVITY_STREAMS,
-        "https://www.w3.org/ns/activitystreams#": _ACTIVITY_STREAMS,
-        "http://www.w3.org/ns/anno": _ANNOTATION,
-        "http://www.w3.org/ns/anno.jsonld": _ANNOTATION,
-        "http://www.w3.org/ns/prov": _PROVENANCE,
-        "http://www.w3.org/ns/prov#": _PROVENANCE,
-        "http://www.w3.org/ns/prov.jsonld": _PROVENANCE,
-        "http://w3id.org/rsp/ldn-s": _STREAMS,
-        "http://w3id.org/rsp/streams": _STREAMS,
-        "http://w3id.org/rsp/streams#": _STREAMS,
-    }.items()
-    for iri in _both_schemes(name)
-}
-"""By the IRIs that senders write, with either scheme."""
+_WHOLE: Final = _by_iri({"www.w3.org/ns/anno": _ANNOTATION, "www.w3.org/ns/anno.jsonld": _ANNOTATION})
+
+_OWN: Final = _by_iri(
+    {
+        "www.w3.org/ns/ldp": _LDP_CONTEXT,
+        "www.w3.org/ns/ldp#": _LDP_CONTEXT,
+        "www.w3.org/ns/ldp.jsonld": _LDP_CONTEXT,
+        "www.w3.org/ns/prov": _PROVENANCE,
+        "www.w3.org/ns/prov#": _PROVENANCE,
+        "www.w3.org/ns/prov.jsonld": _PROVENANCE,
+        "w3id.org/rsp/ldn-s": _STREAMS,
+        "w3id.org/rsp/streams": _STREAMS,
+        "w3id.org/rsp/streams#": _STREAMS,
+    }
+)
+
+
+@cache
+def _published() -> dict[str, Any]:
+    # loading PyLD takes a third of a second, and messages without a context do without
+    from pyld.documentloader.frozen import BUNDLED_CONTEXTS  # type: ignore[import-untyped] # it has no type information
+
+    published = {iri.partition("://")[2]: json.loads(path.read_text("utf-8")) for iri, path in BUNDLED_CONTEXTS.items()}
+    activity_streams = published["www.w3.org/ns/activitystreams"]
+    return _by_iri(
+        {
+            **published,
+            "www.w3.org/ns/activitystreams#": activity_streams,
+            "www.w3.org/ns/activitystreams.jsonld": activity_streams,
+        }
+    )
+
+
+class KnownContexts(Mapping[str, Any]):
+    """Contexts by their IRI: those that are given, then those of this module.
+
+    Args:
+        given: by their IRI, as parsed JSON.
+        strict: whether a name is an error that the vocabulary of a context does not have, where no published context
+            tells which names there are; if not, what has that name is ignored.
+
+    >>> KnownContexts({"urn:c": {"p": "urn:p"}})["urn:c"]
+    {'p': 'urn:p'}
+    >>> KnownContexts()["https://www.w3.org/ns/anno.jsonld"]["bodyValue"]
+    'http://www.w3.org/ns/oa#bodyValue'
+    >>> KnownContexts()["https://www.w3.org/ns/activitystreams"]["@context"]["orderedItems"]
+    {'@id': 'as:items', '@type': '@id', '@container': '@list'}
+    """
+
+    def __init__(self, given: Mapping[str, Any] | None = None, *, strict: bool = True) -> None:
+        own = {iri: refusing(context, iri) for iri, context in _OWN.items()} if strict else _OWN
+        self._given = given
+        self._known = {**_WHOLE, **own, **(given or {})}
+
+    def for_descriptions(self) -> KnownContexts:
+        """Returns the same contexts for the description or the list of a stream, of which not all is understood."""
+        return KnownContexts(self._given, strict=False)
+
+    def __getitem__(self, iri: str) -> Any:
+        known = self._known.get(iri)
+        return _published()[iri] if known is None else known
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._known
+        yield from _published().keys() - self._known.keys()
+
+    def __len__(self) -> int:
+        return len(self._known.keys() | _published().keys())
+
+
+def implied_context(media_type: str, parameters: Mapping[str, str]) -> str | None:
+    """Returns the context that a media type implies, before those of the document; None: it implies none.
+
+    ActivityPub, section 3.2, makes JSON-LD with a profile the same as the media type of Activity Streams.
+
+    >>> implied_context("application/activity+json", {})
+    'https://www.w3.org/ns/activitystreams'
+    >>> implied_context("application/ld+json", {"profile": "https://www.w3.org/ns/activitystreams"})
+    'https://www.w3.org/ns/activitystreams'
+    >>> implied_context("application/ld+json", {})
+    """
+    profiled = media_type == JSON_LD.media_type and ACTIVITY_STREAMS in parameters.get("profile", "").split()
+    return ACTIVITY_STREAMS if profiled or media_type == ACTIVITY_JSON else None
+
+
+CONTEXTS: Final = KnownContexts()
+"""Those of this module, by the IRIs that senders write."""

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
+from construct_messages.arguments import checked_fields
 from construct_messages.errors import UsageError
 from construct_messages.logs.lines.texts import to_messages
 from construct_messages.message import Message
@@ -103,6 +104,7 @@ def generated_at(message: Message) -> str | None:
         return None
 
 
+@checked_fields
 @dataclass(frozen=True)
 class Retention:
     """The limits of the elements that are kept; the oldest are removed when a limit is exceeded.
@@ -129,6 +131,7 @@ class Retention:
                 raise UsageError(f"retention: {name} is {bound}", hint="give a number above 0, or leave it out")
 
 
+@checked_fields
 @dataclass(frozen=True)
 class Description:
     """The description of a stream.

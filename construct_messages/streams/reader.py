@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, ParamSpec, TypeVar
 
+from construct_messages.arguments import checked
 from construct_messages.errors import StoreError
 from construct_messages.streams import reading, saved_state
 from construct_messages.streams.broadcast import Broadcast
@@ -69,6 +70,7 @@ class StoreReader:
         with self._readers.connection() as connection:
             return sorted((stream.state for stream in reading.load(connection).values()), key=lambda state: state.name)
 
+    @checked
     def state(self, stream: str) -> State:
         """Returns the state of a stream.
 
@@ -85,6 +87,7 @@ class StoreReader:
 
     # --- reading ---
 
+    @checked
     def read(self, stream: str, after: int | None = None, *, follow: bool = False) -> Iterator[Element]:
         """Yields the elements of a stream in their order.
 
@@ -112,6 +115,7 @@ class StoreReader:
             else:
                 self._broadcast.wait(version)
 
+    @checked
     async def aread(self, stream: str, after: int | None = None, *, follow: bool = False) -> AsyncGenerator[Element]:
         """`read` for asyncio."""
         async with aclosing(self.apages(stream, after, follow=follow)) as pages:
@@ -192,6 +196,7 @@ class StoreReader:
         """
         reading.check_position(self.state(stream), after)
 
+    @checked
     def get(self, stream: str, sequence: int) -> Element:
         """Returns one element.
 
@@ -202,6 +207,7 @@ class StoreReader:
         with self._readers.connection() as connection:
             return reading.element(connection, stream, sequence)
 
+    @checked
     def times(self, stream: str, sequences: Iterable[int]) -> list[int]:
         """When elements were committed, in microseconds since 1970 in UTC; their messages are not read.
 
@@ -212,6 +218,7 @@ class StoreReader:
         with self._readers.connection() as connection:
             return reading.times(connection, stream, sequences)
 
+    @checked
     def latest(self, stream: str, count: int) -> list[Element]:
         """Returns the newest elements, the oldest of them first; fewer if there are fewer.
 
@@ -221,6 +228,7 @@ class StoreReader:
         with self._readers.connection() as connection:
             return reading.latest(connection, stream, count)
 
+    @checked
     def sequence_at(self, stream: str, time: datetime) -> int:
         """Returns the sequence of the first kept element at or after a time; that of the next element if all are older.
 
@@ -240,6 +248,7 @@ class StoreReader:
         with self._readers.connection() as connection:
             return saved_state.owners(connection)
 
+    @checked
     def saved_state(self, owner: str) -> dict[str, bytes]:
         """Returns the values that `commit` has stored, by key."""
         with self._readers.connection() as connection:
@@ -249,6 +258,7 @@ class StoreReader:
         """`saved_state` for asyncio."""
         return await self._in_thread(self.saved_state, owner)
 
+    @checked
     def seen(self, owner: str) -> dict[bytes, int]:
         """The digests of what a program saw, and how often each is there."""
         with self._readers.connection() as connection:

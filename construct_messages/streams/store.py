@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
+from construct_messages.arguments import checked, wrong_type
 from construct_messages.errors import UsageError
 from construct_messages.message import Message
 from construct_messages.streams.broadcast import Broadcast
@@ -31,6 +32,7 @@ _MANY: Final = 50  # messages that take longer to check and write out than an ev
 _NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._~-]{0,126}[A-Za-z0-9])?")
 
 
+@checked
 def open_store(path: str | os.PathLike[str], *, read_only: bool = False) -> StreamStore:
     """Opens a store of streams.
 
@@ -69,6 +71,7 @@ class StreamStore(StoreReader):
 
     # --- streams ---
 
+    @checked
     def create(self, stream: str, description: Description | None = None, *, exist_ok: bool = False) -> State:
         """Creates a stream.
 
@@ -83,10 +86,12 @@ class StreamStore(StoreReader):
         """
         return self._write(_creation(stream, description, exist_ok))
 
+    @checked
     async def acreate(self, stream: str, description: Description | None = None, *, exist_ok: bool = False) -> State:
         """`create` for asyncio."""
         return await self._awrite(_creation(stream, description, exist_ok))
 
+    @checked
     def describe(self, stream: str, description: Description) -> State:
         """Replaces the description of a stream. A shorter retention takes effect immediately.
 
@@ -95,10 +100,12 @@ class StreamStore(StoreReader):
         """
         return self._write(Change(lambda transaction: transaction.describe(stream, description)))
 
+    @checked
     async def adescribe(self, stream: str, description: Description) -> State:
         """`describe` for asyncio."""
         return await self._awrite(Change(lambda transaction: transaction.describe(stream, description)))
 
+    @checked
     def delete(self, stream: str) -> None:
         """Deletes a stream with its elements. Its followers get `NotFound`.
 
@@ -107,12 +114,14 @@ class StreamStore(StoreReader):
         """
         self._write(Change(lambda transaction: transaction.delete(stream)))
 
+    @checked
     async def adelete(self, stream: str) -> None:
         """`delete` for asyncio."""
         await self._awrite(Change(lambda transaction: transaction.delete(stream)))
 
     # --- publishing ---
 
+    @checked
     def append(self, stream: str, message: Message, *, key: str | None = None) -> int:
         """Appends a message, durably.
 
@@ -132,10 +141,12 @@ class StreamStore(StoreReader):
         """
         return self.append_all(stream, [message], key=key)[0]
 
+    @checked
     async def aappend(self, stream: str, message: Message, *, key: str | None = None) -> int:
         """`append` for asyncio."""
         return (await self.aappend_all(stream, [message], key=key))[0]
 
+    @checked
     def append_all(self, stream: str, messages: Iterable[Message], *, key: str | None = None) -> range:
         """Appends messages, such as those of a log, all or none; see `append`.
 
@@ -144,12 +155,14 @@ class StreamStore(StoreReader):
         """
         return self._write(_appending(stream, messages, key))
 
+    @checked
     async def aappend_all(self, stream: str, messages: Iterable[Message], *, key: str | None = None) -> range:
         """`append_all` for asyncio; many messages are made ready in a thread."""
         if isinstance(messages, Sized) and len(messages) > _MANY:
             return await self._awrite(await self._in_thread(_appending, stream, messages, key))
         return await self._awrite(_appending(stream, messages, key))
 
+    @checked
     def trim(self, stream: str, last: int) -> None:
         """Removes the oldest elements of a stream up to a sequence, as its retention would.
 
@@ -158,12 +171,14 @@ class StreamStore(StoreReader):
         """
         self._write(Change(lambda transaction: transaction.trim(stream, last)))
 
+    @checked
     async def atrim(self, stream: str, last: int) -> None:
         """`trim` for asyncio."""
         await self._awrite(Change(lambda transaction: transaction.trim(stream, last)))
 
     # --- state of programs ---
 
+    @checked
     def commit(
         self,
         owner: str,
@@ -192,6 +207,7 @@ class StreamStore(StoreReader):
         """
         return self._write(_committing(owner, state, seen, stream, messages))
 
+    @checked
     async def acommit(
         self,
         owner: str,
@@ -204,10 +220,12 @@ class StreamStore(StoreReader):
         """`commit` for asyncio."""
         return await self._awrite(_committing(owner, state, seen, stream, messages))
 
+    @checked
     def forget(self, owner: str) -> None:
         """Removes all state of a program."""
         self._write(Change(lambda transaction: transaction.forget(owner)))
 
+    @checked
     async def aforget(self, owner: str) -> None:
         """`forget` for asyncio."""
         await self._awrite(Change(lambda transaction: transaction.forget(owner)))
@@ -272,6 +290,9 @@ def _committing(
 ) -> Change[range]:
     publications = Publications.of(messages)
     values, digests = dict(state or {}), list(seen)
+    for each in digests:
+        if not isinstance(each, Seen):
+            raise wrong_type("commit", "seen", each, "an iterable of Seen", "write Seen(…)")
     if stream is None and publications.messages:
         raise UsageError("there are messages, and no stream to append them to", hint="name one")
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Final, NewType
 
+from construct_messages.arguments import wrong_type
 from construct_messages.errors import TermError
 from construct_messages.terms import grammar
 from construct_messages.terms.grammar import (
@@ -120,6 +121,8 @@ def iri(value: str, *, encode: bool = False, lenience: Lenience | None = None) -
     construct_messages.errors.TermError: <http://example.org/100%> is no IRI: Invalid IRI percent encoding '%'
       hint: percent-encode what no IRI may hold (% itself as %25), or read leniently to pass such IRIs
     """
+    if not isinstance(value, str):
+        raise wrong_type("iri", "value", value, "str", "pass the IRI as a string, without angle brackets")
     fault = fault_of_iri(value)
     if fault is None:
         return Term(f"<{value}>")
@@ -164,17 +167,18 @@ def literal(
     >>> literal("x", datatype=XSD + "string")
     '"x"'
     """
+    if not isinstance(value, str):
+        raise wrong_type("literal", "value", value, "str", f'write it as in literal("{value}", datatype=…)')
     if _SURROGATE.search(value):
         raise TermError(f"literal {value!r} holds a surrogate, which is not a character")
     text = f'"{escape(value)}"'
     if language:
+        if not isinstance(language, str):
+            raise wrong_type("literal", "language", language, "str | None", "pass a language tag, or leave it out")
         if not is_language(language) and not (lenience is not None and lenience.passes_language(language)):
-            raise TermError(
-                f"{language!r} is not a language tag",
-                hint="correct the tag, or read leniently to pass such tags"
-                if LANGTAG.fullmatch(language)
-                else 'write it as in "chat"@fr',
-            )
+            is_tag = LANGTAG.fullmatch(language) is not None
+            hint = "correct the tag, or read leniently to pass such tags" if is_tag else 'write it as in "chat"@fr'
+            raise TermError(f"{language!r} is not a language tag", hint=hint)
         if direction and direction not in ("ltr", "rtl"):
             raise TermError(f"base direction {direction!r} is neither ltr nor rtl")
         return Term(f"{text}@{language.lower()}--{direction}" if direction else f"{text}@{language.lower()}")
@@ -182,6 +186,8 @@ def literal(
         raise TermError(f"literal {value!r} has a base direction but no language tag")
     if datatype is None or datatype == XSD + "string":
         return Term(text)
+    if not isinstance(datatype, str):
+        raise wrong_type("literal", "datatype", datatype, "str | None", "pass its IRI, or leave it out")
     if datatype in _TAGGED:
         raise TermError(f"literal {value!r} is of the datatype <{datatype}>, and has no language tag")
     return Term(f"{text}^^{_datatype(datatype) if lenience is None else iri(datatype, lenience=lenience)}")
@@ -207,6 +213,8 @@ def blank(label: str, scope: str = "") -> Term:
     >>> blank("b0"), blank("b0", "d"), blank("nodeID://b1", "d")
     ('_:b0', '_:db0', '_:D6e6f646549443a2f2f6231')
     """
+    if not isinstance(label, str):
+        raise wrong_type("blank", "label", label, "str", "pass a string, without _:")
     if compiled(BLANK_LABEL, label.isascii()).fullmatch(label):
         return Term(f"_:{scope}{label}")
     if not scope or not label:
@@ -237,10 +245,11 @@ def triple(subject: Term, predicate: Term, object: Term, *, generalized: bool = 
     '<<( <urn:s> <urn:p> "o" )>>'
     """
     term = Term(f"<<( {subject} {predicate} {object} )>>")
-    if not generalized:
-        for part, position in ((subject, "subject"), (predicate, "predicate")):
-            if part.startswith(FORBIDDEN[position]):
-                raise TermError(f"{part} cannot be the {position} of a triple term: {term}")
+    for position, part in (("subject", subject), ("predicate", predicate), ("object", object)):
+        if not isinstance(part, str):
+            raise wrong_type("triple", position, part, "a Term", "make terms by iri(), literal(), blank() and triple()")
+        if not generalized and part.startswith(FORBIDDEN[position]):
+            raise TermError(f"{part} cannot be the {position} of a triple term: {term}")
     return term
 
 

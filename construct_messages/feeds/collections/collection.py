@@ -5,12 +5,12 @@ No I/O.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from construct_messages.feeds.state import Checkpoint
+from construct_messages.streams.contexts import KnownContexts
 from construct_messages.terms import XSD, literal
 
 
@@ -29,7 +29,7 @@ class Collection:
         checkpoint: begin behind it; None: there is none.
     """
 
-    contexts: Mapping[str, Any]
+    contexts: KnownContexts
     message_bytes: int
     poll_seconds: float
     origins: Container[str] = ()

@@ -96,7 +96,7 @@ class InboxReader:
         """The notifications of a page, and the next page."""
         etag, names, following = self._etags.get(url, (None, [], None))
         headers = {"Accept": ACCEPT_PAGES} | ({} if etag is None else {"If-None-Match": etag})
-        most, contexts = self._collection.message_bytes, self._collection.contexts
+        most, contexts = self._collection.message_bytes, self._collection.contexts.for_descriptions()
         response, body = await self._client.fetch(url, headers, most, (_NOT_MODIFIED,))
         if response.status != _NOT_MODIFIED:
             documents = document_of(response.headers, link(response, CONTEXT), str(response.url), contexts, most)

@@ -84,9 +84,11 @@ class Contexts:
             # of terms that are reserved PyLD warns, and drops them, as JSON-LD 1.1 (section 9.15.1) has it
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", SyntaxWarning)
-                expanded: list[Any] = jsonld.expand(document, options)
-        # PyLD raises the latter ones where it meets a value of a kind that it does not expect
-        except (jsonld.JsonLdError, AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+                expanded: list[Any] = _Processor().expand(document, options)
+        except MemoryError:
+            raise
+        # PyLD raises any error where it meets a value of a kind that it does not expect
+        except Exception as error:
             raise _reason(error) from error
         return expanded
 
@@ -99,6 +101,20 @@ class Contexts:
         # PyLD writes into what it is given; "static" lets it keep what it makes of it
         document = copy.deepcopy(self._given[iri])
         return {"contextUrl": None, "documentUrl": iri, "document": document, "tag": "static"}
+
+
+class _Processor(jsonld.JsonLdProcessor):  # type: ignore[misc] # PyLD has no type information
+    """PyLD's, which takes `"@vocab": null`, `"@language": null` and `"@direction": null` where none is active, too."""
+
+    def _clone_active_context(self, active_ctx: Any) -> Any:
+        return _Unset(super()._clone_active_context(active_ctx))
+
+
+class _Unset(dict[str, Any]):
+    """A context from which what is not there can be removed."""
+
+    def __delitem__(self, key: str) -> None:
+        self.pop(key, None)
 
 
 class _Active:
@@ -125,7 +141,7 @@ class _Resolver(ContextResolver):  # type: ignore[misc] # PyLD has no type infor
         if before not in self._active.processed:
             options = {"base": base, "documentLoader": self.document_loader, "processingMode": "json-ld-1.1"}
             options["contextResolver"] = ContextResolver(self.shared_cache, self.document_loader)
-            made = jsonld.JsonLdProcessor().process_context(active_ctx, context, options)
+            made = _Processor().process_context(active_ctx, context, options)
             self._active.processed[before] = ResolvedContext({})
             self._active.processed[before].set_processed(active_ctx, made)
         return [self._active.processed[before]]
@@ -140,6 +156,9 @@ def _reason(error: BaseException) -> UsageError:
     if isinstance(error, RecursionError):
         return UsageError("the terms of a context are defined by too long a chain of each other")
     if not isinstance(error, jsonld.JsonLdError):
-        return UsageError(f"malformed JSON-LD: {error}")
+        return UsageError(
+            f"malformed JSON-LD, on which PyLD fails: {type(error).__name__}: {error}",
+            hint="check the values of keywords, in @context above all",
+        )
     message = str(error.args[0]).removeprefix("Invalid JSON-LD syntax; ").rstrip(".")
     return UsageError(f"{message} ({error.code})" if error.code else message)

@@ -19,6 +19,7 @@ import pyoxigraph as ox
 from construct_messages.errors import LimitExceeded, LogError, Position, TermError, UsageError
 from construct_messages.labels import Labels
 from construct_messages.logs.from_pyoxigraph import to_message, too_much
+from construct_messages.logs.jsonld.deserialization import may_need_preparation, prepare
 from construct_messages.logs.jsonld.nodes import GEN_DELIMS
 from construct_messages.logs.jsonld.size import characters
 from construct_messages.message import Message
@@ -39,6 +40,7 @@ class Documents:
     Args:
         base: the IRI that relative IRIs resolve against.
         contexts: see `Contexts`.
+        labels, lenience, context: see `DecoderOptions`.
 
     Attributes:
         prefixes: what the active contexts so far have declared.
@@ -52,13 +54,19 @@ class Documents:
     """
 
     def __init__(
-        self, base: str | None, contexts: Mapping[str, Any] | None, labels: Labels, lenience: Lenience | None = None
+        self,
+        base: str | None,
+        contexts: Mapping[str, Any] | None,
+        labels: Labels,
+        lenience: Lenience | None = None,
+        context: str | None = None,
     ) -> None:
         self._base, self._given, self._labels, self._lenience = base, contexts, labels, lenience
         # relative IRIs mean the same to both libraries only under such a base
         self._plain_base = base is None or _PLAIN_BASE.fullmatch(base) is not None
         self._active: Any = _UNSET
-        self._only_prefixes = True  # in the active context, so that pyoxigraph understands it as PyLD does
+        self._before = None if context is None else [context]
+        self._only_prefixes = context is None  # in the active context, so that pyoxigraph understands it as PyLD does
         self.prefixes: dict[str, str] = {}
 
     def read(self, document: Any, number: int, position: Position, most: float = inf) -> Message | None:
@@ -116,8 +124,11 @@ class Documents:
         elif self._active is not _UNSET:
             document = self._contexts.expand({"@graph": document}, self._active, number=number, most=most)
         else:
-            document = self._contexts.expand(document, number=number, most=most)
+            document = self._contexts.expand(document, self._before, number=number, most=most)
         written = msgspec.json.encode(document)
+        if not plain or may_need_preparation(written):
+            document = prepare(document)
+            written = msgspec.json.encode(document)
         # no more than this can come of it, and for nearly all documents that is little
         if written.count(b",") * len(written) > most:
             context = document.get("@context", {}) if isinstance(document, dict) else {}
@@ -200,7 +211,8 @@ def _is_value(value: Any) -> bool:
         return _is_node(value)
     tags = value.keys() - {"@value"}
     if tags == {"@type"}:
-        return isinstance(value["@value"], str | int | float) and _is_name(value["@type"])
+        # how a number is written depends on its type, which may be a compact IRI
+        return isinstance(value["@value"], str) and _is_name(value["@type"])
     return tags <= {"@language"} | {"@direction"} and all(isinstance(part, str) for part in value.values())
 
 

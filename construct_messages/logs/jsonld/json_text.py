@@ -15,6 +15,7 @@ from math import isinf
 from typing import Any, Final
 
 from construct_messages.errors import LogError, Position
+from construct_messages.logs.jsonld.deserialization import FIRST_DOUBLE
 
 DEPTH: Final = 128
 """How deep objects and arrays may be nested: what follows goes down by recursion, and Python's stack is short."""
@@ -27,20 +28,18 @@ _ESCAPE: Final = re.compile(
 
 
 def integer(digits: str, base: int = 10) -> int | float:
-    """An integer as JSON-LD takes it: a very large one is a double.
-
-    From 10²¹ on, says JSON-LD's API (section 8.6, step 10); pyoxigraph, which has the last word, says from 10²⁰ on.
+    """An integer, exactly; one that JSON-LD takes for a double is that double.
 
     Raises:
         OverflowError: it is past the range of doubles.
 
-    >>> integer("-12"), integer("1" + 20 * "0")
-    (-12, 1e+20)
+    >>> integer("-12"), integer("1" + 20 * "0"), integer("1" + 21 * "0")
+    (-12, 100000000000000000000, 1e+21)
     """
     if base == 10 and len(digits) > 310:
         raise OverflowError
     value = int(digits, base)
-    return float(value) if abs(value) >= 10**20 else value
+    return float(value) if abs(value) >= FIRST_DOUBLE else value
 
 
 def double(text: str) -> float:

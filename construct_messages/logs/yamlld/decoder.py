@@ -45,8 +45,9 @@ class YamlLdDecoder:
 
     def __init__(self, _format: Format, syntax: Syntax | None, options: DecoderOptions) -> None:
         self.syntax, self._message_bytes = syntax, options.message_bytes
-        labels = options.labels or Labels()
-        self._documents = Documents(options.base, options.contexts, labels, options.lenience)
+        self._documents = Documents(
+            options.base, options.contexts, options.labels or Labels(), options.lenience, options.context
+        )
         self._yaml = YamlReader(options.message_bytes)
         self._messages = 0
         self._directives = 0

@@ -1,7 +1,9 @@
 """The messages in a request that publishes: one document or a whole log, in every format that logs are read in.
 
 Linked Data Notifications, section 3.3.1 (JSON-LD with a profile is JSON-LD); LDN for RDF streams (an element is an RDF
-document). Nothing is fetched: JSON-LD contexts that senders name by IRI are those of `streams/contexts.py`.
+document); Activity Streams 2.0, section 2.1, and ActivityPub, section 3.2 (the implied context).
+
+Nothing is fetched: JSON-LD contexts that senders name by IRI are those of `streams/contexts.py`.
 """
 
 from __future__ import annotations
@@ -12,16 +14,21 @@ from typing import Final
 
 from construct_messages.errors import LimitExceeded, LogError, ProtocolError, UsageError
 from construct_messages.formats import FORMATS, NDJSON_LD, RDF_XML, YAML_LD, find_format
-from construct_messages.formats.media_types import JSON, read_media_type
+from construct_messages.formats.media_types import ACTIVITY_JSON, JSON, read_media_type
 from construct_messages.logs import Decoder, DecoderOptions, decoder_for
 from construct_messages.logs.rdfxml.decoder import read_document
 from construct_messages.message import Message
-from construct_messages.streams.contexts import CONTEXTS
+from construct_messages.streams.contexts import CONTEXTS, implied_context
 
-_JSON: Final = (NDJSON_LD.document_type, JSON)
+_JSON: Final = (NDJSON_LD.document_type, JSON, ACTIVITY_JSON)
 
 ACCEPTED: Final = tuple(
-    dict.fromkeys(media_type for format in FORMATS for media_type in (*format.media_types, format.document_type))
+    dict.fromkeys(
+        [
+            *(media_type for format in FORMATS for media_type in (*format.media_types, format.document_type)),
+            ACTIVITY_JSON,
+        ]
+    )
 )
 """The media types that publishers may send, for `Accept-Post`."""
 
@@ -78,8 +85,11 @@ def _reading(
     """The messages, and whether they are to be those of one document."""
     if media_type == RDF_XML.document_type:
         return iter([read_document(body, base=base, message_bytes=message_bytes)]), True
-    # its media type tells whether comments delimit messages
-    options = DecoderOptions(base=base, contexts=CONTEXTS, message_bytes=message_bytes, comments=False)
+    context = implied_context(media_type, parameters)
+    # the media type tells whether comments delimit messages
+    options = DecoderOptions(
+        base=base, contexts=CONTEXTS, context=context, message_bytes=message_bytes, comments=False
+    )
     decoder = partial(decoder_for, options=options)
     if media_type in _JSON:
         # between the tokens of JSON a line end is a blank, and within them there is none

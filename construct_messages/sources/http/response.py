@@ -34,7 +34,7 @@ _USUAL: Final = 4  # variables; what more of them cost shows
 _CODED: Final = 1 << 12  # bytes that are decoded at once: of what is left, a copy is made for each piece
 _SOLUTION_BYTES: Final = 8 << 20  # of one solution, or of what stands around all; a few of them compress very well
 _GZIP: Final = b"\x1f\x8b"  # its first bytes (RFC 1952, section 2.3.1)
-_DIGITS: Final = 20  # a number of more is no number of solutions
+_DIGITS: Final = 20  # a number of more is no number of solutions or bytes
 _FOREVER: Final = 1e9  # seconds; what is sent may be more than a float holds
 
 
@@ -361,7 +361,12 @@ def _promised(header: Header) -> int | None:
     if header("Transfer-Encoding") is not None:
         return None
     length = header("Content-Length")
-    return int(length) if length is not None and length.isascii() and length.isdigit() else None
+    # int() refuses thousands of digits; the first ones are more than any body has
+    return (
+        int(length.lstrip("0")[:_DIGITS] or "0")
+        if length is not None and length.isascii() and length.isdigit()
+        else None
+    )
 
 
 def _cap(header: Header) -> int | None:

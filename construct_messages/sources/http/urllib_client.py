@@ -25,6 +25,7 @@ from construct_messages.sources.http.response import ResponseReader, redirected
 from construct_messages.sources.http.timeouts import Timeouts
 
 _CHUNK: Final = 1 << 16
+_LENGTH_DIGITS: Final = 19  # those of 2⁶³
 # behind some data of a chunk: more of it; or its end, a next size that is not 0, and data (RFC 9112, section 7.1)
 _CHUNK_BEGINS: Final = re.compile(rb"[^\r]|\r\n0*[1-9A-Fa-f][0-9A-Fa-f]*[^\r\n]*\r\n.", re.DOTALL)
 
@@ -155,6 +156,8 @@ class _Response(http.client.HTTPResponse):
         lengths = set(self.headers.get_all("Content-Length", ()))
         if len(lengths) + ("Transfer-Encoding" in self.headers) > 1:
             raise http.client.HTTPException("the answer says in two ways how long it is")
+        if any(len(length.lstrip("0")) > _LENGTH_DIGITS for length in lengths):
+            raise http.client.HTTPException("the answer says that it is longer than any body")
 
     def holds_more(self) -> bool:
         """Whether `read1` would give more of the body without waiting for it."""

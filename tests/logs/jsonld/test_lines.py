@@ -163,12 +163,15 @@ def test_refuses_what_readers_would_drop(case: str) -> None:
 
 # --- documents that others write ----------------------------------------------------------------------------------
 
+INTEGERS = ("5", "0", "100000000000000000000", "12345678901234567890", "123456789012345678901")
+
 OTHERS = {
     "numbers": (
-        '{"@id": "urn:s", "urn:p": [5, 5.0, -0.0, 1.5, 1e20, 12345678901234567890, 123456789012345678901, true]}',
+        '{"@id": "urn:s", "urn:p": [5, 5.0, -0.0, 1.5, 1e20, 12345678901234567890, '
+        "123456789012345678901, 1234567890123456789012, true]}",
         [
-            *(f'"{value}"^^<{XSD}integer>' for value in ("5", "0", "12345678901234567890")),
-            *(f'"{value}"^^<{XSD}double>' for value in ("1.5E0", "1.0E20", "1.2345678901234568E20")),
+            *(f'"{value}"^^<{XSD}integer>' for value in INTEGERS),
+            *(f'"{value}"^^<{XSD}double>' for value in ("1.5E0", "1.234567890123457E21")),
             f'"true"^^<{XSD}boolean>',
         ],
     ),

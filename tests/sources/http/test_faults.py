@@ -200,6 +200,10 @@ SOON = format_datetime(datetime.now(UTC) + timedelta(days=365), usegmt=True)
             IncompleteResult, 502, "after 12 solutions", None, id="short-content-length",
         ),
         pytest.param(
+            response(JSON_BODY, framing="close", headers={"Content-Length": "9" * 5000}),
+            SourceError, 502, "could not be reached", None, id="content-length-of-5000-digits",
+        ),
+        pytest.param(
             response(b"", status="302 Found", headers={"Location": "http://other.example/sparql?key=1"}),
             SourceError, 502, "redirects to http://other.example/sparql,", "if you trust it", id="redirect-elsewhere",
         ),
