@@ -211,7 +211,10 @@ class RdfXmlParser:
         parser.StartNamespaceDeclHandler = self._start_prefix
         parser.EndNamespaceDeclHandler = self._end_prefix
         if self._limits.doctype:
-            parser.NotStandaloneHandler = self._external
+            parser.NotStandaloneHandler = self._external_dtd
+            # without a handler, expat leaves out what it does not fetch
+            parser.ExternalEntityRefHandler = self._external_entity
+            parser.SkippedEntityHandler = self._skipped_entity
         else:
             parser.XmlDeclHandler = self._declaration
             parser.StartDoctypeDeclHandler = self._doctype
@@ -270,8 +273,16 @@ class RdfXmlParser:
         *lines, last = data.rsplit(b"\n", 1)
         return line + data.count(b"\n"), (1 if lines else column) + len(last.translate(None, _CONTINUATION))
 
-    def _external(self) -> int:
+    def _external_dtd(self) -> int:
         self._fail("the DOCTYPE needs an external DTD, and none is ever fetched: leave it out")
+
+    def _external_entity(self, _context: str, _base: str | None, system: str | None, _public: str | None) -> int:
+        self._fail(f"an entity stands for {system or 'what is elsewhere'}, and nothing is ever fetched: write its text")
+
+    def _skipped_entity(self, name: str, is_parameter_entity: bool) -> None:
+        # what a parameter entity would declare is undefined then
+        if not is_parameter_entity:
+            self._fail(f"undefined entity &{name};")
 
     def _declaration(self, _version: str, encoding: str | None, _standalone: int) -> None:
         if encoding is not None and encoding.lower() != "utf-8":
