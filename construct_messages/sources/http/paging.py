@@ -52,7 +52,7 @@ class Page:
     _reader: ResponseReader | None = field(default=None, init=False)
 
     def __enter__(self) -> None:
-        """Returns the page; nothing needs to be prepared."""
+        """Prepares nothing."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
