@@ -4,6 +4,8 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import pytest
 
 from construct_messages.query.continuous.parse import parse_continuous
 from construct_messages.query.rewrite import ConstructQuery
-from tests.support.docs import BLOCKS, SPARK, TUTORIAL, Block, printed
+from tests.support.docs import BLOCKS, SPARK, TUTORIAL, Block, continues, printed
 from tests.support.engines.servers import free_port
 from tests.support.places import ROOT
 from tests.support.waiting import wait_until
@@ -34,13 +36,25 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
+ENVIRONMENT = os.environ | {
+    "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+    "PYTHONPATH": str(ROOT),
+}
+
+
 def shell(command: str, place: Path) -> str:
     """What a command prints on both outputs, and its exit status where that is not 0."""
-    environment = os.environ | {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": str(ROOT),
-    }
-    return printed(command, place, environment)
+    return printed(command, place, ENVIRONMENT)
+
+
+@contextmanager
+def started(command: str, place: Path) -> Iterator[subprocess.Popen[str]]:
+    """A command that runs until the block ends."""
+    with subprocess.Popen(command.split(), cwd=place, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
 
 
 def test_every_language_is_tested() -> None:
@@ -64,16 +78,23 @@ def test_console(block: Block, place: Path) -> None:
     "page", sorted({block.page for block in BLOCKS if block.language == "python" and block.page != TUTORIAL})
 )
 def test_python(page: str, place: Path) -> None:
-    """A page's Python blocks run one after the other, as a reader types them; a text block behind one is its output."""
+    """A page's Python blocks run one after the other, each a program where the page does not say that they are one.
+
+    A text block behind one is its output.
+    """
     of_page = [block for block in BLOCKS if block.page == page]
-    program, expected = "", ""
+    programs: list[tuple[str, str]] = []  # each with what it prints
     for block, following in zip(of_page, [*of_page[1:], None], strict=True):
         if block.language == "python":
-            program += block.text
-            if following is not None and following.language == "text":
-                expected += following.text
-    (place / "page.py").write_text(program, encoding="utf-8")
-    assert shell("python page.py", place) == expected
+            output = following.text if following is not None and following.language == "text" else ""
+            if programs and continues(block):
+                program, before = programs.pop()
+                programs.append((program + block.text, before + output))
+            else:
+                programs.append((block.text, output))
+    for program, output in programs:
+        (place / "page.py").write_text(program, encoding="utf-8")
+        assert shell("python page.py", place) == output
 
 
 @of("sparql")
@@ -110,33 +131,54 @@ def test_the_five_commands_of_the_live_stream(place: Path) -> None:
     commands = [block.text.strip() for block in BLOCKS if (block.page, block.language) == ("docs/streams.md", "sh")][:5]
     port = free_port()
     serve, make, publish, see, follow = (command.replace(":8080", f":{port}") for command in commands)
-    environment = os.environ | {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": str(ROOT),
-    }
-
-    def start(command: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(command.split(), cwd=place, env=environment, stderr=subprocess.PIPE, text=True)
 
     def copied() -> int:
         log = place / "companies.trig"
         return log.read_text(encoding="utf-8").count("# @message\n") if log.exists() else 0
 
-    with start(f"{serve} --bind 127.0.0.1:{port}") as server:
-        try:
-            assert server.stderr is not None
-            assert any("listening on" in line for line in server.stderr)
-            shell(make, place)
+    with started(f"{serve} --bind 127.0.0.1:{port}", place) as server:
+        assert server.stderr is not None
+        assert any("listening on" in line for line in server.stderr)
+        shell(make, place)
+        assert shell(publish, place) == ""
+        assert shell(see, place).count("# @message\n") == 2
+        # the page's Python goes on while the server runs
+        test_python("docs/streams.md", place)
+        for count in (5, 10):
+            with started(follow, place) as following:
+                wait_until(lambda count=count: copied() == count)
+                following.terminate()
+                assert following.wait(120) == 0
             assert shell(publish, place) == ""
-            assert shell(see, place).count("# @message\n") == 2
-            for count in (5, 10):
-                with start(follow) as following:
-                    wait_until(lambda count=count: copied() == count)
-                    following.terminate()
-                    assert following.wait(120) == 0
-                assert shell(publish, place) == ""
-        finally:
-            server.terminate()
+
+
+def test_a_query_registered_as_the_page_says(place: Path) -> None:
+    """The commands of docs/continuous.md that register a query, at the server of docs/streams.md."""
+    of_page = [block for block in BLOCKS if block.page == "docs/continuous.md"]
+    (number,) = (number for number, block in enumerate(of_page) if block.title == "hot.rq")
+    (place / "hot.rq").write_text(of_page[number].text, encoding="utf-8")
+    commands = of_page[number + 1]
+    assert commands.language == "sh"
+    port = free_port()
+    with started(f"construct-messages serve --streams streams.db --bind 127.0.0.1:{port}", place) as server:
+        assert server.stderr is not None
+        assert any("listening on" in line for line in server.stderr)
+        for command in commands.text.splitlines():
+            quiet = command.replace("curl ", "curl --silent --show-error ").replace(":8080", f":{port}")
+            assert "error" not in shell(quiet, place)
+        for name in ("hot", "hot-rooms"):
+            assert name in shell(f"curl --silent --fail http://127.0.0.1:{port}/streams/{name}", place)
+
+
+def test_completions_are_installed_as_the_page_says(place: Path) -> None:
+    (block,) = (block for block in BLOCKS if block.language == "sh" and "--print-completion" in block.text)
+    assert shell(f"export HOME={place}\n{block.text}", place) == ""
+    for file in (
+        ".local/share/bash-completion/completions/construct-messages",
+        ".zfunc/_construct-messages",
+        ".config/fish/completions/construct-messages.fish",
+    ):
+        assert "construct-messages" in (place / file).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("query", sorted((ROOT / "queries").glob("*.rq")), ids=lambda path: path.name)

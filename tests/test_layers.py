@@ -28,7 +28,7 @@ FLOORS = {
         "files / arguments",
         "terms",
         "isomorphism / labels",
-        "message / solutions / formats",
+        "message / solutions / formats / rdfxml",
         "template / rows / single_use",
         "query",
         "results",

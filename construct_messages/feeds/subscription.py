@@ -56,7 +56,7 @@ def subscribe(
     idle_seconds: float = IDLE_SECONDS,
     poll_seconds: float = 1.0,
 ) -> Subscription:
-    """Yields the elements of a stream, in order, each once.
+    """The elements of a stream, in order, each once.
 
     Args:
         url: the URL of a stream of `construct-messages serve --streams`, or of its events, its socket or its output.

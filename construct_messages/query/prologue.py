@@ -1,7 +1,6 @@
 """The prologue: what BASE and PREFIX make of an IRI, and where declarations from outside are put.
 
-SPARQL 1.2 Query, section 4.1 (IRI syntax), [4] Prologue. Resolution of relative IRIs is pyoxigraph's (RFC 3986,
-section 5.2). Nothing here knows query forms or templates.
+SPARQL 1.2 Query, section 4.1 (IRI syntax), [4] Prologue. Nothing here knows query forms or templates.
 """
 
 from __future__ import annotations
@@ -9,43 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Final
-
-import pyoxigraph as ox
 
 from construct_messages.errors import QueryError, TermError, UsageError
 from construct_messages.query.tokens import Token, decoded, error, tokenize
-from construct_messages.terms import Term, iri, is_iri, unescape
+from construct_messages.terms import Term, iri, is_iri, resolve, unescape
 
-_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 _LOCAL_ESCAPE: Final = re.compile(r"\\(.)")
 _EXPANDED: Final = 1 << 20  # characters, and so many more for each character of the query
 _EXPANDED_EACH: Final = 256
-
-
-@lru_cache(maxsize=1024)
-def resolve(reference: str, base: str | None) -> Term:
-    """The IRI that a reference means.
-
-    Args:
-        reference: an absolute or relative IRI without brackets, escapes decoded.
-        base: an absolute IRI.
-
-    Raises:
-        TermError: no IRI, or a relative one without base.
-
-    >>> resolve("#me", "http://example.org/card")
-    '<http://example.org/card#me>'
-    """
-    if base is None or _SCHEME.match(reference):
-        return iri(reference)
-    escaped = "".join(f"\\U{ord(char):08X}" for char in reference)
-    try:
-        triple = next(iter(ox.parse(f"<{escaped}> <x:p> <x:o> .", format=ox.RdfFormat.TURTLE, base_iri=base)))
-    except (SyntaxError, ValueError) as problem:
-        raise TermError(f"<{reference}> cannot be resolved against the base <{base}>: {problem}") from None
-    return Term(str(triple.subject))
 
 
 class Expansion:

@@ -1,7 +1,7 @@
 """Opens RDF files and Oxigraph directories as a store.
 
-Files, in every format that pyoxigraph reads, also compressed, are loaded into one store in memory; a directory is
-opened read-only. Evaluates nothing.
+Files, in every format that pyoxigraph reads, also compressed, are loaded into one store in memory, RDF/XML as the
+N-Triples that `rdfxml/` makes of it; a directory is opened read-only. Evaluates nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import IO, Any
 
 import pyoxigraph as ox
 
-from construct_messages.errors import SourceError, UsageError
+from construct_messages.errors import LimitExceeded, SourceError, UsageError
 from construct_messages.files.compression import COMPRESSIONS
 from construct_messages.files.unpacking import UnpackedFile, unmarked, unpack_errors
 from construct_messages.formats.documents import EXTENSIONS, format_of_document
@@ -57,12 +57,27 @@ def load_into(
             with path.open("rb") as raw:
                 read: Any = raw if progress is None else _Counted(raw, progress)
                 file: Any = unmarked(UnpackedFile(read, packing) if packing else read)
-                _in_thread(partial(store.bulk_load, file, format, base_iri=path.absolute().as_uri(), lenient=lenient))
+                _load(store, file, format, path.absolute().as_uri(), lenient)
+        except LimitExceeded as error:
+            raise SourceError(f"{path}: {error.message}", hint=error.hint) from error
         except unpack_errors(SyntaxError, ValueError) as error:
             raise SourceError(
                 f"{path}: {error}",
                 hint="fix the file, check its extension, or load malformed IRIs leniently",
             ) from error
+
+
+def _load(store: ox.Store, file: Any, format: ox.RdfFormat, base: str, lenient: bool) -> None:
+    if format != ox.RdfFormat.RDF_XML:
+        _in_thread(partial(store.bulk_load, file, format, base_iri=base, lenient=lenient))
+        return
+    from construct_messages.rdfxml import NTriplesFile  # and with it expat, which no other format needs
+
+    statements: Any = NTriplesFile(file, base, lenient=lenient)
+    try:
+        _in_thread(partial(store.bulk_load, statements, ox.RdfFormat.N_TRIPLES, lenient=lenient))
+    except SyntaxError as error:
+        raise statements.located(error) from error
 
 
 def _kind(path: Path) -> tuple[str | None, ox.RdfFormat]:

@@ -1,7 +1,8 @@
 """RDF terms: a term **is** its canonical N-Triples string.
 
-`canonical.py` makes and reads them, `wellformed.py` says what an IRI and a language tag is, `libraries.py` has terms of
-pyoxigraph and rdflib. No I/O here, and nothing about queries, messages or logs.
+`canonical.py` makes and reads them, `wellformed.py` says what an IRI and a language tag is, `resolution.py` resolves
+relative IRIs, `libraries.py` has terms of pyoxigraph and rdflib. No I/O here, and nothing about queries, messages or
+logs.
 """
 
 from construct_messages.terms.canonical import (
@@ -47,6 +48,7 @@ from construct_messages.terms.libraries import (
     to_pyoxigraph,
     to_rdflib,
 )
+from construct_messages.terms.resolution import resolve
 from construct_messages.terms.wellformed import (
     Lenience,
     is_iri,
@@ -89,6 +91,7 @@ __all__ = [
     "nesting",
     "number",
     "parse_term",
+    "resolve",
     "to_pyoxigraph",
     "to_rdflib",
     "triple",

@@ -8,7 +8,7 @@ QUERY = """
     CONSTRUCT { ?company dbo:location ?country } WHERE { ?company dbo:location ?country } ORDER BY ?company
 """
 
-with open_store("streams.db") as store:
+with open_store("temperatures.db") as store:
     store.create("companies")
     store.append_all("companies", list(construct_messages(QUERY, "queries/data/companies.ttl")))
     seen = 1

@@ -62,6 +62,54 @@ def test_every_format(format: ox.RdfFormat, tmp_path: Path) -> None:
     assert list(load_files([path])) == [quad]
 
 
+RDF_XML = b"""<?xml version="1.0" encoding="iso-8859-1"?>
+<!DOCTYPE r:RDF [<!ENTITY e "http://e/">]>
+<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="&e;" xml:lang="en">
+  <r:Description r:about="relative">
+    <e:p r:parseType="daml:collection"><e:x/></e:p>
+    <e:p xml:lang="">\xe9<!-- c --></e:p>
+    <e:q r:nodeID="b"/>
+  </r:Description>
+</r:RDF>"""
+
+
+@pytest.mark.parametrize("packed", PACKERS)
+def test_rdf_xml_is_read_whole(packed: str, tmp_path: Path) -> None:
+    """Issue 26, 7: what pyoxigraph's reader loses or refuses; blank nodes of two files stay apart."""
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.rdf{packed}").write_bytes(PACKERS[packed](RDF_XML))
+    store = load_files([tmp_path / f"a.rdf{packed}", tmp_path / f"b.rdf{packed}"])
+    subject = f"<{(tmp_path / 'relative').as_uri()}>"
+    literal = ox.Literal(
+        '<e:x xmlns:e="http://e/"></e:x>',
+        datatype=ox.NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#XMLLiteral"),
+    )
+    found = {(str(quad.subject), str(quad.predicate), str(quad.object)) for quad in store}
+    assert {triple for triple in found if not triple[2].startswith("_:")} == {
+        (subject, "<http://e/p>", str(literal)),
+        (subject, "<http://e/p>", '"\u00e9"'),
+    }
+    assert len(found) == 4
+
+
+@pytest.mark.parametrize("lenient", [False, True])
+def test_an_error_of_rdf_xml_says_where(lenient: bool, tmp_path: Path) -> None:
+    for name, replaced, by, line in (
+        ("IRI", b"&e;", b"relative", 5),
+        ("value", b"r:nodeID", b"r:resource='urn:o' r:nodeID", 7),
+        ("entity", b"daml:", b"&daml;", 5),
+        ("end", b"</r:RDF>", b"", 9),
+        ("external", b'"http://e/"', b'SYSTEM "file:///etc/passwd"', 3),
+    ):
+        path = tmp_path / f"{name}.owl"
+        path.write_bytes(RDF_XML.replace(replaced, by))
+        if name == "IRI" and lenient:
+            assert len(load_files([path], lenient=True)) == 3
+            continue
+        with pytest.raises(SourceError, match=rf"{name}\.owl: .*line {line}\b"):
+            load_files([path], lenient=lenient)
+
+
 # flushed so that a statement is whole where the data are cut
 CUT: dict[str, Callable[[bytes], bytes]] = {
     ".gz": lambda data: (packer := zlib.compressobj(wbits=31)).compress(data) + packer.flush(zlib.Z_SYNC_FLUSH),

@@ -47,6 +47,15 @@ TUTORIAL = "docs/tutorial.md"
 
 BLOCKS = blocks()
 
+ONE_PROGRAM = "The Python blocks of this page are one program"
+
+
+def continues(block: Block) -> bool:
+    """Whether the page says of a Python block that it continues those above it."""
+    text = (ROOT / block.page).read_text(encoding="utf-8")
+    *_, before = "\n".join(text.splitlines()[: block.line - 1]).rsplit("```\n", 1)
+    return ONE_PROGRAM in text or "This continues the program above" in before
+
 
 def printed(command: str, place: Path, environment: Mapping[str, str]) -> str:
     """What a command prints on both outputs, and its exit status where that is not 0."""

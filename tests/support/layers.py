@@ -23,7 +23,7 @@ _JOBS: Final[Mapping[str, str]] = {
     "results": "SPARQL results → solutions",
     "query": "CONSTRUCT → SELECT + template",
     "template": "solution → message",
-    "message": "values, the table of formats",
+    "message": "values, the table of formats; RDF/XML",
     "isomorphism": "blank nodes",
     "terms": "a term is an N-Triples string",
     "files": "whole or absent files",

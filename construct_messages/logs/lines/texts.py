@@ -70,7 +70,7 @@ def _only_message(text: str, number: int, lenience: Lenience | None) -> Message:
 
 
 def _decode(texts: Sequence[str], lenience: Lenience | None) -> list[Message]:
-    """Yields the messages of texts, each of which begins after a delimiter."""
+    """The messages of texts, each of which begins after a delimiter."""
     decoder = LinesDecoder(N_QUADS, RDFM, DecoderOptions(message_bytes=_UNBOUNDED, labels=_LABELS, lenience=lenience))
     log = "".join([f"{RDFM.delimiter}{text}\n" for text in texts])
     return [*decoder.feed(log.encode()), *decoder.close()]

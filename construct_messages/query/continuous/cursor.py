@@ -9,8 +9,9 @@ from collections.abc import Sequence
 
 from construct_messages.errors import QueryError
 from construct_messages.query.continuous.values import is_relative
-from construct_messages.query.prologue import Prologue, resolve
+from construct_messages.query.prologue import Prologue
 from construct_messages.query.tokens import Token, error
+from construct_messages.terms import resolve
 
 
 class Cursor:

@@ -8,15 +8,18 @@ in. Fetches nothing.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import pyoxigraph as ox
 
+from construct_messages.errors import LimitExceeded
 from construct_messages.formats import LOGS, content_type
 from construct_messages.formats.documents import TRIPLES
 from construct_messages.formats.negotiation import prefer
+from construct_messages.rdfxml import Limits, NTriplesFile
 from construct_messages.terms import iri
 
 _RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -131,9 +134,13 @@ def _taken_over(
     if format is None:
         return [], f"its description is {media_type or 'of no media type'}, which is no RDF"
     try:
+        document: Any = body
+        if format == ox.RdfFormat.RDF_XML:
+            document = NTriplesFile(io.BytesIO(body), service.value, Limits(doctype=False))
+            format = ox.RdfFormat.N_TRIPLES
         # what is relative there is ours here; blank nodes are renamed, to stay apart from ours
-        quads = list(ox.parse(body, format=format, base_iri=service.value, rename_blank_nodes=True))
-    except (SyntaxError, ValueError) as error:
+        quads = list(ox.parse(document, format=format, base_iri=service.value, rename_blank_nodes=True))
+    except (SyntaxError, ValueError, LimitExceeded) as error:
         return [], f"its description is not read: {error}"
     if any(quad.graph_name != ox.DefaultGraph() for quad in quads):
         return [], "its description holds named graphs"

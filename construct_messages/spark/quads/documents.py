@@ -1,4 +1,4 @@
-"""Parsing of whole RDF files in Python workers, by pyoxigraph, to Arrow batches of terms.
+"""Parsing of whole RDF files in Python workers, by pyoxigraph, to Arrow batches of terms; RDF/XML by `rdfxml/` before.
 
 For formats whose statements are not lines, and packed files that Spark's text reader cannot unpack. A worker parses a
 file at a time and opens nothing: Spark reads the bytes. Blank nodes are numbered in the order of their first occurrence
@@ -16,11 +16,18 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyoxigraph as ox
 
-from construct_messages.errors import QuadsError, UsageError
+from construct_messages.errors import LimitExceeded, QuadsError, UsageError
 from construct_messages.files.compression import COMPRESSIONS
 from construct_messages.files.unpacking import UnpackedFile, unmarked, unpack_errors
-from construct_messages.formats.documents import EXTENSIONS, DocumentFormat, find_document_format, format_of_document
+from construct_messages.formats.documents import (
+    EXTENSIONS,
+    RDF_XML,
+    DocumentFormat,
+    find_document_format,
+    format_of_document,
+)
 from construct_messages.labels import of_file
+from construct_messages.rdfxml import NTriplesFile
 from construct_messages.terms import Lenience, Term, from_pyoxigraph, map_blanks
 
 QUADS: Final = "subject string, predicate string, object string, graph string"
@@ -167,11 +174,19 @@ def _quads(
     def read(term: ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple) -> Term:
         return map_blanks(from_pyoxigraph(term, lenience=lenience), relabelled)
 
+    document: Any = unmarked(unpacked)
+    format_read = kind.format.parsed_as
+    if kind.format == RDF_XML:
+        document, format_read = NTriplesFile(document, file, lenient=lenient), ox.RdfFormat.N_TRIPLES
     try:
-        for quad in ox.parse(unmarked(unpacked), kind.format.parsed_as, base_iri=file, lenient=lenient):
+        for quad in ox.parse(document, format_read, base_iri=file, lenient=lenient):
             graph = None if isinstance(quad.graph_name, ox.DefaultGraph) else read(quad.graph_name)
             yield read(quad.subject), read(quad.predicate), read(quad.object), graph
+    except LimitExceeded as error:
+        raise QuadsError(f"{file}: {error.message}", hint=error.hint) from error
     except unpack_errors(SyntaxError, ValueError) as error:
+        if isinstance(document, NTriplesFile) and isinstance(error, SyntaxError):
+            error = document.located(error)
         raise QuadsError(
             f"{file}: {error}",
             hint="fix the file, check its extension, or load with on_error='quarantine'",

@@ -100,3 +100,18 @@ def test_failures_name_files_and_reasons_name_lines() -> None:
     rows = [row for batch in reasons(graphs=True)(iter([batch])) for row in batch.to_pylist()]
     assert [row["text"] for row in rows] == ["<urn:s> <urn:p> <rel> .", "\ufffd"]
     assert "No scheme found" in rows[0]["reason"]
+
+
+def test_rdf_xml_is_read_whole() -> None:
+    """Issue 26, 7: what pyoxigraph's reader loses; errors say where."""
+    document = (
+        b'<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e/">\n'
+        b'<e:C r:about="a"><e:p r:parseType="other">x</e:p></e:C></r:RDF>'
+    )
+    rdf = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+    assert set(read(("http://h/x.rdf", document))) == {
+        ("<http://h/a>", f"<{rdf}type>", "<http://e/C>", None),
+        ("<http://h/a>", "<http://e/p>", f'"x"^^<{rdf}XMLLiteral>', None),
+    }
+    with pytest.raises(QuadsError, match=r"x\.rdf: .*line 2 column 18: rdf:bagID"):
+        read(("http://h/x.rdf", document.replace(b"r:parseType", b"r:bagID")))

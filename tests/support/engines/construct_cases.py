@@ -451,6 +451,41 @@ _CASES: Final[Sequence[Case]] = (
         select="SELECT * { ?s ex:value ?v FILTER(false) }",
     ),
     case(
+        "the truth of a string with a language",  # issue 26, 39; here and below as SPARQL 1.1 has it
+        "{ ?c ex:named ?n }",
+        ["?c ex:named ?n"],
+        "WHERE { ?c ex:name ?n FILTER(?n) }",
+        select="SELECT * { ?c ex:name ?n }",
+    ),
+    case(
+        "the truth of an ill-typed number",
+        "{ ex:ill-typed ex:false ?v }",
+        ["ex:ill-typed ex:false ?v"],
+        "WHERE { ex:ill-typed ex:value ?v FILTER(!?v) }",
+        select="SELECT * { ex:ill-typed ex:value ?v }",
+    ),
+    case(
+        "VALUES in each named graph",
+        "{ ?g ex:has ?v }",
+        ["?g ex:has ?v"],
+        "WHERE { GRAPH ?g { VALUES ?v { ex:a ex:b } } }",
+        select="SELECT * { GRAPH ?g { } VALUES ?v { ex:a ex:b } }",
+    ),
+    case(
+        "VALUES in a graph that there is not",
+        "{ ex:x ex:has ?v }",
+        ["ex:x ex:has ?v"],
+        "WHERE { GRAPH <urn:none> { VALUES ?v { ex:a ex:b } } }",
+        select="SELECT * { VALUES ?v { ex:a ex:b } FILTER(false) }",
+    ),
+    case(
+        "a path of length zero from a constant that is nowhere",
+        "{ ex:nowhere ex:in ?o }",
+        ["ex:nowhere ex:in ?o"],
+        "WHERE { ex:nowhere ex:part* ?o }",
+        select="SELECT * { VALUES ?o { ex:nowhere } }",
+    ),
+    case(
         "a sub-select with its own LIMIT",
         "{ ?c ex:at ?l }",
         ["?c ex:at ?l"],
@@ -608,6 +643,11 @@ _LOCATIONS: Final = (
 )
 _NAN: Final = "evaluates NaN < 1 as an error or as true, not as false"
 _EQUAL: Final = "evaluates NaN <= NaN as true for equal terms"
+_NO_TRUTH: Final = "evaluates it as an error, as drafts of SPARQL 1.2 do, not as {} (SPARQL 1.1, section 17.2.2)"
+_NO_GRAPH: Final = "evaluates VALUES outside of graphs, so that the graph is unbound (section 18.6)"
+_ANY_GRAPH: Final = "evaluates VALUES outside of graphs (section 18.6)"
+_BOTH: Final = (["ex:x ex:has ex:a"], ["ex:x ex:has ex:b"])
+_NOWHERE: Final = "finds only terms of the graph at the ends of such a path (section 18.4)"
 _ALL_RATED: Final = (
     ["ex:acme ex:rated ex:five", "ex:acme ex:in <urn:g1>"],
     ["ex:bolt ex:rated ex:three", "ex:bolt ex:in <urn:g1>"],
@@ -667,6 +707,23 @@ DIFFERENCES: Final[Mapping[str, Mapping[str, Differs]]] = {
     "NaN is not equal to itself": {
         "oxigraph": Differs(_EQUAL, Gives([["ex:double-nan ex:same 'NaN'^^xsd:double"]])),
         "embedded": Differs(_EQUAL, Gives([["ex:double-nan ex:same 'NaN'^^xsd:double"]])),
+    },
+    "the truth of a string with a language": {
+        engine: Differs(_NO_TRUTH.format("true"), Gives([])) for engine in ("oxigraph", "embedded")
+    },
+    "the truth of an ill-typed number": {
+        **{engine: Differs(_NO_TRUTH.format("false"), Gives([])) for engine in ("oxigraph", "embedded", "rdflib")},
+        "virtuoso": Differs("stores 0 instead", Gives([["ex:ill-typed ex:false 0"]])),
+    },
+    "VALUES in each named graph": {
+        engine: Differs(_NO_GRAPH, Gives([[], []])) for engine in ("oxigraph", "embedded", "virtuoso", "comunica")
+    },
+    "VALUES in a graph that there is not": {
+        engine: Differs(_ANY_GRAPH, Gives(_BOTH))
+        for engine in ("oxigraph", "embedded", "rdflib", "virtuoso", "comunica")
+    },
+    "a path of length zero from a constant that is nowhere": {
+        engine: Differs(_NOWHERE, Gives([])) for engine in ("oxigraph", "embedded")
     },
     "a path of any length": {
         "virtuoso": Differs(

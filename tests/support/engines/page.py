@@ -48,6 +48,11 @@ If an engine is missing, its tests are skipped with the command that installs it
 REST = """\
 ## Notes on engines
 
+- **Reported.** [Reports for other projects](upstream-reports.md) has the bugs among these in words for their issue
+  trackers.
+- **Truth values.** SPARQL 1.1 takes `"x"@en` for true and ill-typed numbers for false; drafts of SPARQL 1.2 take both
+  for errors. On Spark they are those of SPARQL 1.1, with the other engines mostly errors: a `FILTER(?x)` over such
+  values keeps other solutions. Write `FILTER(STR(?x) != "")` to test for text.
 - **RDF 1.2** (triple terms, base directions) is only tested with Oxigraph. A test checks that the other engines do not
   read such data.
 - **Ignored parameters.** rdflib-endpoint and Comunica accept `default-graph-uri` and `named-graph-uri`, but ignore

@@ -1,0 +1,41 @@
+"""Resolution of relative IRIs, which is pyoxigraph's: RFC 3986, section 5.2."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final
+
+import pyoxigraph as ox
+
+from construct_messages.errors import TermError
+from construct_messages.terms import grammar
+from construct_messages.terms.canonical import Term, iri
+
+_SCHEME: Final = re.compile(grammar.SCHEME)
+
+
+@lru_cache(maxsize=1024)
+def resolve(reference: str, base: str | None, *, lenient: bool = False) -> Term:
+    """The IRI that a reference means.
+
+    Args:
+        reference: an absolute or relative IRI without brackets, escapes decoded.
+        base: an absolute IRI.
+        lenient: whether a relative one resolves although it, or its base, is malformed.
+
+    Raises:
+        TermError: no IRI, or a relative one without base.
+
+    >>> resolve("#me", "http://example.org/card")
+    '<http://example.org/card#me>'
+    """
+    if base is None or _SCHEME.match(reference):
+        return iri(reference)
+    escaped = "".join(f"\\U{ord(char):08X}" for char in reference)
+    text = f"<{escaped}> <x:p> <x:o> ."
+    try:
+        triple = next(iter(ox.parse(text, format=ox.RdfFormat.TURTLE, base_iri=base, lenient=lenient)))
+    except (SyntaxError, ValueError) as problem:
+        raise TermError(f"<{reference}> cannot be resolved against the base <{base}>: {problem}") from None
+    return Term(str(triple.subject))
