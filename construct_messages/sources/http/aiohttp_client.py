@@ -93,7 +93,9 @@ async def aread(
                 for batch in batches:
                     yield batch
                 await asyncio.sleep(0)
-        reader.close()
+        rest = reader.close() if reader.held <= _LONG else await loop.run_in_executor(executor, reader.close)
+        for batch in rest:
+            yield batch
     finally:
         response.close()  # whose connection is back in the pool, if this was its end
 

@@ -101,6 +101,7 @@ class ResponseReader:
         self._body = _Body(header("Content-Encoding"))
         self._detail = b""
         self._decoder: Decoder | None = None
+        self._rest: list[Solutions] | None = None  # once the body has ended: those that only the end completes
         self._unchanged = status == 304 and condition is not None and bool(condition.headers)
         self.count = 0
         self.held = 0
@@ -144,7 +145,7 @@ class ResponseReader:
                 raise self._refusal()
             return
         self.held += len(piece)
-        for batch in self._decoder.feed(piece):
+        for batch in self._decoder.feed(piece) if self._rest is None else self._rest:
             self.count += len(batch)
             self.held = 0
             if self._limit is not None and self.count > self._limit:
@@ -155,15 +156,15 @@ class ResponseReader:
         if self.held > _SOLUTION_BYTES:
             raise IncompleteResult(f"{self._url} sent {self.held} bytes without one whole solution in them")
 
-    def close(self) -> None:
-        """Processes the end of the body.
+    def close(self) -> list[Solutions]:
+        """Processes the end of the body, and returns the solutions that only the end completes.
 
         Raises:
             SourceError: the body was an error document.
             IncompleteResult: the result is incomplete.
         """
         if self._unchanged:
-            return
+            return []
         if self._decoder is None:
             raise self._refusal()
         if self._promised is not None and self._received != self._promised:
@@ -173,10 +174,11 @@ class ResponseReader:
             )
         self._body.close()
         try:
-            self._decoder.close()
+            self._rest = self._decoder.close()
         except IncompleteResult as error:
             error.transient = not self._is_delimited  # then the end of the connection may have been a cut
             raise
+        return list(self.feed(b""))  # which subclasses extend
 
     def cut(self, reason: object) -> SourceError:
         """Returns the error for a body that the HTTP client could not read to its end."""

@@ -46,7 +46,7 @@ def read(
         while chunk := _receive(response, reader, timeouts):
             for piece in reader.pieces(chunk):
                 yield from reader.feed(piece)
-        reader.close()
+        yield from reader.close()
 
 
 def _receive(response: http.client.HTTPResponse, reader: ResponseReader, timeouts: Timeouts) -> bytes:
