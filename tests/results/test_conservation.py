@@ -13,6 +13,7 @@ from typing import Final
 import pytest
 
 from construct_messages.errors import IncompleteResult
+from construct_messages.results import NewDecoder
 from construct_messages.results.json import JsonDecoder
 from construct_messages.results.tsv import TsvDecoder
 from construct_messages.results.xml import XmlDecoder
@@ -21,7 +22,7 @@ from tests.support.http.fault_server import JSON, TSV, XML
 from tests.support.results.reading import Table, by_oxigraph, by_rdflib, decode, in_pieces
 
 VARIABLES: Final = ("s", "o")
-DECODERS: Final = {"json": JsonDecoder, "xml": XmlDecoder, "tsv": TsvDecoder}
+DECODERS: Final[dict[str, NewDecoder]] = {"json": JsonDecoder, "xml": XmlDecoder, "tsv": TsvDecoder}
 MEDIA_TYPES: Final = {"json": JSON, "xml": XML, "tsv": TSV}
 ROWS: Final = 200
 LONG: Final = 60_000

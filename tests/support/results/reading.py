@@ -30,7 +30,7 @@ def in_pieces(document: bytes, size: int | None) -> Iterator[bytes]:
 
 def decode(decoder: Decoder, pieces: Iterable[bytes]) -> Table:
     """All solutions, those that only the end completes too."""
-    solutions = [solution for piece in pieces for batch in decoder.feed(piece) for solution in batch]
+    solutions: Table = [solution for piece in pieces for batch in decoder.feed(piece) for solution in batch]
     return solutions + [solution for batch in decoder.close() for solution in batch]
 
 
