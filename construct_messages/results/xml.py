@@ -13,6 +13,7 @@ from xml.parsers import expat
 
 from construct_messages.errors import IncompleteResult, TermError, shown
 from construct_messages.results import DEEPEST, MOST_COLUMNS, check_head
+from construct_messages.results.completeness import check_members
 from construct_messages.solutions import Solutions
 from construct_messages.terms import UNBOUND, Lenience, Term, blank, iri, literal, triple
 
@@ -133,6 +134,8 @@ class XmlDecoder:
             if local == "boolean" and parent == "sparql":
                 raise IncompleteResult("expected the solutions of a SELECT, got the result of an ASK")
             raise self._damaged(f"unexpected element {local!r} in {parent or 'the document'!r}")
+        if parent in ("", "sparql"):
+            check_members("XML", {name.rpartition(" ")[2]: value for name, value in attributes.items()})
         if parent == "sparql":
             if local in self._sections:
                 raise self._damaged(f"a second {local}")
