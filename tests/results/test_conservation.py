@@ -137,8 +137,9 @@ def test_every_solution_of_a_response_arrives(name: str, coding: str) -> None:
             for piece in reader.pieces(part, work):
                 for batch in reader.feed(piece):
                     came.update(batch)
-        for batch in reader.close():
+        for batch in reader.rest():
             came.update(batch)
+        reader.close()
         assert came == expected
         assert reader.count == came.total()
 

@@ -128,9 +128,9 @@ async def aread(
             if await response.is_followed():
                 raise reader.exceeded()
             response.release()
-        rest = reader.close() if reader.held <= _LONG else await loop.run_in_executor(executor, reader.close)
-        for batch in rest:
+        for batch in reader.rest() if reader.held <= _LONG else await loop.run_in_executor(executor, reader.rest):
             yield batch
+        reader.close()
     finally:
         response.close()  # whose connection is back in the pool, if this was its end
 

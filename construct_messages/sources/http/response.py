@@ -161,17 +161,14 @@ class ResponseReader:
         if self.held > _SOLUTION_BYTES:
             raise IncompleteResult(f"{self._url} sent {self.held} bytes without one whole solution in them")
 
-    def close(self) -> list[Solutions]:
-        """Processes the end of the body, and returns the solutions that only the end completes.
+    def rest(self) -> list[Solutions]:
+        """Returns the solutions that only the end of the body completes; to be called at the end, before `close`.
 
         Raises:
-            SourceError: the body was an error document.
             IncompleteResult: the result is incomplete.
         """
-        if self._unchanged:
+        if self._unchanged or self._decoder is None:
             return []
-        if self._decoder is None:
-            raise self._refusal()
         if self._promised is not None and self._received != self._promised:
             raise IncompleteResult(
                 f"{self._url} promised {self._promised} bytes and sent {self._received}, after {self.count} solutions",
@@ -184,6 +181,20 @@ class ResponseReader:
             error.transient = not self._is_delimited  # then the end of the connection may have been a cut
             raise
         return list(self.feed(b""))  # which subclasses extend
+
+    def close(self) -> None:
+        """Processes the end of the body, after the `rest`.
+
+        Raises:
+            SourceError: the body was an error document.
+            IncompleteResult: the result is incomplete.
+        """
+        if self._unchanged:
+            return
+        if self._decoder is None:
+            raise self._refusal()
+        if self._rest is None and self.rest():
+            raise RuntimeError("the rest of the solutions was not read")
 
     def exceeded(self) -> IncompleteResult:
         """Returns the error for a body that goes on after its announced length."""

@@ -49,7 +49,8 @@ def read(
         while chunk := _receive(response, reader, timeouts):
             for piece in reader.pieces(chunk):
                 yield from reader.feed(piece)
-        yield from reader.close()
+        yield from reader.rest()
+        reader.close()
 
 
 def _receive(response: http.client.HTTPResponse, reader: ResponseReader, timeouts: Timeouts) -> bytes:
