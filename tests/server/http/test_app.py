@@ -221,7 +221,12 @@ async def test_head(served: Served, session: aiohttp.ClientSession) -> None:
         assert await response.read() == b""
 
 
-async def test_cross_origin(served: Served, session: aiohttp.ClientSession) -> None:
+async def test_cross_origin(store: Path, session: aiohttp.ClientSession) -> None:
+    async with serving(store, settings={"cors": ("*",)}) as server:
+        await check_cross_origin(server, session)
+
+
+async def check_cross_origin(served: Served, session: aiohttp.ClientSession) -> None:
     preflight = {
         "Origin": "https://example.org",
         "Access-Control-Request-Method": "POST",
