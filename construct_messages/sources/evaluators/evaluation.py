@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 import pyoxigraph as ox
 
 from construct_messages.errors import ConstructMessagesError, QueryError, SourceError, UsageError
+from construct_messages.query.depth import check_depth
 from construct_messages.query.full_names import names_in_full
 from construct_messages.query.refusals import refusal
 from construct_messages.sources import UNION
@@ -37,9 +38,11 @@ def query(
 
     Raises:
         UsageError: graph names that make no dataset.
+        QueryError: the query is too deep for the engine.
         SyntaxError: the engine refuses the query.
         OSError: the evaluation failed.
     """
+    check_depth(text)
     union = UNION in default_graphs
     if union and len(default_graphs) > 1:
         raise UsageError("default graph: union is all graphs already", hint="give union alone, or graph IRIs")
