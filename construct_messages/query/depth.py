@@ -33,7 +33,7 @@ def check_depth(text: str) -> None:
     >>> check_depth("ASK { FILTER(" + 100 * "(" + "1" + 100 * ")" + ") }")
     >>> check_depth("ASK { FILTER(" + 1000 * "(" + "1" + 1000 * ")" + ") }")
     Traceback (most recent call last):
-    construct_messages.errors.QueryError: line 1, column 512: the query nests more than 500 deep
+    construct_messages.errors.QueryError: line 1, column 511: the query nests more than 500 deep
       hint: write less in each other, or send several queries
     """
     if len(text) <= MOST_NESTED:
