@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # the flags of `serve` that are settings, by their keys
 _FLAGS: Final = (
-    *("bind", "workers", "log_format", "log_level", "log_queries", "page"),
+    *("bind", "workers", "cors", "log_format", "log_level", "log_queries", "page"),
     "streams.file",
     *("endpoint.source", "endpoint.profile", "endpoint.page_size", "endpoint.allow_private"),
 )
@@ -61,6 +61,12 @@ def add(commands: Commands) -> None:
     server = serve.add_argument_group("server")
     option(server, "--bind HOST:PORT", "the address to listen on; default: 127.0.0.1:8080")
     option(server, "--workers N", "the number of server processes; default: 1")
+    option(
+        server,
+        "--cors ORIGIN...",
+        "other origins whose scripts may read answers, as https://example.org, or '*' for all; default: none",
+        nargs="+",
+    )
     option(server, "--log-format text|json", "the format of the server's log; default: text")
     option(server, "--log-level LEVEL", "debug, info (default), warning or error")
     option(server, "--log-queries", "log the text of queries", action="store_true", default=None)

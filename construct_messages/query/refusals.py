@@ -12,6 +12,9 @@ from construct_messages.errors import Position, QueryError
 from construct_messages.query.prologue import undeclared
 
 _AT: Final = re.compile(r"(?:error )?at (\d+):(\d+)(?:-\d+:\d+)?: ", re.IGNORECASE)
+# tokens and keywords; the others are classes of characters
+_EXPECTED: Final = re.compile(r"\"(?:[^\"\\]|\\.)+\"|\b[A-Z][A-Za-z_0-9]+\b(?! [a-z])")
+_CLASSES: Final = re.compile(r"\[(?:'(?:\\.[^']*|[^'])'|[^'\]])*\]", re.DOTALL)
 # among the tokens it would have taken, the engine's message may hold a sentence that says what is wrong
 _SENTENCE: Final = re.compile(r"(?:expected (?:one of )?|, )([A-Z][A-Za-z]*(?: [A-Za-z]+)+)")
 
@@ -34,7 +37,7 @@ def refusal(error: SyntaxError, text: str, hint: str | None, refused: str) -> Qu
       hint: add PREFIX rdfs: <...> or give it as an option
     """
     place, found = _AT.search(str(error)), _SENTENCE.search(str(error))
-    said = found[1] if found else "unexpected token"
+    said = found[1] if found else _unexpected(str(error))
     if said == "Prefix not found" and (prefix := undeclared(text)) is not None:
         said, hint = f"prefix {prefix}: is not declared", f"add PREFIX {prefix}: <...> or give it as an option"
     return QueryError(
@@ -42,3 +45,16 @@ def refusal(error: SyntaxError, text: str, hint: str | None, refused: str) -> Qu
         position=Position(int(place[1]), int(place[2])) if place else None,
         hint=hint,
     )
+
+
+def _unexpected(message: str) -> str:
+    """What the engine says that it expected, without classes of characters.
+
+    >>> _unexpected("error at 1:9: expected one of \\",\\", OFFSET, ['0'..='9'], [_]")
+    'unexpected token, expected one of "," OFFSET'
+    """
+    _, _, expected = message.partition("expected ")
+    tokens = list(dict.fromkeys(_EXPECTED.findall(_CLASSES.sub("", expected))))
+    if not tokens:
+        return "unexpected token"
+    return f"unexpected token, expected {'one of ' if len(tokens) > 1 else ''}{' '.join(tokens)}"

@@ -19,6 +19,7 @@ from construct_messages.query.scope import group_keys, in_scope, values_variable
 from construct_messages.query.select import Select, unused
 from construct_messages.query.tokens import QueryText, Token, check_braces, closing, decoded, error, outer, tokenize
 from construct_messages.query.triples import read_triples
+from construct_messages.query.written import Written
 from construct_messages.template import Nested, Pattern, Slot, Template, Variable
 
 _QUERIES: Final = ("CONSTRUCT", "SELECT", "ASK", "DESCRIBE")
@@ -152,7 +153,11 @@ class ConstructQuery:
         place, inserted = insert(tokens[:head], base, undeclared)
         beginning = text[:place] + inserted + text[place : tokens[head].start]
         return cls(
-            rewritten=replace(parts.select(text, tokens, beginning, projection, tuple(variables)), keys=apart),
+            rewritten=replace(
+                parts.select(text, tokens, beginning, projection, tuple(variables)),
+                keys=apart,
+                written=Written.of(text, parts.inside_template(tokens), base, own),
+            ),
             template=Template(tuple(variables), tuple(_renumbered(patterns, mentioned, variables))),
             prefixes={
                 prefix: namespace
@@ -212,6 +217,12 @@ class _Parts:
             raise error(text, tokens[group + 1].start, "expected a pattern, found .")
         modifiers = closing(tokens, group) + 1
         return cls(head, behind, template, named, group, modifiers, *_clauses(tokens, modifiers))
+
+    def inside_template(self, tokens: Sequence[Token]) -> tuple[int, int] | None:
+        """The offsets between the braces of the template; None: it is the WHERE group."""
+        if self.template == self.group:
+            return None
+        return tokens[self.template].end, tokens[self.behind - 1].start
 
     def select(
         self, text: str, tokens: Sequence[Token], prologue: str, projection: str, variables: tuple[str, ...]

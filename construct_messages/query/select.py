@@ -8,11 +8,12 @@ text than its variables, and the methods take each other's results.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from construct_messages.errors import UsageError
 from construct_messages.query.scope import aggregates, assigned, group_aliases, reached
 from construct_messages.query.tokens import decoded, tokenize
+from construct_messages.query.written import Written
 from construct_messages.terms import Term, has_blank
 
 
@@ -34,6 +35,7 @@ class Select:
         values: the trailing VALUES clause and whatever else follows.
         keys: the keys of GROUP BY, where `values` binds a projected variable that is none of them; else None. The
             groups are a sub-select then, in the text: what is no key cannot be projected beside it (section 11.4).
+        written: the query that this was made of, for the places in errors; None: this is it.
     """
 
     prologue: str
@@ -48,6 +50,7 @@ class Select:
     offset: int = 0
     values: str = ""
     keys: tuple[str, ...] | None = None
+    written: Written | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         if self.keys is not None:
@@ -151,6 +154,7 @@ class Select:
             variables=self.variables,
             dataset=self.dataset,
             group=f"{{ {{ {projection} WHERE {inner.rstrip(' ')}{end}}} }}",
+            written=self.written,
         )
 
     def _groups_first(self, keys: Sequence[str]) -> Select:

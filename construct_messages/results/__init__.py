@@ -29,8 +29,10 @@ class Decoder(Protocol):
         """
         ...
 
-    def close(self) -> None:
-        """Says that no more bytes come.
+    def close(self) -> list[Solutions]:
+        """Says that no more bytes come, and returns the solutions that `feed` has not returned.
+
+        A decoder may hold bytes back to spare work. So what it returns here belongs to the result as well.
 
         Raises:
             IncompleteResult: the document is not whole, something follows it, or it has other variables.

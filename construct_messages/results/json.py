@@ -122,13 +122,14 @@ class JsonDecoder:
         self._rest += data
         return [self._batch(solutions) for solutions in self._take()]
 
-    def close(self) -> None:
-        """See `Decoder.close`."""
+    def close(self) -> list[Solutions]:
+        """See `Decoder.close`; `feed` has returned all solutions."""
         if self._solutions is None:
             raise self._frame.no_solutions()
         if not self._is_behind:
             raise IncompleteResult(f"the JSON result ends before its end, after {self._count} whole solutions")
         self._frame.close(self._count)
+        return []
 
     # --- cutting ---
 

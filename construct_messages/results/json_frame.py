@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from construct_messages.errors import IncompleteResult, shown
 from construct_messages.results import check_head, excerpt
+from construct_messages.results.completeness import check_members
 
 AROUND_LIMIT: Final = 1 << 20  # bytes before the solutions and behind them
 SPACE: Final = b" \t\r\n"
@@ -26,8 +27,6 @@ _BINDINGS: Final = ["results", "bindings"]
 _STRING: Final = rb'(?:[^"\\]++|\\.)*+("?)'  # behind its first quote; without the last where it is not whole yet
 _REST: Final = re.compile(_STRING, re.DOTALL)
 _TOKEN: Final = re.compile(rb'[{}\[\]:]|"' + _STRING, re.DOTALL)
-# members that no edition has for a result, and with which servers of several makes tell of a failure
-_FAILURES: Final = frozenset(("error", "errors", "exception", "exceptions"))
 
 
 class Scanner:
@@ -178,8 +177,7 @@ class Frame:
         results, head = document.get("results"), document.get("head") or {}
         if not isinstance(results, dict) or results.get("bindings") != [] or not isinstance(head, dict):
             raise IncompleteResult(f"the JSON result is damaged {place}")
-        for part in (document, results, head):
-            _check_failures(part)
+        check_members("JSON", document)
         names = head.get("vars")
         if names is None:
             return ()
@@ -188,10 +186,3 @@ class Frame:
         declared = dict.fromkeys(names)
         check_head("JSON", declared, self._variables)
         return tuple(declared)
-
-
-def _check_failures(part: dict[str, Any]) -> None:
-    for name, value in part.items():
-        if name.lower() in _FAILURES and value:
-            said = shown(msgspec.json.encode(value).decode())
-            raise IncompleteResult(f"the JSON result tells of a failure: {shown(name)}: {said}")

@@ -93,12 +93,13 @@ class TsvDecoder:
             self._read_header(header)
         return [self._read_shared(block) or self._read_lines(block)] if block else []
 
-    def close(self) -> None:
-        """See `Decoder.close`."""
+    def close(self) -> list[Solutions]:
+        """See `Decoder.close`; `feed` has returned all solutions."""
         if rest := b"".join(self._rest):
             raise IncompleteResult(f"the TSV result ends inside line {self._line}: {excerpt(rest)}")
         if self._indexes is None:
             raise IncompleteResult("the TSV result is empty: it has no header line")
+        return []
 
     def _read_header(self, line: bytes) -> None:
         text = line.removeprefix(b"\xef\xbb\xbf").decode(errors="backslashreplace")

@@ -13,6 +13,7 @@ from xml.parsers import expat
 
 from construct_messages.errors import IncompleteResult, TermError, shown
 from construct_messages.results import DEEPEST, MOST_COLUMNS, check_head
+from construct_messages.results.completeness import check_members
 from construct_messages.solutions import Solutions
 from construct_messages.terms import UNBOUND, Lenience, Term, blank, iri, literal, triple
 
@@ -34,7 +35,7 @@ _CHILDREN: Final[Mapping[str, frozenset[str]]] = {
 }
 _TEXT: Final = frozenset({"uri", "bnode", "literal"})
 _CLOSE: Final = " )>>"
-_TAG: Final = 1 << 10  # bytes; what is longer is no tag of a results document that somebody waits for
+_TOKEN: Final = 1 << 10  # bytes of a tag, comment or reference; few are longer
 
 
 class XmlDecoder:
@@ -82,23 +83,28 @@ class XmlDecoder:
     def feed(self, data: bytes) -> list[Solutions]:
         """See `Decoder.feed`."""
         self._held += data
-        # expat looks at a tag that is not whole from its beginning again, so a long one is fed in pieces that double
+        # expat reads a token that is not whole from its beginning again, so a long one is fed in pieces that double;
+        # what follows it is held back as well, maybe until `close`
         pending = self._fed - self._parser.CurrentByteIndex
-        if pending <= _TAG or len(self._held) >= pending:
+        if pending <= _TOKEN or len(self._held) >= pending:
             self._parse(False)
-        if not self._solutions:
-            return []
-        batch = Solutions.of(self._solutions, response=self._response)
-        self._solutions = []
-        return [batch]
+        return self._taken()
 
-    def close(self) -> None:
+    def close(self) -> list[Solutions]:
         """See `Decoder.close`."""
         self._parse(True)
         if "results" not in self._sections:
             raise IncompleteResult("the XML result has no results element")
         if self._declared is not None:  # it may have come last
             check_head("XML", self._declared, self._variables)
+        return self._taken()
+
+    def _taken(self) -> list[Solutions]:
+        if not self._solutions:
+            return []
+        batch = Solutions.of(self._solutions, response=self._response)
+        self._solutions = []
+        return [batch]
 
     def _parse(self, last: bool) -> None:
         data = bytes(self._held)
@@ -128,6 +134,8 @@ class XmlDecoder:
             if local == "boolean" and parent == "sparql":
                 raise IncompleteResult("expected the solutions of a SELECT, got the result of an ASK")
             raise self._damaged(f"unexpected element {local!r} in {parent or 'the document'!r}")
+        if parent in ("", "sparql"):
+            check_members("XML", {name.rpartition(" ")[2]: value for name, value in attributes.items()})
         if parent == "sparql":
             if local in self._sections:
                 raise self._damaged(f"a second {local}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from typing import Annotated, Final, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -201,7 +202,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         streams: live streams, if any are served.
         workers: server processes.
         public_url: how clients reach the server, where a proxy stands before it.
-        cors: origins whose scripts may read answers; `*` for all.
+        cors: other origins whose scripts may read answers; `*` for all.
         trust_forwarded: whether `X-Forwarded-For` of the peer is believed in logs.
         log_format: of the server's own log.
         log_level: the least level that is logged.
@@ -215,13 +216,25 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     streams: StreamsSettings | None = None
     workers: Count = 1
     public_url: str | None = None
-    cors: tuple[str, ...] = ("*",)
+    cors: tuple[str, ...] = ()
     trust_forwarded: bool = False
     log_format: Literal["text", "json"] = "text"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_queries: bool = False
     shutdown_seconds: Duration = 30.0
     page: bool = True
+
+    @property
+    def trusted_origins(self) -> tuple[str, ...]:
+        """`cors`, and the origin of `public_url`, whose pages are this server's own.
+
+        >>> Config(endpoints={}, public_url="https://example.org/data/").trusted_origins
+        ('https://example.org',)
+        """
+        if self.public_url is None:
+            return self.cors
+        parts = urlsplit(self.public_url)
+        return (*self.cors, f"{parts.scheme}://{parts.netloc}")
 
     @property
     def address(self) -> tuple[str, int]:

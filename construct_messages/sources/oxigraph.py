@@ -17,6 +17,7 @@ from functools import partial
 import pyoxigraph as ox
 
 from construct_messages.errors import ConstructMessagesError
+from construct_messages.query.select import Select
 from construct_messages.solutions import Solutions
 from construct_messages.sources import REWRITTEN, Request
 from construct_messages.sources.evaluators.evaluation import QueryResult, explain, query, write_solutions
@@ -67,7 +68,7 @@ class _Evaluation:
         # a daemon: an abandoned evaluation, which nothing can stop before its next solution, must not hold up the exit
         self._thread = threading.Thread(
             target=self._evaluate,
-            args=(run, text, request.select.variables, first[1], bulk[1]),
+            args=(run, request.select, first[1], bulk[1]),
             name="construct-messages evaluation",
             daemon=True,
         )
@@ -91,11 +92,9 @@ class _Evaluation:
         """`end` for asyncio; the thread has nothing left to do but to end."""
         self.end(document)
 
-    def _evaluate(
-        self, run: Callable[[], QueryResult], text: str, variables: tuple[str, ...], first: int, bulk: int
-    ) -> None:
+    def _evaluate(self, run: Callable[[], QueryResult], select: Select, first: int, bulk: int) -> None:
         try:
-            write_solutions(run, variables, first, bulk)
+            write_solutions(run, select.variables, first, bulk)
         except BaseException as error:  # noqa: BLE001 - carried to the consumer's thread, which raises it
             # without its traceback, which holds the solutions, and these must die in their own thread
-            self._error = explain(error, text, REWRITTEN)
+            self._error = explain(error, str(select), REWRITTEN, select.written)

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import rdflib
 from pyparsing import ParseException
+from rdflib.plugins.sparql.parser import parseQuery
 from rdflib.plugins.sparql.processor import SPARQLProcessor
 from rdflib.query import Result
 from rdflib.term import Identifier, Variable
@@ -24,6 +25,7 @@ from construct_messages.errors import (
     UsageError,
 )
 from construct_messages.query.prologue import undeclared
+from construct_messages.query.select import Select
 from construct_messages.solutions import Solutions
 from construct_messages.sources import REWRITTEN, UNION, Request
 from construct_messages.sources.threads import ain_thread, in_thread
@@ -65,7 +67,7 @@ class RdflibSource:
 
     def _solutions(self, request: Request) -> Generator[Solutions]:
         variables, scope = [Variable(name) for name in request.select.variables], request.labels.of_data
-        for binding in _evaluate(self._dataset(request), str(request.select)):
+        for binding in _evaluate(self._dataset(request), request.select):
             terms = [binding.get(variable) for variable in variables]
             # one at a time: rdflib takes longer for a solution than a batch would save
             yield Solutions.of(
@@ -108,7 +110,8 @@ class _Lazy(SPARQLProcessor):
         return result
 
 
-def _evaluate(graph: rdflib.Graph, query: str) -> Generator[_Binding]:
+def _evaluate(graph: rdflib.Graph, select: Select) -> Generator[_Binding]:
+    query = str(select)
     try:
         lazy = _Lazy(graph)  # type: ignore[no-untyped-call] # rdflib's
         result = graph.query(query, processor=lazy)
@@ -117,10 +120,12 @@ def _evaluate(graph: rdflib.Graph, query: str) -> Generator[_Binding]:
         # a store may have an evaluation of its own, which gives its result whole
         yield from result.bindings if lazy.found is None else lazy.found
     except ParseException as error:
+        own = None if select.written is None else _refused(select.written.text)
+        shown = error if own is None else own
         raise QueryError(
-            f"rdflib refuses the query: {error.msg}",
-            position=Position(error.lineno, error.column),
-            hint=REWRITTEN,
+            f"rdflib refuses the query: {shown.msg}",
+            position=Position(shown.lineno, shown.column),
+            hint=REWRITTEN if own is None else None,
         ) from error
     except ConstructMessagesError:
         raise
@@ -133,3 +138,12 @@ def _evaluate(graph: rdflib.Graph, query: str) -> Generator[_Binding]:
                 hint=f"add PREFIX {prefix}: <...> or give it as an option",
             ) from error
         raise SourceError(f"rdflib's evaluation failed: {error}") from error
+
+
+def _refused(text: str) -> ParseException | None:
+    """Returns why rdflib refuses a query; None: it does not."""
+    try:
+        parseQuery(text)
+    except ParseException as error:
+        return error
+    return None

@@ -180,7 +180,7 @@ ERRORS = {
         ["run", "--query", "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o FILTER }", "--source", DATA],
         2,
         "embedded engine",
-        "lines are those",
+        None,
     ),
     "another form": (["run", "--query", "ASK {}", "--source", DATA], 2, "got ASK", "only CONSTRUCT"),
     "unknown format": (["run", "--query", ANY, "--source", DATA, "--format", "json"], 2, "'json'", "text/turtle"),

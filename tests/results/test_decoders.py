@@ -59,8 +59,7 @@ def scoped(table: Iterable[Sequence[Term]], scope: str = "d") -> list[tuple[Term
 
 def decode(decoder: Any, pieces: Iterable[bytes]) -> list[tuple[Term, ...]]:
     solutions = [solution for piece in pieces for batch in decoder.feed(piece) for solution in batch]
-    decoder.close()
-    return solutions
+    return solutions + [solution for batch in decoder.close() for solution in batch]
 
 
 def bytewise(document: bytes) -> list[bytes]:

@@ -18,8 +18,7 @@ def decode(document: bytes, size: int | None = None, variables: tuple[str, ...] 
     decoder = JsonDecoder(variables)
     pieces = [document] if size is None else [document[i : i + size] for i in range(0, len(document), size)]
     solutions = [solution for piece in pieces for batch in decoder.feed(piece) for solution in batch]
-    decoder.close()
-    return solutions
+    return solutions + [solution for batch in decoder.close() for solution in batch]
 
 
 @pytest.mark.parametrize("size", [None, 1, 7])

@@ -17,8 +17,7 @@ from construct_messages.terms import XSD, parse_term
 def decode(document: bytes, variables: tuple[str, ...] = ("x", "y")) -> list[tuple[str, ...]]:
     decoder = TsvDecoder(variables)
     solutions = [solution for batch in decoder.feed(document) for solution in batch]
-    decoder.close()
-    return solutions
+    return solutions + [solution for batch in decoder.close() for solution in batch]
 
 
 FIELDS = [

@@ -163,6 +163,7 @@ def cost(results: Results, work: Work, chunk: int, coding: str = "identity") -> 
             for piece in reader.pieces(results.document[start : start + chunk], 1 << 14):
                 for _ in reader.feed(piece):
                     pass
+        reader.rest()
         reader.close()
     except SourceError:
         pass

@@ -15,8 +15,7 @@ def decode(document: str | bytes) -> list[tuple[str, ...]]:
     decoder = XmlDecoder(("x",))
     data = document.encode() if isinstance(document, str) else document
     solutions = [solution for batch in decoder.feed(data) for solution in batch]
-    decoder.close()
-    return solutions
+    return solutions + [solution for batch in decoder.close() for solution in batch]
 
 
 def one(binding: str) -> str:

@@ -131,8 +131,7 @@ async def test_solutions_in_every_format(
     found, body = await ask(pool, SELECT, content_type)
     assert found == content_type
     decoder = decoder_class(("s", "n"))
-    solutions = [solution for batch in decoder.feed(body) for solution in batch]
-    decoder.close()
+    solutions = [solution for batch in (*decoder.feed(body), *decoder.close()) for solution in batch]
     assert solutions == [(f"<{EX}s{n}>", f'"{n}"^^<{terms.XSD}integer>') for n in range(COUNT)]
 
 

@@ -111,7 +111,7 @@ class Results:
     def solutions(self, request: Request) -> Generator[Solutions]:
         decoder = self._decoder(request.select.variables)
         yield from decoder.feed(self._document)
-        decoder.close()
+        yield from decoder.close()
 
     async def asolutions(self, request: Request) -> AsyncGenerator[Solutions]:
         for batch in self.solutions(request):

@@ -11,7 +11,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
-from urllib.parse import urlsplit
 
 from aiohttp import web
 from aiohttp.http import HttpProcessingError
@@ -19,7 +18,7 @@ from aiohttp.http import HttpProcessingError
 from construct_messages.errors import ConstructMessagesError, Forbidden
 from construct_messages.formats.media_types import PROBLEM
 from construct_messages.server.config import Config
-from construct_messages.server.http.endpoint import Endpoint, Handler, Route
+from construct_messages.server.http.endpoint import Endpoint, Handler, Route, foreign_origin
 from construct_messages.server.http.health import Health
 from construct_messages.server.http.metrics import Metrics
 from construct_messages.server.http.problems import problem, router_problem
@@ -204,10 +203,7 @@ class _Server:
 
     def _check_origin(self, request: web.Request) -> None:
         """Refuses a WebSocket to pages of other origins: browsers ask nobody before they connect (RFC 6455, 10.2)."""
-        origin, allowed = request.headers.get("Origin"), self._config.cors
-        if origin is None or not _is_websocket(request) or "*" in allowed or origin in allowed:
-            return
-        if urlsplit(origin).netloc != request.host:
+        if _is_websocket(request) and (origin := foreign_origin(request, self._config.trusted_origins)) is not None:
             raise Forbidden(f"pages of {origin} may not connect", hint="allow their origin in the settings: cors")
 
     async def _add_headers(self, request: web.Request, response: web.StreamResponse) -> None:

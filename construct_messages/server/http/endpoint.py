@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeAlias
 
@@ -32,6 +32,20 @@ class Route(NamedTuple):
     handler: Handler
     options: Mapping[str, str] = MappingProxyType({})
     socket: Handler | None = None
+
+
+def foreign_origin(request: web.Request, allowed: Collection[str]) -> str | None:
+    """Returns the origin of the page that sent a request (RFC 6454, section 7), where it is neither this server's own
+    nor allowed; None for programs that are no browsers.
+
+    Args:
+        request: the request.
+        allowed: origins, or `*` for all.
+    """
+    origin = request.headers.get("Origin")
+    if origin is None or "*" in allowed or origin in allowed or origin.partition("://")[2] == request.host:
+        return None
+    return origin
 
 
 class Measure(NamedTuple):

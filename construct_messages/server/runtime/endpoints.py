@@ -48,6 +48,7 @@ def open_endpoints(
                 executor=executor,
                 public_url=None if public_url is None else f"{public_url}{path}",
                 page=config.page,
+                cors=config.trusted_origins,
             )
         )
         watched[path] = WatchedEndpoint(

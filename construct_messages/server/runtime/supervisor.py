@@ -70,6 +70,8 @@ def run(config: Config, loading: Callable[[], AbstractContextManager[Progress | 
             request_log.log("info", "loaded", endpoints=" ".join(loaded), seconds=round(time.monotonic() - began, 3))
         listening.listen()
         url = url_of(listening)
+        if "*" in config.cors:
+            request_log.log("warning", "pages of every website may read answers", cors="*")
         if config.workers == 1:
             asyncio.run(_alone(config, directories, listening, request_log, url))
             return 0

@@ -37,7 +37,7 @@ from construct_messages.server.http.accept import accept_header
 from construct_messages.server.http.admission import Admission
 from construct_messages.server.http.body import read_body
 from construct_messages.server.http.coding import negotiate_coding
-from construct_messages.server.http.endpoint import Measure, Route
+from construct_messages.server.http.endpoint import Measure, Route, foreign_origin
 from construct_messages.server.http.record import RECORD
 from construct_messages.server.http.request_log import RequestLog
 from construct_messages.server.http.sending import send
@@ -88,6 +88,7 @@ class SparqlEndpoint:
         executor: threads for parsing long texts, which would block the event loop.
         public_url: the URL by which clients reach it; None: that of the request.
         page: whether browsers get this server's own page; else the source's, if there is one.
+        cors: other origins whose pages may send updates; `*` for all.
     """
 
     record = SparqlRecord
@@ -105,10 +106,11 @@ class SparqlEndpoint:
         executor: Executor,
         public_url: str | None = None,
         page: bool = False,
+        cors: tuple[str, ...] = (),
     ) -> None:
         self.path = path
         self._settings, self._backend, self._request_log, self._url = settings, backend, request_log, public_url
-        self._executor, self._has_page = executor, page
+        self._executor, self._has_page, self._cors = executor, page, cors
         self._admission = Admission(
             settings.concurrency, queue_seconds=settings.queue_seconds, queue_length=settings.queue_length
         )
@@ -150,6 +152,9 @@ class SparqlEndpoint:
                     if page is not None:
                         return page
                 return await self._describe(request)
+            # a browser sends a form of any site to any server, and updates change something even if nobody reads on
+            if asked.kind == "update" and (origin := foreign_origin(request, self._cors)) is not None:
+                raise Forbidden(f"pages of {origin} may not send updates", hint="allow their origin: cors")
             record.query = asked.text
             decide = partial(self._decide, asked, accept_header(request), record)
             if len(asked.text or "") > _LONG_CHARACTERS:

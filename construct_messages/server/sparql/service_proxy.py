@@ -93,7 +93,8 @@ class ServiceProxy:
             Forbidden: the query reaches what it may not.
         """
         # the engine takes the text as a whole
-        select = Select("", "", request.select.variables, "", self._redirected(str(request.select)))
+        text, written = self._redirected(str(request.select)), request.select.written
+        select = Select("", "", request.select.variables, "", text, written=written)
         async with aclosing(self._backend.asolutions(replace(request, select=select))) as batches:
             with self._restoring():
                 async for batch in batches:

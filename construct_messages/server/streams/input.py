@@ -8,6 +8,7 @@ Nothing is fetched: JSON-LD contexts that senders name by IRI are those of `stre
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from functools import partial
 from typing import Final
@@ -44,7 +45,8 @@ def read_messages(content_type: str | None, body: bytes, *, base: str, message_b
         most: how many there may be.
 
     Raises:
-        ProtocolError: another media type or charset (415), or bytes that are not what it says (422).
+        ProtocolError: another media type or charset (415), no JSON at all (400), or bytes that are not what it says
+            (422).
         LimitExceeded: too many messages, or too large a one.
 
     >>> options = {"base": "urn:x", "message_bytes": 1000, "most": 10}
@@ -94,6 +96,8 @@ def _reading(
     if media_type in _JSON:
         # between the tokens of JSON a line end is a blank, and within them there is none
         text = body.translate(_LINE_ENDS).strip()
+        if not text.removeprefix(BOM_UTF8):
+            raise ProtocolError("the body is empty, which is no JSON", hint="send {} for a message without a statement")
         if text.startswith(b"["):
             text = b'{"@included":' + text + b"}"
         return _decode(decoder(NDJSON_LD), text), True

@@ -33,6 +33,7 @@ from construct_messages.errors import (
 )
 from construct_messages.formats.documents import TRIPLES
 from construct_messages.formats.results import SOLUTIONS
+from construct_messages.query.written import Written
 from construct_messages.sources import REWRITTEN
 from construct_messages.sources.evaluators.evaluation import QueryResult, explain, query, serialize, write_solutions
 from construct_messages.sources.files import open_directory
@@ -47,6 +48,7 @@ class Solve(msgspec.Struct, tag=True, frozen=True):
     variables: tuple[str, ...]
     default_graphs: tuple[str, ...]
     named_graphs: tuple[str, ...]
+    written: Written | None = None
 
 
 class Respond(msgspec.Struct, tag=True, frozen=True):
@@ -129,8 +131,8 @@ def main() -> None:
             else:
                 _respond(store, order, control, *pipes)
         except (ConstructMessagesError, SyntaxError, OSError, ValueError, RuntimeError, MemoryError) as error:
-            hint = REWRITTEN if isinstance(order, Solve) else None
-            _report(control, Ended(Failure.of(explain(error, order.text, hint))))
+            hint, written = (REWRITTEN, order.written) if isinstance(order, Solve) else (None, None)
+            _report(control, Ended(Failure.of(explain(error, order.text, hint, written))))
         else:
             _report(control, Ended())
 

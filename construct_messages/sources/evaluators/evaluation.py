@@ -14,8 +14,10 @@ from typing import Final, TypeAlias
 import pyoxigraph as ox
 
 from construct_messages.errors import ConstructMessagesError, QueryError, SourceError, UsageError
+from construct_messages.query.depth import check_depth
 from construct_messages.query.full_names import names_in_full
 from construct_messages.query.refusals import refusal
+from construct_messages.query.written import Written
 from construct_messages.sources import UNION
 from construct_messages.terms import from_pyoxigraph
 
@@ -37,9 +39,11 @@ def query(
 
     Raises:
         UsageError: graph names that make no dataset.
+        QueryError: the query is too deep for the engine.
         SyntaxError: the engine refuses the query.
         OSError: the evaluation failed.
     """
+    check_depth(text)
     union = UNION in default_graphs
     if union and len(default_graphs) > 1:
         raise UsageError("default graph: union is all graphs already", hint="give union alone, or graph IRIs")
@@ -125,13 +129,16 @@ def serialize(result: QueryResult, pipe: int, format: ox.QueryResultsFormat | ox
             raise
 
 
-def explain(error: BaseException, text: str, hint: str | None) -> ConstructMessagesError:
+def explain(
+    error: BaseException, text: str, hint: str | None, written: Written | None = None
+) -> ConstructMessagesError:
     """The engine's exception as an error of this package.
 
     Args:
         error: what was raised.
         text: the query.
         hint: what to say about the position in a query that the engine refuses.
+        written: what the text was made of; if the engine refuses that as well, the position is one in it.
     """
     if isinstance(error, ConstructMessagesError):
         return error
@@ -139,4 +146,7 @@ def explain(error: BaseException, text: str, hint: str | None) -> ConstructMessa
         return QueryError(f"the embedded engine refuses the query: {error}", hint="use the functions of SPARQL")
     if not isinstance(error, SyntaxError):
         return SourceError(f"the embedded evaluation failed: {error}")
-    return refusal(error, text, hint, "the embedded engine refuses the query")
+    refused = "the embedded engine refuses the query"
+    if written is not None and (own := written.refusal()) is not None:
+        return refusal(own, written.text, None, refused)
+    return refusal(error, text, hint, refused)

@@ -73,7 +73,7 @@ def decoded(
             yield from decoder.feed(chunk)
         end(document)
         if received:
-            decoder.close()
+            yield from decoder.close()
 
 
 async def adecoded(
@@ -90,7 +90,8 @@ async def adecoded(
                 yield batch
         await end(document)
         if received:
-            decoder.close()
+            for batch in decoder.close():
+                yield batch
 
 
 def _decoder(request: Request) -> TsvDecoder:

@@ -99,7 +99,10 @@ class EvaluatorPool:
             SourceError: also with status 503, where no process was free in time.
             IncompleteResult: also where the process ended under the evaluation.
         """
-        order = Solve(str(request.select), request.select.variables, request.default_graphs, request.named_graphs)
+        select = request.select
+        order = Solve(
+            str(select), select.variables, request.default_graphs, request.named_graphs, written=select.written
+        )
         evaluation = await self._evaluate(order, bulk_only=False, deadline=_deadline(request.timeout))
         try:
             came = adecoded(request, evaluation.documents, evaluation.deadline, evaluation.aend)

@@ -14,19 +14,22 @@ from typing import Final
 
 import aiohttp
 import yarl
+from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
+from aiohttp.http import HttpProcessingError
 
 from construct_messages.errors import SourceError
 from construct_messages.solutions import Solutions
 from construct_messages.sources.http.failures import REDIRECTS, reason, too_many_redirects, unreachable
 from construct_messages.sources.http.paging import Page
-from construct_messages.sources.http.response import redirected
+from construct_messages.sources.http.response import ends_by_length, redirected
 from construct_messages.sources.http.timeouts import CONNECT_SECONDS, Timeouts
 
 _CHUNK: Final = 1 << 16
 _AT_ONCE: Final = 1 << 14
 """Bytes that are decoded between two turns of the event loop: see `ResponseReader.pieces`."""
 _LONG: Final = 1 << 14  # bytes of a solution; where each is to be percent-encoded, they take some 20 ms
+_CLOSE_SECONDS: Final = 5.0  # until a connection closes that the endpoint said it would close
 _HEAD_LINE: Final = 1 << 16  # bytes, as in http.client
 
 
@@ -61,16 +64,44 @@ def new_session(
 
 
 class _ClientResponse(aiohttp.ClientResponse):
-    """A response that closes a connection whose framing is faulty, instead of reusing it (RFC 9112, section 6.1)."""
+    """A response that closes a connection whose framing is faulty, instead of reusing it (RFC 9112, section 6.1).
+
+    It keeps the connection after a body that only its announced length ends, so that `is_followed` can look at it.
+    """
+
+    _connected: ResponseHandler | None = None
+    _has_ended = False
+    _keeps_connection = True
 
     async def start(self, connection: Connection) -> aiohttp.ClientResponse:
-        protocol = connection.protocol
+        self._connected = protocol = connection.protocol
         await super().start(connection)
         if protocol is not None and self.version == aiohttp.HttpVersion10 and "Transfer-Encoding" in self.headers:
             protocol.force_close()
-            if self.connection is None:  # the answer was whole at once, and its connection is back in the pool
-                protocol.close()
+        self._keeps_connection = ends_by_length(self.headers.get)
+        if self._has_ended:
+            self._response_eof()
         return self
+
+    def _response_eof(self) -> None:
+        # aiohttp calls it at the end of the body, which may come before `start` knows the headers
+        self._has_ended = True
+        if not self._keeps_connection:
+            super()._response_eof()
+
+    async def is_followed(self) -> bool:
+        """Whether the endpoint sends more than the body that its announced length ended.
+
+        A connection that stays open after the body has no end to wait for; there, what has come already counts.
+        """
+        protocol = self._connected
+        if protocol is None:
+            return False
+        for _ in range(2):  # the event loop looks at the socket
+            await asyncio.sleep(0)
+        if protocol.should_close and (closed := protocol.closed) is not None:
+            await asyncio.wait([closed], timeout=_CLOSE_SECONDS)
+        return isinstance(protocol.exception(), HttpProcessingError)
 
 
 async def aread(
@@ -93,6 +124,12 @@ async def aread(
                 for batch in batches:
                     yield batch
                 await asyncio.sleep(0)
+        if isinstance(response, _ClientResponse) and ends_by_length(response.headers.get):
+            if await response.is_followed():
+                raise reader.exceeded()
+            response.release()
+        for batch in reader.rest() if reader.held <= _LONG else await loop.run_in_executor(executor, reader.rest):
+            yield batch
         reader.close()
     finally:
         response.close()  # whose connection is back in the pool, if this was its end

@@ -8,6 +8,7 @@ no socket.
 from __future__ import annotations
 
 import codecs
+import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -20,6 +21,7 @@ from construct_messages.errors import IncompleteResult, SourceError, SourceTimeo
 from construct_messages.formats.media_types import OCTET_STREAM
 from construct_messages.formats.results import READ, find_results
 from construct_messages.results import Decoder, NewDecoder, decoder_of
+from construct_messages.results.completeness import tells_of_a_part
 from construct_messages.solutions import Solutions
 from construct_messages.sources import Condition, Validators
 from construct_messages.terms import Lenience
@@ -35,6 +37,7 @@ _CODED: Final = 1 << 12  # bytes that are decoded at once: of what is left, a co
 _SOLUTION_BYTES: Final = 8 << 20  # of one solution, or of what stands around all; a few of them compress very well
 _GZIP: Final = b"\x1f\x8b"  # its first bytes (RFC 1952, section 2.3.1)
 _DIGITS: Final = 20  # a number of more is no number of solutions or bytes
+_RANGE: Final = re.compile(r"[!-~]+ ([0-9]{1,20})-([0-9]{1,20})/([0-9]{1,20})")
 _FOREVER: Final = 1e9  # seconds; what is sent may be more than a float holds
 
 
@@ -101,13 +104,12 @@ class ResponseReader:
         self._body = _Body(header("Content-Encoding"))
         self._detail = b""
         self._decoder: Decoder | None = None
+        self._rest: list[Solutions] | None = None  # once the body has ended: those that only the end completes
         self._unchanged = status == 304 and condition is not None and bool(condition.headers)
         self.count = 0
         self.held = 0
         self.cap = _cap(header)
-        state = header("X-SQL-State")
-        if status == 206 or (status == 200 and state):
-            reason = header("X-SQL-Message") or state
+        if (reason := partial_reason(status, header)) is not None:
             raise IncompleteResult(
                 f"{url} sent a part of the result only" + (f": {shown(reason)}" if reason else ""),
                 hint="ask for less, or give the endpoint more time",
@@ -126,9 +128,13 @@ class ResponseReader:
                 solution, however short it is.
 
         Raises:
-            IncompleteResult: the content coding is damaged.
+            IncompleteResult: the content coding is damaged, or the body is longer than its announced length.
         """
         self._received += len(data)
+        if self._promised is not None and (excess := self._received - self._promised) > 0:
+            if data[-excess:].strip(b"\r\n"):
+                raise self.exceeded()
+            data, self._received = data[:-excess], self._promised
         return self._body.decode(data, max(_SMALLEST, min(work, work * _USUAL // len(self._variables))))
 
     def feed(self, piece: bytes) -> Iterator[Solutions]:
@@ -144,7 +150,7 @@ class ResponseReader:
                 raise self._refusal()
             return
         self.held += len(piece)
-        for batch in self._decoder.feed(piece):
+        for batch in self._decoder.feed(piece) if self._rest is None else self._rest:
             self.count += len(batch)
             self.held = 0
             if self._limit is not None and self.count > self._limit:
@@ -155,8 +161,29 @@ class ResponseReader:
         if self.held > _SOLUTION_BYTES:
             raise IncompleteResult(f"{self._url} sent {self.held} bytes without one whole solution in them")
 
+    def rest(self) -> list[Solutions]:
+        """Returns the solutions that only the end of the body completes; to be called at the end, before `close`.
+
+        Raises:
+            IncompleteResult: the result is incomplete.
+        """
+        if self._unchanged or self._decoder is None:
+            return []
+        if self._promised is not None and self._received != self._promised:
+            raise IncompleteResult(
+                f"{self._url} promised {self._promised} bytes and sent {self._received}, after {self.count} solutions",
+                transient=True,
+            )
+        self._body.close()
+        try:
+            self._rest = self._decoder.close()
+        except IncompleteResult as error:
+            error.transient = not self._is_delimited  # then the end of the connection may have been a cut
+            raise
+        return list(self.feed(b""))  # which subclasses extend
+
     def close(self) -> None:
-        """Processes the end of the body.
+        """Processes the end of the body, after the `rest`.
 
         Raises:
             SourceError: the body was an error document.
@@ -166,17 +193,14 @@ class ResponseReader:
             return
         if self._decoder is None:
             raise self._refusal()
-        if self._promised is not None and self._received != self._promised:
-            raise IncompleteResult(
-                f"{self._url} promised {self._promised} bytes and sent {self._received}, after {self.count} solutions",
-                transient=True,
-            )
-        self._body.close()
-        try:
-            self._decoder.close()
-        except IncompleteResult as error:
-            error.transient = not self._is_delimited  # then the end of the connection may have been a cut
-            raise
+        if self._rest is None and self.rest():
+            raise RuntimeError("the rest of the solutions was not read")
+
+    def exceeded(self) -> IncompleteResult:
+        """Returns the error for a body that goes on after its announced length."""
+        return IncompleteResult(
+            f"{self._url} promised {self._promised} bytes and sent more, after {self.count} solutions"
+        )
 
     def cut(self, reason: object) -> SourceError:
         """Returns the error for a body that the HTTP client could not read to its end."""
@@ -187,8 +211,7 @@ class ResponseReader:
         )
 
     def _decoder_class(self, asked: tuple[str, ...]) -> NewDecoder:
-        content_type = Message()
-        content_type["Content-Type"] = self._header("Content-Type") or OCTET_STREAM
+        content_type = _content_type(self._header)
         media_type = content_type.get_content_type()
         charset = content_type.get_content_charset("utf-8")
         found = find_results(media_type)
@@ -229,6 +252,29 @@ class ResponseReader:
             retry_after=retry_after,
             transient=self._status in TRANSIENT,
         )
+
+
+def partial_reason(status: int, header: Header) -> str | None:
+    """Returns what says that a response is a part of the answer only, or None; empty where only the status says so.
+
+    That is status 206, a `Content-Range` that is not the whole (RFC 9110, section 14.4), and what Virtuoso sends with a
+    result that it had no time for.
+
+    >>> partial_reason(200, {"X-SQL-Message": "Returning incomplete results"}.get)
+    'Returning incomplete results'
+    >>> partial_reason(200, {"Content-Range": "bytes 0-99/100"}.get)
+    """
+    state, message, range = header("X-SQL-State"), header("X-SQL-Message") or "", header("Content-Range")
+    if status == 206 or (status == 200 and (state or tells_of_a_part(message))):
+        return message or state or ""
+    if status == 200 and range is not None and not _is_whole(range):
+        return f"Content-Range: {range}"
+    return None
+
+
+def _is_whole(content_range: str) -> bool:
+    match = _RANGE.fullmatch(content_range.strip())
+    return match is not None and int(match[1]) == 0 and int(match[2]) + 1 == int(match[3])
 
 
 TRANSIENT: Final = frozenset((408, 425, 429, 502, 503, 504))
@@ -355,6 +401,25 @@ def _origin(url: str) -> tuple[str, str | None, int | None]:
 def without_query(url: str) -> str:
     """Returns a URL without its query, for errors: the query contains the SPARQL text, and often a key."""
     return urlsplit(url)._replace(query="", fragment="").geturl()
+
+
+def ends_by_length(header: Header) -> bool:
+    """Whether only `Content-Length` says where a result ends: its format does not.
+
+    What a server sends after that length is not of the response (RFC 9112, section 6.3), but a length that is too small
+    would then make a shorter result, so a client looks whether anything follows.
+
+    >>> ends_by_length({"Content-Type": "text/tab-separated-values", "Content-Length": "10"}.get)
+    True
+    """
+    found = find_results(_content_type(header).get_content_type())
+    return _promised(header) is not None and found is not None and not found.tells_end
+
+
+def _content_type(header: Header) -> Message:
+    content_type = Message()
+    content_type["Content-Type"] = header("Content-Type") or OCTET_STREAM
+    return content_type
 
 
 def _promised(header: Header) -> int | None:

@@ -287,6 +287,7 @@ class Upstream:
             yield b""
             while chunk := await areceive(response, timeouts, self._cut):
                 yield chunk
+            response.release()
         finally:
             response.close()  # whose connection is back in the pool, if this was its end
 

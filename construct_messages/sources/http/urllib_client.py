@@ -21,11 +21,12 @@ from construct_messages.errors import SourceError, SourceTimeout
 from construct_messages.solutions import Solutions
 from construct_messages.sources.http.failures import REDIRECTS, reason, too_many_redirects, unreachable
 from construct_messages.sources.http.paging import Page
-from construct_messages.sources.http.response import ResponseReader, redirected
+from construct_messages.sources.http.response import ResponseReader, ends_by_length, redirected
 from construct_messages.sources.http.timeouts import Timeouts
 
 _CHUNK: Final = 1 << 16
 _LENGTH_DIGITS: Final = 19  # those of 2⁶³
+_CLOSE_SECONDS: Final = 5.0  # until a connection closes that the endpoint said it would close
 # behind some data of a chunk: more of it; or its end, a next size that is not 0, and data (RFC 9112, section 7.1)
 _CHUNK_BEGINS: Final = re.compile(rb"[^\r]|\r\n0*[1-9A-Fa-f][0-9A-Fa-f]*[^\r\n]*\r\n.", re.DOTALL)
 
@@ -44,9 +45,12 @@ def read(
     opener = urllib.request.build_opener(_NoRedirects, _Http(timeouts), _Https(timeouts), *handlers)
     with _follow(opener, request, page.url, timeouts) as response:
         reader = page.open(response.status, response.headers.get)
+        if isinstance(response, _Response) and ends_by_length(response.headers.get):
+            response.read_past_length()
         while chunk := _receive(response, reader, timeouts):
             for piece in reader.pieces(chunk):
                 yield from reader.feed(piece)
+        yield from reader.rest()
         reader.close()
 
 
@@ -117,17 +121,25 @@ class _Incoming(io.RawIOBase):
         self._socket, self._timeouts = source, timeouts
         self._open = source.makefile("rb", buffering=0)  # keeps the socket open when the connection closes it
         self.waits = True
+        self.patience: float | None = None  # seconds after which nothing more comes; None: the timeouts say
         self.has_ended = False  # the other end has closed the connection
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        self._socket.settimeout(self._timeouts.remaining() if self.waits else 0)
+        remaining = self._timeouts.remaining() if self.waits else 0
+        if self.patience is not None:
+            remaining = self.patience if remaining is None else min(remaining, self.patience)
+        self._socket.settimeout(remaining)
         try:
             count = self._socket.recv_into(buffer)
         except (BlockingIOError, ssl.SSLWantReadError):
-            return None
+            return None if self.patience is None else 0
+        except TimeoutError:
+            if self.patience is None:
+                raise
+            return 0
         self.has_ended = count == 0
         return count
 
@@ -144,6 +156,7 @@ class _Response(http.client.HTTPResponse):
         self.fp.close()
         self._incoming = _Incoming(source, timeouts)
         self.fp = io.BufferedReader(self._incoming)
+        self._missing: int | None = None  # bytes of the body, where what follows it counts as well
 
     def begin(self) -> None:
         """Reads the head of the response, after those of interim responses (RFC 9110, section 15.2)."""
@@ -158,6 +171,22 @@ class _Response(http.client.HTTPResponse):
             raise http.client.HTTPException("the answer says in two ways how long it is")
         if any(len(length.lstrip("0")) > _LENGTH_DIGITS for length in lengths):
             raise http.client.HTTPException("the answer says that it is longer than any body")
+
+    def read_past_length(self) -> None:
+        """Makes what follows the body part of it, up to the end of the connection: so the reader notices it.
+
+        A connection that stays open after the body has no end to wait for; there, what has come already counts.
+        """
+        self._missing, self.length = self.length, None
+
+    def read1(self, n: int = -1) -> bytes:
+        """See `http.client.HTTPResponse.read1`."""
+        data = super().read1(n)
+        if self._missing is not None:
+            self._missing -= len(data)
+            if self._missing <= 0:
+                self._incoming.patience = _CLOSE_SECONDS if self.will_close else 0
+        return data
 
     def holds_more(self) -> bool:
         """Whether `read1` would give more of the body without waiting for it."""

@@ -126,7 +126,7 @@ class Served:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def served() -> AsyncIterator[Served]:
     sparql = EndpointSettings(source=("http://127.0.0.1:9/sparql",), retries=0)
-    config = Config(endpoints={"": sparql}, log_format="json")
+    config = Config(endpoints={"": sparql}, log_format="json", cors=("*",))
     lines, feed = io.StringIO(), Feed()
     request_log = RequestLog(config, lines)
     with ThreadPoolExecutor(1) as executor:

@@ -74,11 +74,14 @@ def test_every_fault_on_the_command_line(
 @pytest.mark.parametrize("results", BODIES)
 @pytest.mark.parametrize("at_once", [True, False])
 def test_what_follows_a_length(server: FaultServer, client: str, results: str, text: bytes, at_once: bool) -> None:
-    """Issue 13, 17: it is not of the answer (RFC 9112, section 6.3). Where it is there already, aiohttp refuses it."""
+    """Issue 13, 17: it is not of the answer (RFC 9112, section 6.3). Where it is there already, aiohttp refuses it.
+
+    Issue 26, 12: it is an error where the result does not tell its end, so that the length may be wrong.
+    """
     whole = response(*BODIES[results], framing="length")
     server.play([whole + text] if at_once else [whole, PAUSE, text, STALL])
     came, error = read(client, EndpointSource(server.url, results=results), Request(SELECT, timeout=60))
-    if client == "asyncio" and at_once and text.strip():
+    if text.strip() and (results == "tsv" or (client == "asyncio" and at_once)):
         assert isinstance(error, SourceError)
         assert came == TABLE[: len(came)]
     else:

@@ -235,6 +235,18 @@ TRAILERS: Final = {
 STACK: Final = "java.util.concurrent.ExecutionException: java.util.concurrent.TimeoutException\n\tat java.base/Task"
 ANYTIME: Final = {"X-SQL-State": "S1TAT", "X-SQL-Message": "Returning incomplete results"}
 LONG: Final = "long" * 5000
+TSV_LINES: Final = BODIES["tsv"][0].index(b"<urn:10>")
+PARTS: Final = {
+    "a part": {"partial": True},
+    "a part in words": {"isPartial": "true"},
+    "a part of a part": {"meta": {"results_truncated": True}},
+    "a time that is over": {"timedOut": True},
+    "more": {"hasMore": True},
+    "no whole": {"complete": False},
+    "a state": {"status": "INCOMPLETE"},
+    "a warning": {"warnings": ["the result was truncated to 10,000 rows"]},
+}
+"""Members by which servers say that a result is a part."""
 UNREACHED: Final = refused("could not be reached")
 
 CASES: Final[Mapping[str, Case]] = {
@@ -405,6 +417,42 @@ CASES: Final[Mapping[str, Case]] = {
     "206": Case([response(JSON_BODY, status="206 Partial Content", headers=ANYTIME)], refused("Returning incomplete")),
     "206 without a reason": Case([response(JSON_BODY, status="206 Partial Content")], refused("a part of the result")),
     "anytime results": Case([response(JSON_BODY, headers=ANYTIME)], refused("Returning incomplete results")),
+    **{
+        f"26.12: {name}": Case([response(JSON_BODY, headers=headers)], refused(words))
+        for name, headers, words in (
+            ("Content-Range", {"Content-Range": "bytes 0-99/2000"}, "a part of the result only: Content-Range: bytes"),
+            ("Content-Range of items", {"Content-Range": "items 0-11/*"}, "a part of the result only"),
+            ("Content-Range from another", {"Content-Range": "rows 12-23/24"}, "a part of the result only"),
+            ("X-SQL-Message without a state", {"X-SQL-Message": ANYTIME["X-SQL-Message"]}, "Returning incomplete"),
+        )
+    },
+    **{
+        f"26.12: {name}, but whole": Case([response(JSON_BODY, headers=headers)], COMPLETE)
+        for name, headers in (
+            ("Content-Range", {"Content-Range": "items 0-11/12"}),
+            ("X-SQL-Message", {"X-SQL-Message": "the query was completed"}),
+        )
+    },
+    **{
+        f"26.12: {name} before the solutions": Case(
+            [response(b"{" + json.dumps(member)[1:-1].encode() + b"," + JSON_BODY[1:])], refused("it is incomplete")
+        )
+        for name, member in PARTS.items()
+    },
+    **{
+        f"26.12: {name} behind the solutions": Case(
+            paused(response(JSON_BODY[:-1] + b"," + json.dumps(member)[1:].encode())), breaks("it is incomplete")
+        )
+        for name, member in PARTS.items()
+    },
+    "26.12: a part in the results": Case(
+        paused(response(JSON_BODY[:-2] + b',"truncated":true}}')), breaks("incomplete: truncated: true")
+    ),
+    "26.12: members of a whole result": Case([response(members(partial=False, complete=True, status="OK"))], COMPLETE),
+    "26.12: a part in XML": Case(
+        [response(reworded("<results>", '<results truncated="true">', "xml"), XML)], refused("incomplete: truncated")
+    ),
+    "26.12: a whole in XML": Case([response(reworded("<results>", '<results partial="no">', "xml"), XML)], COMPLETE),
     "a cap, and more behind it": Case(
         capped(response(json_document(VARIABLES, TABLE[:1]))), breaks("gives at most 12 solutions")
     ),
@@ -425,6 +473,19 @@ CASES: Final[Mapping[str, Case]] = {
     },
     "TSV cut between two lines": Case(
         paused(response(BODIES["tsv"][0], TSV, framing="length")[: -len('<urn:11>\t"label 11"@en\n')]), breaks(), "tsv"
+    ),
+    "26.12: TSV longer than its length, up to a line": Case(
+        paused(response(*BODIES["tsv"], framing="length", length=TSV_LINES)), breaks(), "tsv"
+    ),
+    "26.12: TSV that goes on after its length": Case(
+        paused(response(BODIES["tsv"][0][:TSV_LINES], TSV, framing="length"), PAUSE, BODIES["tsv"][0][TSV_LINES:]),
+        breaks("and sent more"),
+        "tsv",
+    ),
+    "26.12: TSV that goes on, and a connection that stays": Case(
+        paused(response(*BODIES["tsv"], framing="length", length=TSV_LINES, keep_alive=True), STALL),
+        breaks(),
+        "tsv",
     ),
     "TSV without a length": Case([response(*BODIES["tsv"], framing="close")], refused("how long it is"), "tsv"),
     "no last chunk": Case(paused(response(JSON_BODY)[:-5]), breaks("cut after")),

@@ -1,0 +1,90 @@
+"""What servers of several makes write into a result that failed or is a part of one only.
+
+No edition of the results formats has such a member, and the protocol has no status for it, so this knows words. Reads
+no bytes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from construct_messages.errors import IncompleteResult, shown
+
+_FAILURES: Final = frozenset(("error", "errors", "exception", "exceptions"))
+_DEPTH_OF_FAILURES: Final = 2  # further down, errors may be those of other things
+_OF_A_RESULT: Final = r"(?:is|are|was|were|has|have|results?|rows?|bindings|solutions|data)*"
+_PARTIAL: Final = re.compile(
+    rf"{_OF_A_RESULT}(?:partial|incomplete|truncated|timedout|capped|cutoff|more){_OF_A_RESULT}"
+)
+_WHOLE: Final = re.compile(rf"{_OF_A_RESULT}(?:complete|completed|exhaustive){_OF_A_RESULT}")
+_STATE: Final = re.compile(r"status|state|warnings?")
+_SAID: Final = re.compile(r"\b(?:incomplete|partial|truncat|timed[ _-]?out|cancel+ed)", re.IGNORECASE)
+_NO: Final = ("", "0", "false", "no", "none", "null")
+
+
+def tells_of_a_part(text: str) -> bool:
+    """Whether a server says with some text that a result is incomplete.
+
+    >>> tells_of_a_part("RC...: Returning incomplete results, query interrupted by result timeout.")
+    True
+    >>> tells_of_a_part("the query was completed")
+    False
+    """
+    return _SAID.search(text) is not None
+
+
+def check_members(kind: str, members: Mapping[str, Any]) -> None:
+    """Checks that no member of a result, nor one within it, says that the result failed or is incomplete.
+
+    Args:
+        kind: the format, as errors name it.
+        members: what stands around the solutions, by name.
+
+    Raises:
+        IncompleteResult: one does.
+
+    >>> check_members("JSON", {"head": {}, "meta": {"partial": False, "complete": True}})
+    >>> check_members("JSON", {"results": {"hasMore": True}})
+    Traceback (most recent call last):
+    construct_messages.errors.IncompleteResult: the JSON result says that it is incomplete: hasMore: true
+      hint: ask for less, or give the endpoint more time
+    """
+    for depth, name, value in _members(members):
+        if depth < _DEPTH_OF_FAILURES and name.lower() in _FAILURES and value:
+            raise IncompleteResult(f"the {kind} result tells of a failure: {_quoted(name, value)}")
+        if _says_incomplete(re.sub(r"[^a-z]", "", name.lower()), value):
+            raise IncompleteResult(
+                f"the {kind} result says that it is incomplete: {_quoted(name, value)}",
+                hint="ask for less, or give the endpoint more time",
+            )
+
+
+def _says_incomplete(name: str, value: Any) -> bool:
+    if _STATE.fullmatch(name):
+        return tells_of_a_part(str(value))
+    if _PARTIAL.fullmatch(name):
+        return _is_yes(value)
+    return _WHOLE.fullmatch(name) is not None and not isinstance(value, dict | list) and not _is_yes(value)
+
+
+def _is_yes(value: Any) -> bool:
+    return value.strip().lower() not in _NO if isinstance(value, str) else bool(value)
+
+
+def _quoted(name: str, value: Any) -> str:
+    return f"{shown(name)}: {shown(msgspec.json.encode(value).decode())}"
+
+
+def _members(members: Mapping[str, Any]) -> Iterator[tuple[int, str, Any]]:
+    """The members of an object and of all objects in it, each with the number of objects around its own."""
+    objects = [(0, members)]
+    while objects:
+        depth, inner = objects.pop()
+        for name, value in inner.items():
+            yield depth, name, value
+            if isinstance(value, dict):
+                objects.append((depth + 1, value))

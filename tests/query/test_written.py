@@ -1,0 +1,143 @@
+"""Errors of an engine name places of the query as its author wrote it: those that the engine itself names for it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import aiohttp
+import pyoxigraph as ox
+import pytest
+import rdflib
+from hypothesis import given
+from hypothesis import strategies as st
+from pyparsing import ParseException
+
+from construct_messages import construct_messages
+from construct_messages.errors import Position, QueryError
+from construct_messages.query.rewrite import ConstructQuery
+from construct_messages.query.written import Written
+from tests.support.commands import Done
+from tests.support.http.serving import serving
+from tests.support.places import ROOT
+
+PROLOGUE: Final = "PREFIX a: <urn:>\nPREFIX b: <urn:b/>\n"
+REFUSED: Final = {
+    "an expression": "CONSTRUCT { ?s <urn:a> ?o ; <urn:long> ?s , ?s , ?s } WHERE { ?s ?p ?o FILTER(?o > ) }",
+    "a word": "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o FILTR(?o) }",
+    "a template in lines": "CONSTRUCT {\n  ?s ?p ?o ;\n\r    a ?c .\r\n} WHERE { ?s ?p ?o ; a ?c BIND(?o AS ?c) }",
+    "no template": "CONSTRUCT WHERE { ?s ?p ?o } ORDR BY ?s",
+    "a clause": "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o } LIMIT -1",
+    "a prologue": f"{PROLOGUE}CONSTRUCT {{ ?s a:p _:x . _:x b:q ?o }} WHERE {{ ?s a:p [ b:q ?o ] . ?s ; }}",
+    "a comment": "# WHERE { } }\nCONSTRUCT { ?s ?p ?o } # FILTER(\n FROM <urn:g> WHERE { ?s ?p ?o } HAVIN (?s)",
+    "a prefix": "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o . ?s c:d ?o }",
+    "more than ASCII": 'CONSTRUCT { ?ü <urn:ü> "äöü😀" } WHERE { ?ü <urn:ü> "äöü😀" . ?ü ?ü }',
+    "GROUP BY": "CONSTRUCT { ?s <urn:n> ?n } WHERE { SELECT ?s (COUNT(*) AS ?n) ?q { ?s ?p ?o } GROUP BY ?s }",
+}
+
+
+def of_engine(query: str) -> Position:
+    """Where the engine refuses a query by itself."""
+    with pytest.raises(SyntaxError) as refused:
+        ox.Store().query(query)
+    place = re.search(r"at (\d+):(\d+)", str(refused.value))
+    assert place is not None
+    return Position(int(place[1]), int(place[2]))
+
+
+@pytest.mark.parametrize("query", REFUSED.values(), ids=REFUSED)
+def test_by_the_package(query: str) -> None:
+    """Issue 26, 22."""
+    with pytest.raises(QueryError, match="the embedded engine refuses the query") as refused:
+        list(construct_messages(query, ox.Store(), group_by=(), prefixes={"unused": "urn:unused/"}))
+    assert refused.value.position == of_engine(query)
+    assert "rewritten" not in str(refused.value)
+
+
+def test_with_declarations_from_outside() -> None:
+    query = "CONSTRUCT { ?s ex:p <o> } WHERE { ?s ex:p <o> . ?s ex:q } "
+    declared = f"BASE <http://example.org/>\nPREFIX ex: <urn:ex/>\n{query}"
+    with pytest.raises(QueryError) as refused:
+        list(construct_messages(query, ox.Store(), base="http://example.org/", prefixes={"ex": "urn:ex/"}))
+    line, column = of_engine(declared)
+    assert refused.value.position == (line - 2, column)
+
+
+def test_with_a_template_that_engines_do_not_know() -> None:
+    where = "WHERE { GRAPH ?g { ?s ?p ?o } FILTR(?o) }"
+    template = "GRAPH ?g { ?s ?p ?o }"
+    queries = [f"CONSTRUCT {{ {inside} }} {where}" for inside in (template, "?s ?p ?o".ljust(len(template)))]
+    with pytest.raises(QueryError) as refused:
+        list(construct_messages(queries[0], ox.Store()))
+    assert refused.value.position == of_engine(queries[1])
+
+
+def test_with_bindings_and_groups() -> None:
+    query = "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o . ?s ?p }"
+    with pytest.raises(QueryError) as refused:
+        list(construct_messages(query, ox.Store(), group_by="s", group_order="sorted", bindings={"p": "<urn:p>"}))
+    assert refused.value.position == of_engine(query)
+
+
+def test_what_was_expected_is_said() -> None:
+    with pytest.raises(QueryError, match=r"unexpected token, expected one of HAVING OFFSET VALUES$"):
+        list(construct_messages(REFUSED["no template"], ox.Store()))
+
+
+def test_what_only_the_rewriting_makes_wrong_has_its_hint() -> None:
+    """The text as written is legal, so there is no place in it."""
+    query = ConstructQuery.parse("CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }")
+    assert query.rewritten.written is not None
+    assert query.rewritten.written.refusal() is None
+
+
+@pytest.mark.parametrize("query", [REFUSED["a word"], REFUSED["no template"], REFUSED["a clause"]])
+def test_by_rdflib(query: str) -> None:
+    with pytest.raises(QueryError, match="rdflib refuses the query") as refused:
+        list(construct_messages(query, rdflib.Graph()))
+    with pytest.raises(ParseException) as own:
+        rdflib.Graph().query(query)
+    assert refused.value.position == (own.value.lineno, own.value.column)
+
+
+@pytest.mark.parametrize("query", REFUSED.values(), ids=REFUSED)
+def test_on_the_command_line(query: str, here: Callable[..., Done]) -> None:
+    done = here("run", "--query", query, "--source", str(ROOT / "queries" / "data" / "companies.ttl"))
+    assert done.status == 2
+    assert f"{of_engine(query)}: the embedded engine refuses" in done.errors
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("accept", ["*/*", "application/n-quads; messages=rdfm"])
+async def test_by_the_server(tmp_path: Path, accept: str) -> None:
+    """A plain CONSTRUCT and one for messages are refused at the same place."""
+    ox.Store(str(tmp_path / "store")).flush()
+    async with serving(tmp_path / "store") as server, aiohttp.ClientSession() as session:
+        for query in REFUSED.values():
+            async with session.post(server.sparql, data={"query": query}, headers={"Accept": accept}) as answer:
+                problem = json.loads(await answer.text())
+                assert answer.status == 400
+                assert (problem["line"], problem["column"]) == of_engine(query)
+
+
+NAMES: Final = st.sampled_from(["?s", "?p", "<urn:p>", "a", "[]", '"x"@en', "( 1 2 )"])
+SPACES: Final = st.sampled_from([" ", "\n", "\r\n", "\t", "  # a comment }\n"])
+
+
+FAULTS: Final = st.sampled_from(["FILTR", "}", "?x ?y"])
+
+
+@given(st.lists(SPACES, min_size=12, max_size=12), st.lists(NAMES, max_size=4), FAULTS)
+def test_any_spacing(spaces: list[str], names: list[str], fault: str) -> None:
+    words = ["CONSTRUCT", "{", "?s", "?p", "?o", "}", "WHERE", "{", "?s ?p ?o .", " ".join(names), fault, "}"]
+    query = "".join(word + space for word, space in zip(words, spaces, strict=True))
+    try:
+        select = ConstructQuery.parse(query).rewritten
+    except QueryError:
+        return  # braces, which need no engine
+    assert select.written is not None
+    refused, own = select.written.refusal(), Written(query).refusal()
+    assert str(refused) == str(own)
