@@ -25,7 +25,7 @@ import aiohttp
 from construct_messages.continuous import WindowedQuery, WindowOptions
 from construct_messages.feeds import register
 from construct_messages.query.continuous.parse import parse_continuous
-from construct_messages.streams.element import Element
+from construct_messages.streams.element import GENERATED_AT, Element, time_at
 
 TEXT: Final = "reading "  # repeated
 PERIOD: Final = 10_000  # microseconds between two messages
@@ -70,14 +70,16 @@ class Line(NamedTuple):
 
 
 def nquads(number: int, text: int) -> bytes:
-    """A message of three quads, one of them with so many characters of text of its own."""
+    """A message of four quads: its time, and so many characters of text of its own, among them."""
     subject = f"<http://example.org/observation/{number}>"
     integer = "<http://www.w3.org/2001/XMLSchema#integer>"
     said = (f"{number} " + TEXT * (text // len(TEXT)))[:text]
+    time = time_at(number * PERIOD).replace(tzinfo=None).isoformat()
     lines = (
         f'{subject} <http://example.org/value> "{number * 7919 % 1000}"^^{integer} .',
         f"{subject} <http://example.org/sensor> <http://example.org/sensor/{number % 50}> .",
         f'{subject} <http://example.org/text> "{said}" .',
+        f'{subject} <{GENERATED_AT}> "{time}Z"^^<http://www.w3.org/2001/XMLSchema#dateTime> .',
     )
     return "\n".join(lines).encode()
 
@@ -118,10 +120,10 @@ async def at_server(messages: int, every: int, text: int, folder: Path) -> None:
     """Publishes to a server with a registered query, and prints a line for so many messages."""
     with serving(folder) as (server, process):
         async with aiohttp.ClientSession(raise_for_status=True) as session:
-            kept = {"retention": {"count": 4 * _MOST_BEHIND}}
+            kept = {"retainedElements": 4 * _MOST_BEHIND}
             async with session.put(f"{server}/streams/in", json=kept):
                 pass
-            out = await register(QUERY, f"{server}/streams", name="out", parameters={"from": "first"})
+            out = await register(QUERY, f"{server}/streams", name="out", parameters={"from": "first", "time": "generated"})
             (evaluator,) = children(process)
             given, begun, cpu = 0, time.perf_counter(), cpu_seconds(evaluator)
             for first in range(1, messages + 1, _BATCH):
