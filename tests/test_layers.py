@@ -59,13 +59,14 @@ FLOORS = {
         "store",
     ),
     "continuous": floors(
-        "windows / stored_terms / event_time / static / transform / comparison / spool",
+        "windows / dataset / event_time / static / transform / comparison / spool",
         "timestamps",
         "solutions",
-        "timeline / contents / freshness",
+        "timeline / freshness",
         "windowed / watching",
         "streaming / registered",
     ),
+    "continuous/dataset": floors("compacted_store / stored_terms", "contents"),
     "continuous/registered": floors("registration", "evaluator", "process", "registry"),
     "feeds": floors(
         "event_stream / documents / client / state",

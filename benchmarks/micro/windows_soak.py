@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from subprocess import PIPE, Popen
 from tempfile import TemporaryDirectory
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import aiohttp
 
@@ -123,7 +123,9 @@ async def at_server(messages: int, every: int, text: int, folder: Path) -> None:
             kept = {"retainedElements": 4 * _MOST_BEHIND}
             async with session.put(f"{server}/streams/in", json=kept):
                 pass
-            out = await register(QUERY, f"{server}/streams", name="out", parameters={"from": "first", "time": "generated"})
+            out = await register(
+                QUERY, f"{server}/streams", name="out", parameters={"from": "first", "time": "generated"}
+            )
             (evaluator,) = children(process)
             given, begun, cpu = 0, time.perf_counter(), cpu_seconds(evaluator)
             for first in range(1, messages + 1, _BATCH):
@@ -159,10 +161,11 @@ async def at_server(messages: int, every: int, text: int, folder: Path) -> None:
                     given, begun, cpu = int(said["given"]), time.perf_counter(), now_cpu
 
 
-async def description(session: aiohttp.ClientSession, stream: str) -> dict[str, str | int]:
+async def description(session: aiohttp.ClientSession, stream: str) -> dict[str, Any]:
     """What the server says about a stream."""
     async with session.get(stream, headers={"Accept": "application/ld+json"}) as response:
-        return await response.json(content_type=None)
+        said: dict[str, Any] = await response.json(content_type=None)
+        return said
 
 
 @contextmanager

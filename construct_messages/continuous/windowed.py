@@ -1,6 +1,6 @@
 """`WindowedQuery`: elements of streams in, firings out. The engine of continuous queries with windows, without I/O.
 
-`timeline.py` says what enters and leaves windows and when the query is evaluated, `contents.py` keeps the dataset,
+`timeline.py` says what enters and leaves windows and when the query is evaluated, `dataset/` keeps the dataset,
 `solutions.py` evaluates, compares and instantiates. No clock, no HTTP and no store of streams here.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Final, Self, TypeAlias
 
-from construct_messages.continuous.contents import Contents, Held
+from construct_messages.continuous.dataset.contents import Contents, Held
 from construct_messages.continuous.event_time import time_of
 from construct_messages.continuous.solutions import Evaluation, Solution, given_out
 from construct_messages.continuous.timeline import Entered, Fired, Left, Timeline

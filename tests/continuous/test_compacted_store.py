@@ -16,8 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from construct_messages.continuous import Firing, WindowedQuery, compacted_store
-from construct_messages.continuous.compacted_store import CompactedStore
+from construct_messages.continuous import Firing, WindowedQuery
+from construct_messages.continuous.dataset import compacted_store
+from construct_messages.continuous.dataset.compacted_store import CompactedStore
 from construct_messages.message import Quad
 from construct_messages.terms import Term, iri, literal
 from tests.support.continuous import Case, Event
@@ -148,7 +149,9 @@ def test_memory_stays_within_a_limit() -> None:
 
 def test_the_limit_of_memory_is_one() -> None:
     """Without compaction, the same program ends."""
-    never = "from construct_messages.continuous import compacted_store\ncompacted_store._SPARE_BYTES = 1 << 60\n"
+    never = (
+        "from construct_messages.continuous.dataset import compacted_store\ncompacted_store._SPARE_BYTES = 1 << 60\n"
+    )
     program = never + PROGRAM.replace("MEMORY", str(120 << 20))
     data = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
     assert data.returncode != 0

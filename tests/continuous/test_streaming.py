@@ -90,6 +90,14 @@ async def test_a_query_over_the_output_of_a_query() -> None:
     assert await all_of(second, {"urn:out": first}) == [(10, "ann"), (10, "bob"), (20, "cy")]
 
 
+async def test_a_window_that_closes_when_datetime_has_ended() -> None:
+    last = datetime.max.replace(tzinfo=UTC), seen(1, "ann")[1]
+    (element,) = [element async for element in continuous(AT, {"urn:here": [last]})]
+    assert element.microseconds == 253_402_300_800_000_000
+    with pytest.raises(UsageError, match="10000-01-01T00:00:00Z is outside of the years 1 to 9999"):
+        _ = element.time
+
+
 async def test_elements_keep_their_sequences() -> None:
     query = """CONSTRUCT { ?m <urn:n> ?n } FROM NAMED WINDOW <urn:w> ON <urn:here> [NOW]
         WHERE { WINDOW <urn:w> { ?m <https://w3id.org/construct-messages#sequence> ?n } }"""

@@ -13,8 +13,8 @@ from typing import Final, TypeAlias
 
 import pyoxigraph as ox
 
-from construct_messages.continuous.compacted_store import CompactedStore
-from construct_messages.continuous.stored_terms import StoredTerms
+from construct_messages.continuous.dataset.compacted_store import CompactedStore
+from construct_messages.continuous.dataset.stored_terms import StoredTerms
 from construct_messages.labels import Labels
 from construct_messages.message import Message, Quad
 from construct_messages.query.continuous.values import (
@@ -27,8 +27,9 @@ from construct_messages.query.continuous.values import (
     Needs,
     absolute,
 )
-from construct_messages.streams.element import GENERATED_AT, Element, time_at
+from construct_messages.streams.element import GENERATED_AT, Element
 from construct_messages.terms import XSD, OxTerm, Term
+from construct_messages.terms.date_times import date_time_of
 
 Name: TypeAlias = ox.NamedNode | ox.BlankNode
 
@@ -183,9 +184,7 @@ class Contents:
 
 
 def _context(stream: str, microseconds: int, sequence: int) -> Iterator[tuple[ox.NamedNode, OxTerm]]:
-    time = time_at(microseconds).replace(tzinfo=None).isoformat()
-    canonical = time.rstrip("0") if "." in time else time  # as a store gives it back
-    yield _GENERATED_AT, ox.Literal(f"{canonical}Z", datatype=_DATE_TIME)
+    yield _GENERATED_AT, ox.Literal(date_time_of(microseconds), datatype=_DATE_TIME)  # as a store gives it back
     yield _SEQUENCE, ox.Literal(sequence)
     yield _STREAM, ox.NamedNode(absolute(stream, STREAM_NAMES))
 
