@@ -14,9 +14,9 @@ import re
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from subprocess import PIPE, Popen
+from subprocess import Popen
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
@@ -172,17 +172,14 @@ async def description(session: aiohttp.ClientSession, stream: str) -> dict[str, 
 def serving(folder: Path) -> Iterator[tuple[str, int]]:
     """A server of streams: its address, and its process."""
     command = [sys.executable, "-m", "construct_messages", "serve", "--streams", str(folder / "streams.db")]
-    with Popen([*command, "--bind", "127.0.0.1:0"], stderr=PIPE, text=True) as process:
-        assert process.stderr is not None
+    log = folder / "log"
+    with log.open("wb") as stderr, Popen([*command, "--bind", "127.0.0.1:0"], stderr=stderr) as process:
         try:
-            said = next(line for line in process.stderr if "listening on" in line)
-            address = re.search(r"http://[\d.:]+", said)
-            assert address is not None
-            yield address[0], process.pid
+            while not (address := re.search(r"listening on\W+(http://[\d.:]+)", log.read_text())):
+                time.sleep(0.1)
+            yield address[1], process.pid
         finally:
             process.terminate()
-            with suppress(ValueError):
-                process.communicate()
 
 
 def children(process: int) -> list[int]:
