@@ -67,7 +67,7 @@ FLOORS = {
         "streaming / registered",
     ),
     "continuous/dataset": floors("compacted_store / stored_terms", "contents"),
-    "continuous/registered": floors("registration", "evaluator", "process", "registry"),
+    "continuous/registered": floors("registration", "orders", "evaluator / process / recovery", "query", "registry"),
     "feeds": floors(
         "event_stream / documents / client / state",
         "collections / transports / registration",

@@ -16,13 +16,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from construct_messages.continuous import Firing, WindowedQuery
+from construct_messages.continuous import WindowedQuery
 from construct_messages.continuous.dataset import compacted_store
 from construct_messages.continuous.dataset.compacted_store import CompactedStore
 from construct_messages.message import Quad
 from construct_messages.terms import Term, iri, literal
 from tests.support.continuous import Case, Event
-from tests.support.histories import STATIC, happen, histories, options_of
+from tests.support.histories import STATIC, happen, histories, options_of, unordered
 
 BESIDE = (
     *STATIC,
@@ -69,14 +69,6 @@ def test_holds_what_a_store_holds_that_is_never_built_anew(contents: list[frozen
             assert set(compacted.store) == set(plain)
             before = now
     assert compacted.compactions == removals
-
-
-def unordered(firings: list[Firing]) -> list[Firing]:
-    """Firings whose solutions have an order, which is the engine's own otherwise."""
-    return [
-        replace(firing, solutions=sorted(firing.solutions), messages=sorted(firing.messages, key=lambda m: m.lines))
-        for firing in firings
-    ]
 
 
 def check_history(case: Case, events: list[Event]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import pyoxigraph as ox
@@ -121,6 +122,28 @@ async def test_a_time_that_passes_without_a_message() -> None:
     assert here.closed
 
 
+async def test_other_tasks_run_while_a_long_pause_is_caught_up_with() -> None:
+    """A month of windows that close each second are evaluated one by one, as they are asked for."""
+    turns = 0
+
+    async def another_task() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    query = """REGISTER RSTREAM <urn:out> AS CONSTRUCT { <urn:all> <urn:count> ?n }
+        FROM NAMED WINDOW <urn:w> ON <urn:here> [RANGE PT10S STEP PT1S]
+        WHERE { SELECT (COUNT(*) AS ?n) { WINDOW <urn:w> { ?who <urn:at> ?place } } }"""
+    task = asyncio.create_task(another_task())
+    elements = continuous(query, {"urn:here": [seen(0, "ann"), seen(30 * 86_400, "bob")]})
+    times = [(await anext(elements)).microseconds // 1_000_000 for _ in range(50)]
+    assert turns >= 49
+    assert [later - earlier for earlier, later in pairwise(times)] == [1] * 49
+    await elements.aclose()
+    task.cancel()
+
+
 async def test_static_data_by_from() -> None:
     store = ox.Store()
     towns = b"<urn:gate> <urn:in> <urn:a> . <urn:hall> <urn:in> <urn:b> ."
@@ -139,6 +162,7 @@ async def test_options() -> None:
         AT,
         {"urn:here": out_of_order},
         lateness=timedelta(seconds=5),
+        max_ahead=timedelta(0),
         bounds="[o,c)",
         report="PERIODIC",
         every=timedelta(seconds=4),

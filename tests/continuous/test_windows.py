@@ -242,6 +242,41 @@ def test_years_that_datetime_has_not(said: str, closes: str) -> None:
     assert (date_time_of(firing.time), firing.solutions) == (closes, [("<urn:in/1>", f'"{said}"{DATE_TIME}')])
 
 
+def test_what_is_dated_too_far_ahead_is_dropped() -> None:
+    """One clock that is wrong does not make all others late."""
+    told = []
+    engine = engine_of(
+        "[RANGE PT5S STEP PT5S]",
+        options=WindowOptions(time="<urn:at>", max_ahead=60 * SECOND),
+        on_drop=lambda stream, element, reason: told.append((stream, element.sequence, reason)),
+    )
+    for sequence, (arrived, said) in enumerate(((3, THREE), (3, THREE.replace("1970", "2970")), (4, FOUR)), 1):
+        node = f"<urn:m{sequence}>"
+        engine.take("urn:in", element(sequence, arrived, f"{node} <urn:at> {said} .\n{node} <urn:p> <urn:o> ."))
+    assert (told, engine.dropped["urn:in"]) == ([("urn:in", 2, "ahead")], {"ahead": 1})
+    assert seen(engine.end("urn:in")) == [(5, ["m1", "m3"])]
+
+
+def test_evaluations_are_made_a_few_at_a_time() -> None:
+    where = "{ SELECT (<urn:all> AS ?m) (COUNT(*) AS ?o) { WINDOW <urn:w> { ?x <urn:p> ?y } } }"
+    engine = engine_of("[RANGE PT10S STEP PT1S]", where)
+    engine.take("urn:in", element(1, 0.5))
+    month = 30 * 86_400
+    firings = engine.take("urn:in", element(2, month), most=3)
+    assert ([firing.time // SECOND for firing in firings], engine.behind) == ([1, 2, 3], True)
+    firings = engine.proceed(20)
+    assert [firing.solutions[0][1][1] for firing in firings] == ["1"] * 7 + ["0"] * 13
+    assert all(firing.messages == firings[-1].messages for firing in firings[7:])
+    assert engine.evaluations == 23
+    # those of a month are not made, and the state is that of a few messages
+    assert len(engine.save()) < 600
+    again = WindowedQuery.restore(
+        engine.save(), lambda _, first, last: [element(1, 0.5), element(2, month)][first - 1 : last], engine.query
+    )
+    assert again.behind
+    assert [firing.time // SECOND for firing in again.proceed(2)] == [24, 25]
+
+
 def test_late_elements_are_told() -> None:
     told = []
     options = WindowOptions(lateness=2 * SECOND)
@@ -344,8 +379,8 @@ def test_what_the_engine_refuses() -> None:
 
 @pytest.mark.parametrize(
     ("options", "error"),
-    [({"lateness": -1}, "negative"), ({"every": 0}, "no period")],
-    ids=["lateness", "every"],
+    [({"lateness": -1}, "lateness=-1 is negative"), ({"max_ahead": -1}, "ahead=-1"), ({"every": 0}, "no period")],
+    ids=["lateness", "max_ahead", "every"],
 )
 def test_options_that_make_no_sense(options: dict[str, int], error: str) -> None:
     with pytest.raises(UsageError, match=error):

@@ -39,7 +39,9 @@ class CompactedStore:
     def __init__(self, fixed: Iterable[ox.Quad]) -> None:
         self.store = ox.Store()
         self.store.extend(fixed)
-        self._fixed = self.store.dump(format=ox.RdfFormat.N_QUADS)  # a text, which takes a third of what quads would
+        fixed_text = self.store.dump(format=ox.RdfFormat.N_QUADS)
+        assert fixed_text is not None  # without a file, it is what is returned
+        self._fixed = fixed_text  # which takes a third of what quads would
         self._fixed_bytes = len(self._fixed) + _QUAD_BYTES * len(self.store)
         self._changing_bytes = self._removed_bytes = 0
         self.compactions = 0

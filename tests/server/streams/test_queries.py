@@ -12,9 +12,10 @@ import aiohttp
 import pyoxigraph as ox
 import pytest
 
-from construct_messages import Message
+from construct_messages import Message, Quad, iri
 from construct_messages.server.config import EndpointSettings, StreamsSettings
 from construct_messages.streams.vocabulary import CM
+from construct_messages.terms import Term
 from tests.support.http.serving import serving
 from tests.support.http.streams import Answer, StreamsServer, serving_streams, take
 from tests.support.streams import numbered
@@ -77,6 +78,10 @@ async def test_over_the_endpoint_of_a_stream(served: StreamsServer) -> None:
         "label": "seen",
     }
     assert "error" not in said
+    assert said["evaluations"] >= 1
+    assert 0 < said["slowestSeconds"] <= said["evaluationSeconds"] < SECONDS
+    assert 10_000_000 < said["memoryBytes"] < 1 << 30
+    assert said["restarts"] == 0
 
 
 async def test_windows_name_their_streams_and_their_output(served: StreamsServer) -> None:
@@ -88,6 +93,26 @@ async def test_windows_name_their_streams_and_their_output(served: StreamsServer
         f'{first}1> <urn:holds> "x1" .',
         f'{first}2> <urn:holds> "x2" .',
     ]
+
+
+async def test_what_is_dated_far_ahead_is_left_out(served: StreamsServer) -> None:
+    """By default, more than a day: one clock that is wrong does not make all others late."""
+    timed = RSP_QL.replace(b"STEP 2", b"STEP 1")
+    location = location_of(await served.ask("POST", "/streams?time=%3Curn:at%3E", timed, SPARQL))
+    date_time = Term('"{}"^^<http://www.w3.org/2001/XMLSchema#dateTime>')
+    messages = [
+        Message([*numbered(number), Quad(iri("urn:s"), iri("urn:at"), Term(date_time.format(time)))])
+        for number, time in enumerate(("2026-01-01T00:00:01Z", "2999-01-01T00:00:00Z", "2026-01-01T00:00:02Z"), 1)
+    ]
+    await served.publish([*messages, Message()])
+    assert [line.split()[-2] for line in await until(served, location, 2)] == ['"x1"', '"x3"']
+
+    async def has_left_out() -> bool:
+        said = await described(served, location)
+        left_out = {name: count for name, count in said.items() if name.startswith("dropped")}
+        return bool(left_out == {"dropped": 2, "droppedAhead": 1, "droppedUntimed": 1})
+
+    await until_true(has_left_out)
 
 
 @pytest.mark.slow
@@ -238,6 +263,9 @@ async def test_a_failure_is_in_the_description(served: StreamsServer) -> None:
         pytest.param("/streams?report=never", RSP_QL, 400, "report=NEVER", id="report"),
         pytest.param("/streams?report=periodic", RSP_QL, 400, "no period", id="no-period"),
         pytest.param("/streams?lateness=long", RSP_QL, 400, "lateness=long is no duration", id="lateness"),
+        pytest.param("/streams?max_ahead=soon", RSP_QL, 400, "max_ahead=soon is no duration", id="max_ahead"),
+        pytest.param("/streams?skip_after=0", RSP_QL, 400, "skip_after=0 is no number", id="skip_after"),
+        pytest.param("/streams?every=PT1S&skip_after=2", ECHO, 422, "no endpoint", id="skip_after-of-a-watch"),
         pytest.param("/streams?every=60", ECHO, 400, "every=60 is no duration", id="no-unit"),
         pytest.param("/streams?x=1", RSP_QL, 400, "no parameter", id="parameter"),
         pytest.param("/streams?from=1&from=2", RSP_QL, 400, "twice", id="twice"),
@@ -369,6 +397,12 @@ async def test_the_log_tells_what_was_done(served: StreamsServer) -> None:
     assert "CONSTRUCT" not in log.getvalue()
 
 
+FIGURES = {
+    *("running", "paused", "failed", "lag", "restarts", "memory_bytes", "largest_bytes"),
+    *("evaluations", "evaluation_seconds", "slowest_seconds"),
+}
+
+
 @pytest.mark.slow
 async def test_metrics_tell_how_queries_are_doing(served: StreamsServer, caplog: pytest.LogCaptureFixture) -> None:
     location = location_of(await served.ask("POST", "/streams/a/query", ECHO, SPARQL, Slug="seen"))
@@ -379,7 +413,8 @@ async def test_metrics_tell_how_queries_are_doing(served: StreamsServer, caplog:
     async def has_failed() -> bool:
         lines = (await served.ask("GET", "/metrics")).body.decode().splitlines()
         figures = {line.split("{")[0]: float(line.split()[-1]) for line in lines if "queries_" in line and "{" in line}
-        assert set(figures) == {f"construct_messages_queries_{name}" for name in ("running", "paused", "failed", "lag")}
+        assert {name.removeprefix("construct_messages_queries_") for name in figures} == FIGURES
+        assert figures["construct_messages_queries_evaluations"] == 1
         return figures["construct_messages_queries_failed"] == 1
 
     await until_true(has_failed)
