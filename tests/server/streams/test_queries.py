@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -12,43 +12,19 @@ import aiohttp
 import pyoxigraph as ox
 import pytest
 
-from construct_messages import Message, Quad, iri
+from construct_messages import Message
 from construct_messages.server.config import EndpointSettings, StreamsSettings
 from construct_messages.streams.vocabulary import CM
-from construct_messages.terms import Term
 from tests.support.http.serving import serving
-from tests.support.http.streams import Answer, StreamsServer, serving_streams, take
+from tests.support.http.streams import StreamsServer, serving_streams
+from tests.support.registered import ECHO, RSP_QL, SPARQL, described, location_of, until, until_true
 from tests.support.streams import numbered
 from tests.support.waiting import SECONDS, eventually
 
-SPARQL = "application/sparql-query"
 JSON = "application/json"
-ECHO = b"CONSTRUCT { ?s <urn:saw> ?n } WHERE { ?s <urn:number> ?n }"
-RSP_QL = b"""REGISTER ISTREAM <pairs> AS CONSTRUCT { ?m <urn:holds> ?n }
-FROM NAMED WINDOW <urn:w> ON <a> [ELEMENTS 2 STEP 2] WHERE { WINDOW <urn:w> { GRAPH ?m { ?s <urn:number> ?n } } }"""
 UNFINISHED = b"CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p }"
 REACHING = b"CONSTRUCT { ?s ?p ?o } WHERE { SERVICE <http://x.example/sparql> { ?s ?p ?o } }"
 ROWS = b"SELECT ?n WHERE { ?s <urn:number> ?n }"
-
-
-async def described(served: StreamsServer, location: str) -> Any:
-    return (await served.ask("GET", location)).json
-
-
-async def until(served: StreamsServer, location: str, count: int) -> list[str]:
-    """The first elements of a stream, as they are pushed."""
-    return [event.data for event in await take(served, f"{location.removeprefix(served.url)}/events?after=0", count)]
-
-
-def location_of(answer: Answer) -> str:
-    assert answer.status == 201, answer.body
-    return answer.headers["Location"]
-
-
-async def until_true(holds: Callable[[], Awaitable[bool]], seconds: float = SECONDS) -> None:
-    async with asyncio.timeout(seconds):
-        while not await holds():
-            pass
 
 
 async def test_over_the_endpoint_of_a_stream(served: StreamsServer) -> None:
@@ -93,26 +69,6 @@ async def test_windows_name_their_streams_and_their_output(served: StreamsServer
         f'{first}1> <urn:holds> "x1" .',
         f'{first}2> <urn:holds> "x2" .',
     ]
-
-
-async def test_what_is_dated_far_ahead_is_left_out(served: StreamsServer) -> None:
-    """By default, more than a day: one clock that is wrong does not make all others late."""
-    timed = RSP_QL.replace(b"STEP 2", b"STEP 1")
-    location = location_of(await served.ask("POST", "/streams?time=%3Curn:at%3E", timed, SPARQL))
-    date_time = Term('"{}"^^<http://www.w3.org/2001/XMLSchema#dateTime>')
-    messages = [
-        Message([*numbered(number), Quad(iri("urn:s"), iri("urn:at"), Term(date_time.format(time)))])
-        for number, time in enumerate(("2026-01-01T00:00:01Z", "2999-01-01T00:00:00Z", "2026-01-01T00:00:02Z"), 1)
-    ]
-    await served.publish([*messages, Message()])
-    assert [line.split()[-2] for line in await until(served, location, 2)] == ['"x1"', '"x3"']
-
-    async def has_left_out() -> bool:
-        said = await described(served, location)
-        left_out = {name: count for name, count in said.items() if name.startswith("dropped")}
-        return bool(left_out == {"dropped": 2, "droppedAhead": 1, "droppedUntimed": 1})
-
-    await until_true(has_left_out)
 
 
 @pytest.mark.slow
@@ -395,30 +351,6 @@ async def test_the_log_tells_what_was_done(served: StreamsServer) -> None:
     lines = [line for line in log.getvalue().splitlines() if "stream=seen" in line]
     assert [line.partition("action=")[2].partition(" ")[0] for line in lines] == ["register", "pause", "resume"]
     assert "CONSTRUCT" not in log.getvalue()
-
-
-FIGURES = {
-    *("running", "paused", "failed", "lag", "restarts", "memory_bytes", "largest_bytes"),
-    *("evaluations", "evaluation_seconds", "slowest_seconds"),
-}
-
-
-@pytest.mark.slow
-async def test_metrics_tell_how_queries_are_doing(served: StreamsServer, caplog: pytest.LogCaptureFixture) -> None:
-    location = location_of(await served.ask("POST", "/streams/a/query", ECHO, SPARQL, Slug="seen"))
-    await served.publish([numbered(1)])
-    await until(served, location, 1)
-    await served.ask("DELETE", "/streams/a")
-
-    async def has_failed() -> bool:
-        lines = (await served.ask("GET", "/metrics")).body.decode().splitlines()
-        figures = {line.split("{")[0]: float(line.split()[-1]) for line in lines if "queries_" in line and "{" in line}
-        assert {name.removeprefix("construct_messages_queries_") for name in figures} == FIGURES
-        assert figures["construct_messages_queries_evaluations"] == 1
-        return figures["construct_messages_queries_failed"] == 1
-
-    await until_true(has_failed)
-    assert "the query of seen is paused: NotFound" in caplog.text or "SourceError" in caplog.text
 
 
 # --- watching the server's own endpoint ---
