@@ -18,8 +18,8 @@ from construct_messages.errors import UsageError
 from construct_messages.query.continuous.parse import parse_continuous
 from construct_messages.query.continuous.values import Operator
 from construct_messages.streams.element import Element
-from tests.support.continuous import Case, Event
-from tests.support.histories import happen, histories, options_of, unordered
+from tests.support.windows.histories import happen, histories, options_of, unordered
+from tests.support.windows.oracle import Case, Event
 
 QUERY = parse_continuous("""CONSTRUCT { ?s <urn:is> [] } FROM NAMED WINDOW <urn:w> ON <urn:in> [ROWS 2]
     WHERE { WINDOW <urn:w> { ?s <urn:p> ?o } }""")

@@ -21,8 +21,8 @@ from construct_messages.continuous.dataset import compacted_store
 from construct_messages.continuous.dataset.compacted_store import CompactedStore
 from construct_messages.message import Quad
 from construct_messages.terms import Term, iri, literal
-from tests.support.continuous import Case, Event
-from tests.support.histories import STATIC, happen, histories, options_of, unordered
+from tests.support.windows.histories import STATIC, happen, histories, options_of, unordered
+from tests.support.windows.oracle import Case, Event
 
 BESIDE = (
     *STATIC,

@@ -12,7 +12,7 @@ from construct_messages.query.continuous.parse import parse_continuous
 from construct_messages.query.continuous.values import CountWindow, Operator, Report, TimeWindow, Window
 from construct_messages.streams.element import Element
 from construct_messages.terms import XSD, Term, iri, literal
-from tests.support.continuous import Case, Event
+from tests.support.windows.oracle import Case, Event
 
 PREFIX = "PREFIX cm: <https://w3id.org/construct-messages#> PREFIX : <urn:> "
 ONE = "FROM NAMED WINDOW :w ON :in [RANGE 1 STEP 1] "
