@@ -60,8 +60,9 @@ def continuous(
 
     Args:
         query: RSP-QL, C-SPARQL or CQELS, see docs/continuous.md; or the result of `parse_continuous`.
-        streams: by IRI, each in its order: elements, or pairs of a time (with a time zone) and a message, or of a time
-            and None, which tells that this time has passed. Messages are numbered from 1.
+        streams: by IRI, or by the variable that stands for one (`"?s"`), each in its order: elements, or pairs of a
+            time (with a time zone) and a message, or of a time and None, which tells that this time has passed.
+            Messages are numbered from 1.
         static: data besides the windows, see `open_source`; None: none.
         time: the time of an element: `"arrival"` (that of the pair), `"generated"` (that of its publisher) or a
             property path; see `WindowOptions`.
@@ -125,7 +126,7 @@ def continuous(
     if set(streams) != set(engine.streams):
         raise UsageError(
             f"the query has windows on {', '.join(engine.streams)}, and there are {', '.join(streams) or 'no streams'}",
-            hint="give each stream of the query by its IRI, without < and >",
+            hint="give each stream of the query by its IRI, without < and >, or by the variable in its place",
         )
     return _run(engine, streams)
 

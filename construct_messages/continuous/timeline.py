@@ -161,10 +161,18 @@ class Timeline(Generic[T]):
         self._streams[stream].ended = True
 
     def steps(self) -> Iterator[Step[T]]:
-        """What happens up to the watermark; when all streams have ended, until windows hold what none held before."""
+        """What happens up to the watermark; when all streams have ended, until windows hold what none held before.
+
+        Windows by count that are not full close then, too, before time passes.
+        """
         while True:
             limit = self.watermark_of()
             element = self._pending[0] if self._pending and self._pending[0].time <= limit else None
+            if limit == _LAST and element is None and self._is_partial():
+                assert self._position is not None  # something has entered
+                instant = max(self._position, max(stream.newest for stream in self._streams) + 1)
+                self._position = instant
+                yield from self._fire(instant, instant - 1)
             if self._position is not None:
                 until = element.time if element else limit if limit < _LAST else self._last_instant()
                 instant = self._next_instant(until)
@@ -179,6 +187,11 @@ class Timeline(Generic[T]):
             if self._position is None:
                 self._position = element.time
             yield from self._release(element)
+
+    def _is_partial(self) -> bool:
+        """Whether a window by count has taken elements that no evaluation has seen, as it was not full."""
+        at_closes = self._report in (Report.WINDOW_CLOSE, Report.NON_EMPTY_CONTENT)
+        return at_closes and any(window.extent.by_count and window.entered for window in self._windows)
 
     def _end_of_close(self) -> int:
         # a loss is felt within a microsecond, a close at its end or beginning

@@ -80,6 +80,13 @@ async def test_streams_of_each_kind(kind: Any) -> None:
     assert await all_of(MET, streams) == [(10, "ann"), (10, "ann"), (20, "cy")]
 
 
+async def test_a_variable_stands_for_a_stream() -> None:
+    query = MET.replace("<urn:here>", "?any").replace("<urn:there>", "$any")
+    assert await all_of(query, {"?any": HERE}) == [(10, "ann"), (10, "bob"), (20, "cy")]
+    with pytest.raises(UsageError, match=r"has windows on \?any, and there are urn:here"):
+        continuous(query, {"urn:here": HERE})
+
+
 async def test_elements_of_the_output() -> None:
     elements = [element async for element in continuous(AT, {"urn:here": HERE})]
     assert [(element.stream, element.sequence) for element in elements] == [("urn:out", n) for n in (1, 2, 3)]
@@ -183,8 +190,9 @@ async def test_options() -> None:
         (AT, {"urn:here": []}, {"report": "NOW AND THEN"}, UsageError),
         (AT, {"urn:here": []}, {"origin": datetime(2026, 1, 1)}, UsageError),
         (AT.replace("?who <urn:at>", "?who"), {"urn:here": []}, {}, QueryError),
+        (AT.replace("<urn:at>", "<at>").replace("CONSTRUCT { ?who <at> ?place }", "SELECT *"), {}, {}, QueryError),
     ],
-    ids=["no stream", "another stream", "bounds", "report", "time zone", "query"],
+    ids=["no stream", "another stream", "bounds", "report", "time zone", "query", "no base"],
 )
 def test_refused_at_once(query: str, streams: Streams, options: dict[str, Any], error: type[Exception]) -> None:
     with pytest.raises(error):

@@ -74,6 +74,11 @@ CASES = {
     "all elements": Case("[ALL]", [1, 50], [(1, ["m1"]), (50, ["m1", "m2"])]),
     "the last two": Case("[ROWS 2]", [1, 1, 9], [(1, ["m1"]), (1, ["m1", "m2"]), (9, ["m2", "m3"])]),
     "the last two, at each second": Case("[ELEMENTS 2 STEP 2]", [1, 2, 3, 4], [(2, ["m1", "m2"]), (4, ["m3", "m4"])]),
+    "the last ones, fewer than two": Case("[ELEMENTS 2 STEP 2]", [1, 2, 3], [(2, ["m1", "m2"]), (3, ["m3"])]),
+    "the last ones, of windows that overlap": Case(
+        "[ELEMENTS 3 STEP 2]", [1, 2, 3], [(2, ["m1", "m2"]), (3, ["m2", "m3"])]
+    ),
+    "the last ones, between two windows": Case("[ELEMENTS 1 STEP 2]", [1, 2, 3], [(2, ["m2"])]),
     "whatever changes": Case("[RANGE PT2S STEP PT1S]", [1, 5], [(1, ["m1"]), (5, ["m2"])], "ISTREAM", CHANGE),
     "whatever has changed since": Case("[RANGE PT2S STEP PT1S]", [1, 5], [(2.000001, ["m1"])], "DSTREAM", CHANGE),
     "periodically": Case(

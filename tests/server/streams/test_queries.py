@@ -72,8 +72,9 @@ async def test_windows_name_their_streams_and_their_output(served: StreamsServer
 
 
 @pytest.mark.slow
-async def test_windows_on_any_iri_at_the_endpoint_of_a_stream(served: StreamsServer) -> None:
-    query = RSP_QL.replace(b"ON <a>", b"ON <http://example.org/any>").replace(b"ISTREAM", b"RSTREAM")
+@pytest.mark.parametrize("stream", [b"<http://example.org/any>", b"?any"], ids=["iri", "variable"])
+async def test_windows_on_any_iri_at_the_endpoint_of_a_stream(served: StreamsServer, stream: bytes) -> None:
+    query = RSP_QL.replace(b"ON <a>", b"ON " + stream).replace(b"ISTREAM", b"RSTREAM")
     location = location_of(await served.ask("POST", "/streams/a/query?operator=istream", query, SPARQL))
     await served.publish([numbered(1), numbered(2)])
     assert len(await until(served, location, 2)) == 2
@@ -210,6 +211,7 @@ async def test_a_failure_is_in_the_description(served: StreamsServer) -> None:
         pytest.param("/streams/b/query", ECHO, 404, "no stream b", id="stream"),
         pytest.param("/streams?stream=b", ECHO, 404, "no stream b", id="stream-of-parameter"),
         pytest.param("/streams", RSP_QL.replace(b"<a>", b"<http://x.example/a>"), 422, "not of this", id="elsewhere"),
+        pytest.param("/streams", RSP_QL.replace(b"<a>", b"?s"), 422, "does not say which stream ?s", id="variable"),
         pytest.param("/streams", RSP_QL.replace(b"<a>", b"<b>"), 404, "no stream b", id="stream-of-window"),
         pytest.param("/streams", RSP_QL.replace(b"<pairs>", b"<a>"), 409, "there is a stream a", id="name-taken"),
         pytest.param("/streams/a/query?operator=dstream", ECHO, 400, "ISTREAM", id="operator"),

@@ -128,6 +128,12 @@ def _inputs(query: ContinuousQuery, bound: str | None, streams: str) -> dict[str
     if bound is not None and len(iris) <= 1:
         return dict.fromkeys(iris or [f"{streams}{bound}"], bound)
     for iri in iris:
+        if iri.startswith("?"):
+            raise ProtocolError(
+                f"the query does not say which stream {iri} is",
+                status=422,
+                hint="register it at the query endpoint of a stream, or give stream=NAME",
+            )
         if not iri.startswith(streams):
             raise ProtocolError(
                 f"the query reads the stream <{iri}>, which is not of this server",
