@@ -26,6 +26,7 @@ from construct_messages.continuous.registered.orders import (
     LENGTH,
     POSITIONS,
     SKIPPED,
+    SLICE_SECONDS,
     Answer,
     Begin,
     Failed,
@@ -45,7 +46,6 @@ from construct_messages.sources.evaluators.child import Failure, end_with
 from construct_messages.streams.element import Element
 from construct_messages.streams.store import StreamStore, open_store
 
-_SLICE_SECONDS: Final = 1.0
 _SLICE_MESSAGES: Final = 1000
 _SLICE_BYTES: Final = 1 << 20
 
@@ -213,7 +213,7 @@ class _Query:
                 if messages is not None:
                     texts.add(messages)
                     evaluations, slowest = evaluations + 1, max(slowest, made - made_before)
-                if made - began > _SLICE_SECONDS or texts.is_full:
+                if made - began > SLICE_SECONDS or texts.is_full:
                     break
         positions = self._engine.positions
         taken = sum(positions[name] - before[name] for name in positions)

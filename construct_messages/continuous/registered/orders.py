@@ -18,6 +18,9 @@ from construct_messages.sources.evaluators.child import Failure
 LENGTH: Final = struct.Struct(">I")
 """What stands before each frame: its length."""
 
+SLICE_SECONDS: Final = 1.0
+"""After how long an answer ends, behind the evaluation that is being made."""
+
 SKIPPED: Final = "skipped"
 """The reason why an element is dropped that the query could not be evaluated with."""
 

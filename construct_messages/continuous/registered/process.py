@@ -13,7 +13,16 @@ from typing import Final, Self
 
 import msgspec
 
-from construct_messages.continuous.registered.orders import LENGTH, Answer, Begin, Failed, Order, Step, Stepped
+from construct_messages.continuous.registered.orders import (
+    LENGTH,
+    SLICE_SECONDS,
+    Answer,
+    Begin,
+    Failed,
+    Order,
+    Step,
+    Stepped,
+)
 from construct_messages.continuous.registered.registration import Registration
 from construct_messages.errors import SourceError, SourceTimeout
 from construct_messages.sources.evaluators.process import ended, module_command, module_environment
@@ -98,15 +107,16 @@ class QueryProcess:
             IncompleteResult: the process ended.
             ConstructMessagesError: the evaluation failed.
         """
-        return await self._ask(step, self._limits.seconds)
+        return await self._ask(step, self._limits.seconds, SLICE_SECONDS)
 
-    async def _ask(self, order: Order, seconds: float) -> Stepped:
+    async def _ask(self, order: Order, seconds: float, before: float = 0.0) -> Stepped:
+        """Sends an order, and waits for the answer: some seconds of work before an evaluation, and those for it."""
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None
         data = msgspec.msgpack.encode(order)
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(before + seconds):
                 stdin.write(LENGTH.pack(len(data)) + data)
                 await stdin.drain()
                 (length,) = LENGTH.unpack(await stdout.readexactly(LENGTH.size))
