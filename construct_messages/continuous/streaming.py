@@ -155,7 +155,7 @@ async def _run(
                     for element in _elements(engine, firing, given):
                         given += 1
                         yield element
-                if not engine.behind:
+                if not engine.due:
                     break
                 await asyncio.sleep(0)
                 firings = engine.proceed(1)

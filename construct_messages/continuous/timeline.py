@@ -170,9 +170,9 @@ class Timeline(Generic[T]):
             element = self._pending[0] if self._pending and self._pending[0].time <= limit else None
             if limit == _LAST and element is None and self._is_partial():
                 assert self._position is not None  # something has entered
-                instant = max(self._position, max(stream.newest for stream in self._streams) + 1)
-                self._position = instant
-                yield from self._fire(instant, instant - 1)
+                end = max(self._position, *(stream.newest + 1 for stream in self._streams))
+                self._position = end
+                yield from self._fire(end, end - 1)
             if self._position is not None:
                 until = element.time if element else limit if limit < _LAST else self._last_instant()
                 instant = self._next_instant(until)

@@ -79,7 +79,7 @@ class WindowedQuery:
 
     Attributes:
         dropped: how many elements entered no window, by stream and reason.
-        behind: whether evaluations may be due that were not made, as a call had made its `most`.
+        due: whether evaluations may be due that were not made, as a call had made its `most`.
         evaluations: how many were made.
 
     Raises:
@@ -128,7 +128,7 @@ class WindowedQuery:
         self._given = 0  # how many messages
         self._skipped: list[list[int]] = [[] for _ in self.streams]  # sequences of what was dropped
         self.dropped: dict[str, Counter[str]] = {stream: Counter() for stream in self.streams}
-        self.behind, self.evaluations = False, 0
+        self.due, self.evaluations = False, 0
 
     def take(self, stream: str, element: Element, most: int | None = None) -> list[Firing]:
         """Takes an element, and returns what follows from it.
@@ -155,7 +155,7 @@ class WindowedQuery:
             held = self._contents.hold(number, stream, name, time, element)
             self._timeline.offer(number, time, element.sequence, held)
             return self.proceed(most)
-        return self.proceed(most) if self.behind else []
+        return self.proceed(most) if self.due else []
 
     def skip(self, stream: str, element: Element) -> None:
         """Leaves out an element, which enters no window and is counted as `"skipped"`.
@@ -216,9 +216,9 @@ class WindowedQuery:
                     firings.append(firing)
                 self.evaluations += 1
                 if self.evaluations == last:
-                    self.behind = True
+                    self.due = True
                     return firings
-        self.behind = False
+        self.due = False
         return firings
 
     def watermark(self, stream: str | None = None) -> int:
@@ -302,7 +302,7 @@ class WindowedQuery:
             "of": _digest(self.query, self.options),
             "labels": self._labels.prefix,
             "given": self._given,
-            "behind": self.behind,
+            "due": self.due,
             "timeline": self._timeline.save(),
             "streams": [
                 {
@@ -374,7 +374,7 @@ class WindowedQuery:
                     name = self._element_iri(stream, element.sequence)
                     held.append((time, element.sequence, self._contents.hold(number, stream, name, time, element)))
             elements.append(held)
-        self.behind = state.get("behind", False)
+        self.due = state.get("due", False)
         for step in self._timeline.restore(state["timeline"], elements):
             if isinstance(step, Entered):
                 self._contents.enter(step.window, step.element)

@@ -63,14 +63,14 @@ def test_restored_at_each_element(history: tuple[Case, list[Event]]) -> None:
 
 
 def check_slices(case: Case, events: list[Event], stops: list[int], *, at_once: bool) -> None:
-    """Evaluations that are made one at a time, with a restart behind some of them, before or behind further events."""
+    """Evaluations that are made one at a time, with a restart after some of them, before or after further events."""
     whole = WindowedQuery(case.query, options_of(case), static=case.static, label_prefix="x")
     sliced = WindowedQuery(case.query, options_of(case), static=case.static, label_prefix="x")
     expected, found = list[Firing](), list[Firing]()
     for place, event in enumerate(events):
         expected += happen(whole, case, event)
         found += happen(sliced, case, event, most=1)
-        while sliced.behind and (at_once or place + 1 == len(events)):
+        while sliced.due and (at_once or place + 1 == len(events)):
             if sliced.evaluations in stops:
                 sliced = restored(sliced, case, events[: place + 1])
             found += sliced.proceed(1)
@@ -78,7 +78,7 @@ def check_slices(case: Case, events: list[Event], stops: list[int], *, at_once: 
             sliced = restored(sliced, case, events[: place + 1])
     assert unordered(found) == unordered(expected)
     assert sliced.dropped == whole.dropped
-    assert not sliced.behind
+    assert not sliced.due
 
 
 @given(histories(), st.lists(st.integers(0, 9)), st.booleans())
@@ -99,7 +99,7 @@ def test_state_of_the_version_before_is_read() -> None:
     engine = WindowedQuery(QUERY)
     engine.take("urn:in", Element("in", 1, 1, b'<urn:s> <urn:p> "o" .'))
     state = json.loads(engine.save())
-    del state["behind"], state["timeline"]["due"]
+    del state["due"], state["timeline"]["due"]
     saved = json.dumps({**state, "version": 1}).encode()
     again = WindowedQuery.restore(saved, lambda *_: [Element("in", 1, 1, b'<urn:s> <urn:p> "o" .')], QUERY)
     assert again.save() == engine.save()

@@ -268,7 +268,7 @@ def test_evaluations_are_made_a_few_at_a_time() -> None:
     engine.take("urn:in", element(1, 0.5))
     month = 30 * 86_400
     firings = engine.take("urn:in", element(2, month), most=3)
-    assert ([firing.time // SECOND for firing in firings], engine.behind) == ([1, 2, 3], True)
+    assert ([firing.time // SECOND for firing in firings], engine.due) == ([1, 2, 3], True)
     firings = engine.proceed(20)
     assert [firing.solutions[0][1][1] for firing in firings] == ["1"] * 7 + ["0"] * 13
     assert all(firing.messages == firings[-1].messages for firing in firings[7:])
@@ -278,7 +278,7 @@ def test_evaluations_are_made_a_few_at_a_time() -> None:
     again = WindowedQuery.restore(
         engine.save(), lambda _, first, last: [element(1, 0.5), element(2, month)][first - 1 : last], engine.query
     )
-    assert again.behind
+    assert again.due
     assert [firing.time // SECOND for firing in again.proceed(2)] == [24, 25]
 
 

@@ -2,7 +2,7 @@
 
 Reads orders from standard input and answers on standard output; elements come from the store, which it only reads. What
 it answers is committed by the process that started it (`process.py`), which also kills it when an answer takes too
-long. An answer is short: after a second, or a thousand messages, it ends behind the evaluation that is being made, and
+long. An answer is short: after a second, or a thousand messages, it ends after the evaluation that is being made, and
 the rest is for the next order. Ends when the other process ends. Both run the same version of this package.
 """
 
@@ -60,13 +60,13 @@ class _Engine(Protocol):
     def dropped(self) -> dict[str, int]: ...
 
     @property
-    def behind(self) -> bool:
+    def due(self) -> bool:
         """Whether there may be evaluations that are due."""
 
     def run(self, elements: Iterable[tuple[str, Element]], now: int | None) -> Iterator[Iterable[Message] | None]:
         """Makes the evaluations that are due, takes elements, and then the time.
 
-        Yields the messages of each evaluation, and None behind an element that caused none. Where it is not read to its
+        Yields the messages of each evaluation, and None after an element that caused none. Where it is not read to its
         end, nothing is lost: the next call goes on.
         """
 
@@ -79,7 +79,7 @@ class _Engine(Protocol):
 class _Stateless:
     """A query that sees each message alone."""
 
-    behind = False
+    due = False
 
     def __init__(self, registration: Registration, saved: Mapping[str, bytes]) -> None:
         self._transformation = Transformation(registration.query().query, base=registration.streams)
@@ -139,16 +139,16 @@ class _Windows:
         return dict(sum(self._engine.dropped.values(), Counter()))
 
     @property
-    def behind(self) -> bool:
-        return self._engine.behind
+    def due(self) -> bool:
+        return self._engine.due
 
     def run(self, elements: Iterable[tuple[str, Element]], now: int | None) -> Iterator[Iterable[Message] | None]:
         engine = self._engine
-        if engine.behind:
+        if engine.due:
             yield from self._evaluated(engine.proceed(1))
         for name, element in elements:
             firings = engine.take(self._iris[name], element, 1)
-            if engine.behind:
+            if engine.due:
                 yield from self._evaluated(firings)
             else:
                 yield None
@@ -156,11 +156,11 @@ class _Windows:
             yield from self._evaluated(engine.advance(now, most=1))
 
     def _evaluated(self, firings: Sequence[Firing]) -> Iterator[Iterable[Message]]:
-        """The messages of an evaluation, if one was made, and of those that are due behind it."""
+        """The messages of an evaluation, if one was made, and of those that are due after it."""
         engine = self._engine
-        while engine.behind or firings:
+        while engine.due or firings:
             yield firings[0].messages if firings else ()
-            firings = engine.proceed(1) if engine.behind else []
+            firings = engine.proceed(1) if engine.due else []
 
     def skip(self, stream: str, element: Element) -> None:
         self._engine.skip(self._iris[stream], element)
@@ -190,14 +190,14 @@ class _Query:
         return Stepped(
             positions=engine.positions,
             dropped=engine.dropped,
-            more=engine.behind,
-            due=engine.behind,
+            more=engine.due,
+            due=engine.due,
             timed=self._timed,
             memory_bytes=_resident(),
         )
 
     def step(self, step: Step) -> Stepped:
-        """Makes some of what is to be done: takes the next elements, and behind the last of them the time."""
+        """Makes some of what is to be done: takes the next elements, and after the last of them the time."""
         began = time.monotonic()
         before = self._engine.positions
         elements = self._next(before, step)
@@ -223,8 +223,8 @@ class _Query:
             positions=positions,
             taken=taken,
             dropped=self._engine.dropped,
-            more=self._engine.behind or any(positions[name] < last for name, last in step.last.items()),
-            due=self._engine.behind,
+            more=self._engine.due or any(positions[name] < last for name, last in step.last.items()),
+            due=self._engine.due,
             evaluations=evaluations,
             seconds=time.monotonic() - began,
             slowest=slowest,
@@ -235,7 +235,7 @@ class _Query:
         """The next elements, with the names of their streams, in the order of their times: so windows hold back little.
 
         Args:
-            after: the sequences behind which they are.
+            after: the sequences after which they are.
             step: up to where, and how many.
         """
         streams = [

@@ -19,7 +19,7 @@ LENGTH: Final = struct.Struct(">I")
 """What stands before each frame: its length."""
 
 SLICE_SECONDS: Final = 1.0
-"""After how long an answer ends, behind the evaluation that is being made."""
+"""After how long an answer ends, once the evaluation that is being made is done."""
 
 SKIPPED: Final = "skipped"
 """The reason why an element is dropped that the query could not be evaluated with."""
