@@ -1,6 +1,6 @@
 PYTHON ?= python
 
-.PHONY: check lint fuzz fuzz-logs fuzz-spark w3c-spark soak-pages kill-streams kill-queries jar bench benchmark-suite load docs screenshots
+.PHONY: check lint fuzz fuzz-logs fuzz-spark w3c-spark soak-pages kill-streams kill-queries soak-windows jar bench benchmark-suite load docs screenshots
 
 # everything; `pytest` alone leaves out the slow tests and takes two minutes
 check: lint
@@ -51,6 +51,11 @@ kill-streams:
 # a server with registered queries, killed at 50 random points
 kill-queries:
 	$(PYTHON) -m pytest -q -s -n 0 --kills 50 tests/server/streams/test_query_kills.py
+
+# windows over ten million messages, in one process and at a server: some hours
+soak-windows:
+	nice -n 10 $(PYTHON) -m benchmarks micro windows_soak
+	nice -n 10 $(PYTHON) -m benchmarks micro windows_soak --server
 
 bench:
 	$(PYTHON) -m benchmarks micro continuous

@@ -60,14 +60,15 @@ FLOORS = {
         "store",
     ),
     "continuous": floors(
-        "windows / stored_terms / event_time / static / transform / comparison / spool",
+        "windows / dataset / event_time / static / transform / comparison / spool",
         "timestamps",
         "solutions",
-        "timeline / contents / freshness",
+        "timeline / freshness",
         "windowed / watching",
         "streaming / registered",
     ),
-    "continuous/registered": floors("registration", "evaluator", "process", "registry"),
+    "continuous/dataset": floors("compacted_store / stored_terms", "contents"),
+    "continuous/registered": floors("registration", "orders", "evaluator / process / recovery", "query", "registry"),
     "feeds": floors(
         "event_stream / documents / client / state",
         "collections / transports / registration",

@@ -1,19 +1,19 @@
 """The time of an element: when it was committed, or what its message says.
 
-A time has a zone, as in prov:generatedAtTime of LDN for RDF streams; without one it is no time. No windows here.
+A time is an xsd:dateTime with a zone; several that are one instant are one time. No windows here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
 from typing import TypeAlias
 
 import pyoxigraph as ox
 
 from construct_messages.errors import QueryError, UsageError
 from construct_messages.query.tokens import QueryText
-from construct_messages.streams.element import Element, generated_at, microseconds_of
+from construct_messages.streams.element import Element, generated_at
+from construct_messages.terms.date_times import TYPES, microseconds_of_date_time
 
 ARRIVAL = "arrival"
 GENERATED = "generated"
@@ -32,7 +32,8 @@ def time_of(time: str, query: str) -> TimeOf:
     Raises:
         UsageError: what is no property path.
 
-    >>> element = Element("s", 1, 7, b'<urn:o> <urn:at> "1970-01-01T00:00:01Z" .')
+    >>> quad = b'<urn:o> <urn:at> "1970-01-01T00:00:01Z"^^<http://www.w3.org/2001/XMLSchema#dateTime> .'
+    >>> element = Element("s", 1, 7, quad)
     >>> time_of("arrival", "")(element), time_of("<urn:at>", "")(element), time_of("<urn:seen>/<urn:at>", "")(element)
     (7, 1000000, None)
     """
@@ -49,26 +50,14 @@ def _arrival(element: Element) -> int:
 
 def _generated(element: Element) -> int | None:
     text = element.generated or generated_at(element.message)
-    return None if text is None else microseconds(text)
-
-
-def microseconds(text: str) -> int | None:
-    """The time that an xsd:dateTime is; None: it is none, or has no zone.
-
-    >>> microseconds("1970-01-01T01:00:00+01:00"), microseconds("1970-01-01T00:00:00"), microseconds("today")
-    (0, None, None)
-    """
-    try:
-        return microseconds_of(datetime.fromisoformat(text))
-    except (ValueError, UsageError):
-        return None
+    return None if text is None else microseconds_of_date_time(text)
 
 
 class _Path:
     """The one time that is at the end of a property path, from any node of a message, in whichever of its graphs."""
 
     def __init__(self, path: str, query: str) -> None:
-        self._query = f"{_prologue(query)} SELECT DISTINCT ?time {{ ?node ({path}) ?time }} LIMIT 2"
+        self._query = f"{_prologue(query)} SELECT DISTINCT ?time {{ ?node ({path}) ?time }}"
         try:
             ox.Store().query(self._query)
         except SyntaxError as error:
@@ -80,10 +69,14 @@ class _Path:
     def __call__(self, element: Element) -> int | None:
         store = ox.Store()
         store.load(element.nquads, format=ox.RdfFormat.N_QUADS, lenient=True)
-        found = [row["time"] for row in store.query(self._query, use_default_graph_as_union=True)]  # type: ignore[union-attr] # a SELECT
-        if len(found) != 1 or not isinstance(found[0], ox.Literal):
-            return None
-        return microseconds(found[0].value)
+        instants: set[int | None] = set()
+        for row in store.query(self._query, use_default_graph_as_union=True):  # type: ignore[union-attr] # a SELECT
+            time = row["time"]
+            is_time = isinstance(time, ox.Literal) and time.datatype.value in TYPES
+            instants.add(microseconds_of_date_time(time.value) if is_time else None)
+            if len(instants) > 1:
+                return None
+        return instants.pop() if instants else None
 
 
 def _prologue(query: str) -> str:

@@ -47,6 +47,7 @@ class Evaluation:
     Attributes:
         variables: the names of the values of a solution.
         predicates: see `predicates_of`.
+        makes_nodes: whether the messages of equal solutions differ, in blank nodes of the template.
         instantiate: the messages of solutions; the number is that of the first of them among all.
 
     Raises:
@@ -60,6 +61,7 @@ class Evaluation:
             template = parsed.template.labelled(labels)
             self._text = names_in_full(parsed.select)
             self.variables: tuple[str, ...] = template.variables
+            self.makes_nodes = template.has_blanks
 
             def instantiate(solutions: Sequence[Solution], first: int) -> Iterator[Message]:
                 columns = [list(column) for column in zip(*solutions, strict=True)]
@@ -68,6 +70,7 @@ class Evaluation:
             self.instantiate: Instantiate = instantiate
         else:
             self._text, self.variables = names_in_full(query.query), ()
+            self.makes_nodes = True
             self.variables = tuple(variable.value for variable in self._ask(ox.Store()).variables)
             self.instantiate = lambda solutions, first: (
                 row_message(self.variables, solution, labels, number)

@@ -5,6 +5,7 @@ The streams decide how time passes. What keeps streams, and survives a restart, 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Mapping
 from contextlib import AsyncExitStack, aclosing
 from datetime import datetime, timedelta
@@ -43,6 +44,7 @@ def continuous(
     *,
     time: str = ARRIVAL,
     lateness: timedelta = timedelta(0),
+    max_ahead: timedelta | None = None,
     bounds: str = "(o,c]",
     report: str | None = None,
     every: timedelta | None = None,
@@ -55,23 +57,27 @@ def continuous(
 
     Elements are taken from the stream with the earliest time, because results are only certain when all streams have
     reached that time. A stream without elements delays the others; let it yield `(time, None)` now and then. When all
-    streams have ended, windows that still hold elements close.
+    streams have ended, windows that still hold elements close. Other tasks of the event loop run between two
+    evaluations, of which there may be very many after a long pause.
 
     Args:
         query: RSP-QL, C-SPARQL or CQELS, see docs/continuous.md; or the result of `parse_continuous`.
-        streams: by IRI, each in its order: elements, or pairs of a time (with a time zone) and a message, or of a time
-            and None, which tells that this time has passed. Messages are numbered from 1.
+        streams: by IRI, or by the variable that stands for one (`"?s"`), each in its order: elements, or pairs of a
+            time (with a time zone) and a message, or of a time and None, which tells that this time has passed.
+            Messages are numbered from 1.
         static: data besides the windows, see `open_source`; None: none.
         time: the time of an element: `"arrival"` (that of the pair), `"generated"` (that of its publisher) or a
             property path; see `WindowOptions`.
         lateness: how much earlier than the newest of its stream an element may be.
+        max_ahead: how much later than its arrival the time of an element may be; None: any time. What is dated further
+            ahead enters no window.
         bounds: `"(o,c]"` or `"[o,c)"`: the end of a window by time that belongs to it.
         report: `"ON_WINDOW_CLOSE"`, `"ON_CONTENT_CHANGE"`, `"NON_EMPTY_CONTENT"` or `"PERIODIC"`; None: that of the
             query.
         every: the period of `"PERIODIC"`.
         origin: a time at which a window ends; None: the beginning of 1970, in UTC.
-        on_drop: a function that is called with the IRI of the stream, the element, and `"late"` or `"untimed"`, for
-            each element that enters no window.
+        on_drop: a function that is called with the IRI of the stream, the element, and `"late"`, `"untimed"` or
+            `"ahead"`, for each element that enters no window.
         label_prefix: see `construct_messages`.
         base: an absolute IRI, against which relative IRIs in the query are resolved.
 
@@ -106,6 +112,7 @@ def continuous(
     options = WindowOptions(
         time=time,
         lateness=lateness // _MICROSECOND,
+        max_ahead=None if max_ahead is None else max_ahead // _MICROSECOND,
         bounds=_one_of(Bounds, "bounds", bounds),
         origin=0 if origin is None else microseconds_of(origin),
         report=None if report is None else _one_of(Report, "report", report),
@@ -121,7 +128,7 @@ def continuous(
     if set(streams) != set(engine.streams):
         raise UsageError(
             f"the query has windows on {', '.join(engine.streams)}, and there are {', '.join(streams) or 'no streams'}",
-            hint="give each stream of the query by its IRI, without < and >",
+            hint="give each stream of the query by its IRI, without < and >, or by the variable in its place",
         )
     return _run(engine, streams)
 
@@ -145,10 +152,15 @@ async def _run(
             firings = await earliest.step(engine)
             if earliest.ended:
                 inputs.remove(earliest)
-            for firing in firings:
-                for element in _elements(engine, firing, given):
-                    given += 1
-                    yield element
+            while True:
+                for firing in firings:
+                    for element in _elements(engine, firing, given):
+                        given += 1
+                        yield element
+                if not engine.due:
+                    break
+                await asyncio.sleep(0)
+                firings = engine.proceed(1)
 
 
 def _elements(engine: WindowedQuery, firing: Firing, given: int) -> list[Element]:
@@ -175,24 +187,24 @@ class _Input:
         self.time, self.ended = EVERYTHING, False
 
     async def step(self, engine: WindowedQuery) -> list[Firing]:
-        """Takes the next item, or the end."""
+        """Takes the next item, or the end, and makes one evaluation at most."""
         try:
             item = await anext(self._items)
         except StopAsyncIteration:
             self.ended = True
-            return engine.end(self._iri)
+            return engine.end(self._iri, 1)
         if isinstance(item, Element):
             self._sequence, element = item.sequence, item
         else:
             time, message = _timed(self._iri, item)
             if message is None:
-                firings = engine.advance(microseconds_of(time), self._iri)
+                firings = engine.advance(microseconds_of(time), self._iri, 1)
                 self.time = engine.watermark(self._iri)
                 return firings
             self._checker.check(message)
             self._sequence += 1
             element = Element(self._iri, self._sequence, microseconds_of(time), to_text(message).encode())
-        firings = engine.take(self._iri, element)
+        firings = engine.take(self._iri, element, 1)
         self.time = engine.watermark(self._iri)
         return firings
 

@@ -161,10 +161,18 @@ class Timeline(Generic[T]):
         self._streams[stream].ended = True
 
     def steps(self) -> Iterator[Step[T]]:
-        """What happens up to the watermark; when all streams have ended, until windows hold what none held before."""
+        """What happens up to the watermark; when all streams have ended, until windows hold what none held before.
+
+        Windows by count that are not full close then, too, before time passes.
+        """
         while True:
             limit = self.watermark_of()
             element = self._pending[0] if self._pending and self._pending[0].time <= limit else None
+            if limit == _LAST and element is None and self._is_partial():
+                assert self._position is not None  # something has entered
+                end = max(self._position, *(stream.newest + 1 for stream in self._streams))
+                self._position = end
+                yield from self._fire(end, end - 1)
             if self._position is not None:
                 until = element.time if element else limit if limit < _LAST else self._last_instant()
                 instant = self._next_instant(until)
@@ -179,6 +187,11 @@ class Timeline(Generic[T]):
             if self._position is None:
                 self._position = element.time
             yield from self._release(element)
+
+    def _is_partial(self) -> bool:
+        """Whether a window by count has taken elements that no evaluation has seen, as it was not full."""
+        at_closes = self._report in (Report.WINDOW_CLOSE, Report.NON_EMPTY_CONTENT)
+        return at_closes and any(window.extent.by_count and window.entered for window in self._windows)
 
     def _end_of_close(self) -> int:
         # a loss is felt within a microsecond, a close at its end or beginning
@@ -285,6 +298,14 @@ class Timeline(Generic[T]):
             for held in window.held:
                 yield held.sequence
 
+    def _due(self) -> list[list[int]]:
+        """The sequences of the elements of each stream that the watermark has passed, and that were not released."""
+        limit, due = self.watermark_of(), [list[int]() for _ in self._streams]
+        for pending in self._pending:
+            if pending.time <= limit:
+                due[pending.stream].append(pending.sequence)
+        return due
+
     def save(self) -> dict[str, Any]:
         """Returns the state for `restore`, in a form that JSON can represent."""
         return {
@@ -293,6 +314,7 @@ class Timeline(Generic[T]):
             "evaluated": self._evaluated,
             "changed": self._changed,
             "quiet": self.quiet,
+            "due": self._due(),
             "streams": [[stream.newest, stream.floor, stream.count, stream.ended] for stream in self._streams],
             "windows": [[window.first, window.numbers, window.entered] for window in self._windows],
         }
@@ -315,11 +337,20 @@ class Timeline(Generic[T]):
         self._evaluated, self._changed, self.quiet = state["evaluated"], state["changed"], state["quiet"]
         for stream, (newest, floor, count, ended) in zip(self._streams, state["streams"], strict=True):
             stream.newest, stream.floor, stream.count, stream.ended = newest, floor, count, ended
+        due = [set(sequences) for sequences in state.get("due") or [()] * len(self._streams)]
         limit = self.watermark_of()
+        released, pending = [list[tuple[int, int, T]]() for _ in elements], self._pending
+        for number, of_stream in enumerate(elements):
+            for time, sequence, element in of_stream:
+                if time > limit or sequence in due[number]:
+                    pending.append(_Pending(time, number, sequence, element))
+                else:
+                    released[number].append((time, sequence, element))
+        heapify(pending)
         since: list[Entered[T]] = []
         for number, (window, (first, numbers, entered)) in enumerate(zip(self._windows, state["windows"], strict=True)):
             window.first, window.entered = first, entered
-            window.held.extend(self._held_again(window, numbers, elements[window.stream], limit))
+            window.held.extend(self._held_again(window, numbers, released[window.stream]))
             length = len(window.held)
             events = [Entered(number, held.element) for held in window.held]
             since += events[length - entered :]
@@ -327,17 +358,12 @@ class Timeline(Generic[T]):
         if self._evaluated:
             yield Fired(0, True)
         yield from since
-        for stream_number, of_stream in enumerate(elements):
-            for time, sequence, element in of_stream:
-                if time > limit:
-                    self._pending.append(_Pending(time, stream_number, sequence, element))
-        heapify(self._pending)
 
     def _held_again(
-        self, window: _Window, numbers: Mapping[str, int] | None, elements: Sequence[tuple[int, int, T]], limit: int
+        self, window: _Window, numbers: Mapping[str, int] | None, elements: Sequence[tuple[int, int, T]]
     ) -> Iterator[_Held]:
-        """What a window held, oldest first."""
-        released = sorted(element[:2] for element in elements if element[0] <= limit)
+        """What a window held, oldest first, of the elements of its stream that were released."""
+        released = sorted(element[:2] for element in elements)
         by_sequence = {sequence: element for _, sequence, element in elements}
         before = self._streams[window.stream].count - len(released)
         for place, (time, sequence) in enumerate(released):

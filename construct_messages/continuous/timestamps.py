@@ -10,10 +10,10 @@ from typing import Final
 
 import pyoxigraph as ox
 
-from construct_messages.continuous.event_time import microseconds
 from construct_messages.query.continuous.values import TIMESTAMP
 from construct_messages.streams.element import GENERATED_AT
 from construct_messages.terms import XSD, OxTerm
+from construct_messages.terms.date_times import microseconds_of_date_time
 
 FUNCTION: Final = ox.NamedNode(TIMESTAMP)
 
@@ -41,7 +41,7 @@ def timestamp(store: ox.Store, *triple: OxTerm) -> ox.Literal | None:
     if isinstance(subject, ox.Literal) or not isinstance(predicate, ox.NamedNode):
         return None
     times = [
-        microseconds(context.object.value)
+        microseconds_of_date_time(context.object.value)
         for said in store.quads_for_pattern(subject, predicate, object, None)
         if isinstance(message := said.graph_name, ox.NamedNode)
         for context in store.quads_for_pattern(message, _GENERATED_AT, None, message)

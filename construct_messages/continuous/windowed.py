@@ -1,6 +1,6 @@
 """`WindowedQuery`: elements of streams in, firings out. The engine of continuous queries with windows, without I/O.
 
-`timeline.py` says what enters and leaves windows and when the query is evaluated, `contents.py` keeps the dataset,
+`timeline.py` says what enters and leaves windows and when the query is evaluated, `dataset/` keeps the dataset,
 `solutions.py` evaluates, compares and instantiates. No clock, no HTTP and no store of streams here.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Final, Self, TypeAlias
 
-from construct_messages.continuous.contents import Contents, Held
+from construct_messages.continuous.dataset.contents import Contents, Held
 from construct_messages.continuous.event_time import time_of
 from construct_messages.continuous.solutions import Evaluation, Solution, given_out
 from construct_messages.continuous.timeline import Entered, Fired, Left, Timeline
@@ -28,12 +28,17 @@ ElementIri: TypeAlias = Callable[[str, int], str]
 """The IRI of an element, of that of its stream and its sequence; without brackets."""
 
 OnDrop: TypeAlias = Callable[[str, Element, str], None]
-"""Hears of an element that enters no window: the IRI of its stream, the element, and why: `"late"` or `"untimed"`."""
+"""Called with each element that enters no window: the IRI of its stream, the element, and the reason.
+
+The reason is `"late"`, `"untimed"` (no time, or several), `"ahead"` (see `WindowOptions.max_ahead`) or `"skipped"` (see
+`WindowedQuery.skip`).
+"""
 
 ReadAgain: TypeAlias = Callable[[str, int, int], Iterable[Element]]
 """Reads elements again: of the stream with an IRI, from a sequence to another, both included."""
 
-_VERSION: Final = 1
+_VERSION: Final = 2
+_READ: Final = (1, 2)  # 1 has no evaluations that are due
 _MANY: Final = 1024
 
 
@@ -61,18 +66,21 @@ class WindowedQuery:
     """A continuous query over windows, as a value that elements change.
 
     Time comes with elements. What they cause is given when it is certain: a window that closes at a time, once no
-    earlier element may come.
+    earlier element may come. One element may cause very many evaluations, as after a long pause. `most` limits how many
+    of them a call makes; `proceed` makes the others.
 
     Args:
         query: with windows.
         options: what the query does not say.
         static: quads that are there beside the windows.
         element_iri: names elements, as the query sees them; None: `{stream}/{sequence}`.
-        on_drop: hears of elements that enter no window.
+        on_drop: called with each element that enters no window.
         label_prefix: what labels of blank nodes begin with, see `construct_messages`.
 
     Attributes:
         dropped: how many elements entered no window, by stream and reason.
+        due: whether evaluations may be due that were not made, as a call had made its `most`.
+        evaluations: how many were made.
 
     Raises:
         QueryError: the query is not legal.
@@ -116,55 +124,102 @@ class WindowedQuery:
         self._on_drop = on_drop
         self._positions = [0] * len(self.streams)
         self._solutions: list[Solution] = []  # of the last evaluation
+        self._again: list[Message] | None = None  # those of an evaluation of the same contents
         self._given = 0  # how many messages
         self._skipped: list[list[int]] = [[] for _ in self.streams]  # sequences of what was dropped
         self.dropped: dict[str, Counter[str]] = {stream: Counter() for stream in self.streams}
+        self.due, self.evaluations = False, 0
 
-    def take(self, stream: str, element: Element) -> list[Firing]:
-        """Takes an element, and gives what follows from it.
+    def take(self, stream: str, element: Element, most: int | None = None) -> list[Firing]:
+        """Takes an element, and returns what follows from it.
 
         Args:
             stream: the IRI of its stream, without brackets.
             element: behind those that the stream had before.
+            most: how many evaluations to make, at least 1; None: all that are due.
 
         Raises:
             UsageError: a stream that the query does not name, or an element that is not behind those before.
             SourceError: the evaluation failed.
         """
-        number = self._number_of(stream)
-        if element.sequence <= self._positions[number]:
-            raise UsageError(f"element {element.sequence} of {stream} came after element {self._positions[number]}")
-        self._positions[number] = element.sequence
+        number = self._moved_to(stream, element)
         time = self._time_of(element)
-        if time is None or time < self._timeline.watermark_of():
-            self._drop(number, element, "late" if time is not None else "untimed")
-            return []
-        name = self._element_iri(stream, element.sequence)
-        held = self._contents.hold(number, stream, name, time, element)
-        self._timeline.offer(number, time, element.sequence, held)
-        return self._run()
+        if time is None:
+            self._drop(number, element, "untimed")
+        elif time < self._timeline.watermark_of():
+            self._drop(number, element, "late")
+        elif self.options.max_ahead is not None and time - element.microseconds > self.options.max_ahead:
+            self._drop(number, element, "ahead")
+        else:
+            name = self._element_iri(stream, element.sequence)
+            held = self._contents.hold(number, stream, name, time, element)
+            self._timeline.offer(number, time, element.sequence, held)
+            return self.proceed(most)
+        return self.proceed(most) if self.due else []
 
-    def advance(self, time: int, stream: str | None = None) -> list[Firing]:
-        """Says that no earlier element is to come, and gives what follows from it.
+    def skip(self, stream: str, element: Element) -> None:
+        """Leaves out an element, which enters no window and is counted as `"skipped"`.
+
+        Args:
+            stream, element: see `take`.
+
+        Raises:
+            UsageError: see `take`.
+        """
+        self._drop(self._moved_to(stream, element), element, "skipped")
+
+    def advance(self, time: int, stream: str | None = None, most: int | None = None) -> list[Firing]:
+        """Says that no earlier element is to come, and returns what follows from it.
 
         Args:
             time: in microseconds since 1970 in UTC.
             stream: the IRI of the only stream that this is said of; None: of all.
+            most: see `take`.
 
         Raises:
             UsageError, SourceError: see `take`.
         """
         self._timeline.advance(time, None if stream is None else self._number_of(stream))
-        return self._run()
+        return self.proceed(most)
 
-    def end(self, stream: str) -> list[Firing]:
+    def end(self, stream: str, most: int | None = None) -> list[Firing]:
         """Says that a stream has ended; when all have, windows close that still hold elements.
+
+        Args:
+            stream: its IRI.
+            most: see `take`.
 
         Raises:
             UsageError, SourceError: see `take`.
         """
         self._timeline.end(self._number_of(stream))
-        return self._run()
+        return self.proceed(most)
+
+    def proceed(self, most: int | None = None) -> list[Firing]:
+        """Makes the evaluations that are due, and returns those that give messages.
+
+        Args:
+            most: see `take`.
+
+        Raises:
+            SourceError: see `take`.
+        """
+        firings, last = [], None if most is None else self.evaluations + most
+        for step in self._timeline.steps():
+            if isinstance(step, Entered):
+                self._contents.enter(step.window, step.element)
+            elif isinstance(step, Left):
+                self._contents.leave(step.window, step.element)
+            else:
+                firing = self._fire(step)
+                if firing.messages or self.options.empty:
+                    firings.append(firing)
+                self.evaluations += 1
+                if self.evaluations == last:
+                    self.due = True
+                    return firings
+        self.due = False
+        return firings
 
     def watermark(self, stream: str | None = None) -> int:
         """The time before which no element is to come, of one stream or of any, in microseconds since 1970 in UTC.
@@ -199,6 +254,14 @@ class WindowedQuery:
             )
         return number
 
+    def _moved_to(self, stream: str, element: Element) -> int:
+        """Moves the position of a stream to an element; returns the number of the stream."""
+        number = self._number_of(stream)
+        if element.sequence <= self._positions[number]:
+            raise UsageError(f"element {element.sequence} of {stream} came after element {self._positions[number]}")
+        self._positions[number] = element.sequence
+        return number
+
     def _drop(self, number: int, element: Element, reason: str) -> None:
         stream = self.streams[number]
         self.dropped[stream][reason] += 1
@@ -215,19 +278,6 @@ class WindowedQuery:
             first = self.needs_from(stream)
             self._skipped[number] = [sequence for sequence in self._skipped[number] if sequence >= first]
 
-    def _run(self) -> list[Firing]:
-        firings = []
-        for step in self._timeline.steps():
-            if isinstance(step, Entered):
-                self._contents.enter(step.window, step.element)
-            elif isinstance(step, Left):
-                self._contents.leave(step.window, step.element)
-            else:
-                firing = self._fire(step)
-                if firing.messages or self.options.empty:
-                    firings.append(firing)
-        return firings
-
     def _fire(self, fired: Fired) -> Firing:
         operator, before = self.query.operator, self._solutions
         if fired.changed:
@@ -235,9 +285,12 @@ class WindowedQuery:
         solutions = given_out(operator, self._solutions, before, self._evaluation.key)
         again = operator is Operator.RSTREAM and self._solutions
         self._timeline.quiet = not again and not self.options.empty
-        messages = list(self._evaluation.instantiate(solutions, self._given))
+        messages = self._again
+        if messages is None or fired.changed:
+            messages = list(self._evaluation.instantiate(solutions, self._given))
+            self._again = messages if again and not self._evaluation.makes_nodes else None
         self._given += len(messages)
-        return Firing(fired.time, operator, self._evaluation.variables, solutions, messages)
+        return Firing(fired.time, operator, self._evaluation.variables, solutions, list(messages))
 
     # --- state ---
 
@@ -249,6 +302,7 @@ class WindowedQuery:
             "of": _digest(self.query, self.options),
             "labels": self._labels.prefix,
             "given": self._given,
+            "due": self.due,
             "timeline": self._timeline.save(),
             "streams": [
                 {
@@ -287,7 +341,7 @@ class WindowedQuery:
             QueryError, SourceError: see `take`.
         """
         state = json.loads(saved)
-        if state["version"] != _VERSION or state["of"] != _digest(query, options or WindowOptions()):
+        if state["version"] not in _READ or state["of"] != _digest(query, options or WindowOptions()):
             raise UsageError("the state is that of another query or of other options", hint="begin anew without it")
         engine = cls(
             query,
@@ -320,6 +374,7 @@ class WindowedQuery:
                     name = self._element_iri(stream, element.sequence)
                     held.append((time, element.sequence, self._contents.hold(number, stream, name, time, element)))
             elements.append(held)
+        self.due = state.get("due", False)
         for step in self._timeline.restore(state["timeline"], elements):
             if isinstance(step, Entered):
                 self._contents.enter(step.window, step.element)

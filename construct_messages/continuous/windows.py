@@ -9,7 +9,7 @@ holds at b what is not older than `first(b)`. Windows of both bounds are half op
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
@@ -50,9 +50,12 @@ class WindowOptions:
         report: the report policy; None: that of the query, else when a window closes.
         every: the period in microseconds, for `Report.PERIODIC`; None: that of the query.
         empty: also return firings without messages.
+        max_ahead: how many microseconds the time of an element may be later than its arrival; None: any number. An
+            element that is dated further ahead enters no window, so that one clock that is wrong does not make all
+            other elements late.
 
     Raises:
-        UsageError: a negative lateness, or a period below 1.
+        UsageError: a negative lateness or max_ahead, or a period below 1.
     """
 
     time: str = "arrival"
@@ -62,10 +65,13 @@ class WindowOptions:
     report: Report | None = None
     every: int | None = None
     empty: bool = False
+    # not in `repr`, of which saved states have a digest: what was dropped is in them
+    max_ahead: int | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        if self.lateness < 0:
-            raise UsageError(f"lateness={self.lateness} is negative", hint="give microseconds, 0 or more")
+        for name, value in (("lateness", self.lateness), ("max_ahead", self.max_ahead)):
+            if value is not None and value < 0:
+                raise UsageError(f"{name}={value} is negative", hint="give microseconds, 0 or more")
         if self.every is not None and self.every < 1:
             raise UsageError(f"every={self.every} is no period", hint="give microseconds, 1 or more")
 

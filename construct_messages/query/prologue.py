@@ -154,6 +154,19 @@ def undeclared(text: str, known: Collection[str] = ()) -> str | None:
     return None
 
 
+def relative_iri(text: str) -> str | None:
+    """The first relative IRI of a query that declares no base, in its brackets; None: there is none.
+
+    >>> relative_iri("SELECT * { GRAPH <urn:a> { ?s <p> ?o } }"), relative_iri("BASE <urn:a> ASK { ?s <p> ?o }")
+    ('<p>', None)
+    """
+    tokens = tokenize(text)
+    if any(token.keyword == "BASE" for token in tokens):
+        return None
+    names = (token.text for token in tokens if token.kind == "iri")
+    return next((name for name in names if not _SCHEME.match(name[1:])), None)
+
+
 def given_prefixes(prefixes: Mapping[str, str] | None) -> dict[str, str]:
     """Prefixes given from outside, checked.
 

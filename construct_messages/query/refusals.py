@@ -9,12 +9,13 @@ import re
 from typing import Final
 
 from construct_messages.errors import Position, QueryError
-from construct_messages.query.prologue import undeclared
+from construct_messages.query.prologue import relative_iri, undeclared
 
 _AT: Final = re.compile(r"(?:error )?at (\d+):(\d+)(?:-\d+:\d+)?: ", re.IGNORECASE)
 # tokens and keywords; the others are classes of characters
 _EXPECTED: Final = re.compile(r"\"(?:[^\"\\]|\\.)+\"|\b[A-Z][A-Za-z_0-9]+\b(?! [a-z])")
 _CLASSES: Final = re.compile(r"\[(?:'(?:\\.[^']*|[^'])'|[^'\]])*\]", re.DOTALL)
+_NO_IRI: Final = "IRI parsing failed"
 # among the tokens it would have taken, the engine's message may hold a sentence that says what is wrong
 _SENTENCE: Final = re.compile(r"(?:expected (?:one of )?|, )([A-Z][A-Za-z]*(?: [A-Za-z]+)+)")
 
@@ -25,7 +26,7 @@ def refusal(error: SyntaxError, text: str, hint: str | None, refused: str) -> Qu
     Args:
         error: what was raised.
         text: the query.
-        hint: how to mend it, unless a prefix is missing.
+        hint: how to mend it, unless a prefix or a base is missing.
         refused: how the message begins.
 
     >>> import pyoxigraph as ox
@@ -35,11 +36,19 @@ def refusal(error: SyntaxError, text: str, hint: str | None, refused: str) -> Qu
     ...     print(refusal(error, "SELECT * { ?s rdfs:label ?o }", None, "the query is not SPARQL"))
     line 1, column 25: the query is not SPARQL: prefix rdfs: is not declared
       hint: add PREFIX rdfs: <...> or give it as an option
+    >>> try:
+    ...     ox.Store().query("SELECT * { GRAPH <g> { ?s ?p ?o } }")
+    ... except SyntaxError as error:
+    ...     print(refusal(error, "SELECT * { GRAPH <g> { ?s ?p ?o } }", None, "the query is not SPARQL"))
+    line 1, column 21: the query is not SPARQL: IRI <g> is relative
+      hint: give a base IRI, or write the IRI in full
     """
     place, found = _AT.search(str(error)), _SENTENCE.search(str(error))
     said = found[1] if found else _unexpected(str(error))
     if said == "Prefix not found" and (prefix := undeclared(text)) is not None:
         said, hint = f"prefix {prefix}: is not declared", f"add PREFIX {prefix}: <...> or give it as an option"
+    if said == _NO_IRI and (relative := relative_iri(text)) is not None:
+        said, hint = f"IRI {relative} is relative", "give a base IRI, or write the IRI in full"
     return QueryError(
         f"{refused}: {said}",
         position=Position(int(place[1]), int(place[2])) if place else None,

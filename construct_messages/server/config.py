@@ -165,9 +165,9 @@ class StreamsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
         ldes_version_of_path: the property in messages that names what a member is a version of; None: there is none.
         queries: how many may be registered, those that are paused included; each has a process.
         query_characters: of the text of one.
-        query_seconds: how long a registered query may take for up to 1,000 elements; then it is paused.
+        query_seconds: how long one evaluation of a registered query may take; then it is paused.
         query_bytes: memory that the process of one may take for itself; a query that needs more is paused.
-        query_output_bytes: of the messages that up to 1,000 elements lead to.
+        query_output_bytes: of the messages of one evaluation; without windows, of those of up to 1,000 elements.
     """
 
     file: str

@@ -11,10 +11,13 @@ from construct_messages.arguments import checked_fields
 from construct_messages.errors import UsageError
 from construct_messages.logs.lines.texts import to_messages
 from construct_messages.message import Message
-from construct_messages.terms import is_literal, literal_parts
+from construct_messages.terms import XSD, Term, is_literal, literal_parts
+from construct_messages.terms.date_times import TYPES, date_time_of, microseconds_of_date_time
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
+
+_TIMES: Final = TYPES | {f"{XSD}string"}
 
 GENERATED_AT: Final = "http://www.w3.org/ns/prov#generatedAtTime"
 
@@ -75,33 +78,46 @@ def microseconds_of(time: datetime) -> int:
 
 
 def time_at(microseconds: int) -> datetime:
-    """The time that is so many microseconds behind the beginning of 1970, in UTC.
+    """The time that is so many microseconds after the beginning of 1970, in UTC.
+
+    Raises:
+        UsageError: it is outside of the years 1 to 9999, which are those of `datetime`.
 
     >>> time_at(86_400_000_000).isoformat()
     '1970-01-02T00:00:00+00:00'
     """
-    return _EPOCH + timedelta(microseconds=microseconds)
+    try:
+        return _EPOCH + timedelta(microseconds=microseconds)
+    except OverflowError:
+        message = f"{date_time_of(microseconds)} is outside of the years 1 to 9999 of a datetime"
+        raise UsageError(message, hint="read the microseconds since 1970 instead") from None
 
 
 def generated_at(message: Message) -> str | None:
     """When the publisher says that a message was made, as an xsd:dateTime; None where it does not, or not in one way.
 
-    It is the one object of `prov:generatedAtTime` in the default graph: said of a named graph of the message, as in LDN
-    for RDF streams, or of what the message is about. Without a zone it is no time.
+    It is the one time that is the object of `prov:generatedAtTime` in the default graph: said of a named graph of the
+    message, as in LDN for RDF streams, or of what the message is about. That paper writes it as a plain string, which
+    counts here where it has the form of an xsd:dateTime. Without a zone it is no time.
 
     >>> from construct_messages import Quad, iri, literal
     >>> generated_at(Message([Quad(iri("urn:g"), iri(GENERATED_AT), literal("2016-05-01T11:04:59Z"))]))
     '2016-05-01T11:04:59Z'
     """
     predicate = f"<{GENERATED_AT}>"
-    times = {quad.object for quad in message if quad.predicate == predicate and quad.graph is None}
-    if len(times) != 1 or not is_literal(time := times.pop()):
-        return None
-    text = literal_parts(time)[0]
-    try:
-        return None if datetime.fromisoformat(text).tzinfo is None else text
-    except ValueError:
-        return None
+    return _one_time(quad.object for quad in message if quad.predicate == predicate and quad.graph is None)
+
+
+def _one_time(terms: Iterable[Term]) -> str | None:
+    """The lexical form of the one time that all terms are; one instant may be written in several zones."""
+    forms = set()
+    for term in terms:
+        text, datatype, language, _ = literal_parts(term) if is_literal(term) else ("", None, "", None)
+        if language is not None or (datatype is not None and datatype not in _TIMES):
+            return None
+        forms.add(text)
+    instants = set(map(microseconds_of_date_time, forms))
+    return min(forms) if len(instants) == 1 and None not in instants else None
 
 
 @checked_fields

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.micro import continuous, data, embedded, jsonld, layouts, watch
+from benchmarks.micro import continuous, data, embedded, jsonld, layouts, watch, windows_soak
 from construct_messages import construct_messages
 
 
@@ -49,6 +49,21 @@ def test_the_benchmark_of_windows_runs(what: str) -> None:
     assert found.messages == 1200
     assert 0 < len(found.firings) <= 11
     assert found.given >= len(found.firings)
+
+
+def test_the_soak_of_windows_runs() -> None:
+    lines = list(windows_soak.in_process(4000, 2000, 100))
+    # of 1,000 messages, 49 have a value above 950; each is given once, the last ones when their second is over
+    assert [(line.messages, line.given) for line in lines] == [(2000, 93), (4000, 98)]
+    assert all(line.memory > 0 and line.p99 is not None for line in lines)
+
+
+@pytest.mark.slow
+async def test_the_soak_of_a_registered_query_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    await windows_soak.at_server(4000, 2000, 100, tmp_path)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["2,000", "4,000"]
+    assert all(line.count(" MB") == 2 for line in lines)
 
 
 def test_the_hostile_query_is_hostile() -> None:

@@ -1,4 +1,4 @@
-"""The engine of windows against the oracle of `tests/support/continuous.py`, over random streams and parameters.
+"""The engine of windows against the oracle of `tests/support/windows/oracle.py`, over random streams and parameters.
 
 The examples are the same in each run, so that a run tells of the change that it tests.
 """
@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 
 from construct_messages.continuous import WindowedQuery
-from tests.support.continuous import Case, Evaluated, Event, as_evaluated, evaluations, messages_of
-from tests.support.histories import happen, histories, options_of
+from tests.support.windows.histories import happen, histories, options_of
+from tests.support.windows.oracle import Case, Evaluated, Event, as_evaluated, evaluations, messages_of
 
 
 @given(histories())

@@ -5,6 +5,7 @@ The examples are the same in each run, so that a run tells of the change that it
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -17,8 +18,8 @@ from construct_messages.errors import UsageError
 from construct_messages.query.continuous.parse import parse_continuous
 from construct_messages.query.continuous.values import Operator
 from construct_messages.streams.element import Element
-from tests.support.continuous import Case, Event
-from tests.support.histories import happen, histories, options_of
+from tests.support.windows.histories import happen, histories, options_of, unordered
+from tests.support.windows.oracle import Case, Event
 
 QUERY = parse_continuous("""CONSTRUCT { ?s <urn:is> [] } FROM NAMED WINDOW <urn:w> ON <urn:in> [ROWS 2]
     WHERE { WINDOW <urn:w> { ?s <urn:p> ?o } }""")
@@ -36,14 +37,6 @@ def restored(engine: WindowedQuery, case: Case, events: list[Event]) -> Windowed
     again = WindowedQuery.restore(engine.save(), read, case.query, options_of(case), static=case.static)
     assert again.save() == engine.save()
     return again
-
-
-def unordered(firings: list[Firing]) -> list[Firing]:
-    """Firings whose solutions have an order, which is the engine's own otherwise."""
-    return [
-        replace(firing, solutions=sorted(firing.solutions), messages=sorted(firing.messages, key=lambda m: m.lines))
-        for firing in firings
-    ]
 
 
 def check_history(case: Case, events: list[Event], stops: list[int]) -> None:
@@ -67,6 +60,49 @@ def test_restored(history: tuple[Case, list[Event]], stops: list[int]) -> None:
 @settings(max_examples=150, deadline=None, derandomize=True)
 def test_restored_at_each_element(history: tuple[Case, list[Event]]) -> None:
     check_history(*history, list(range(20)))
+
+
+def check_slices(case: Case, events: list[Event], stops: list[int], *, at_once: bool) -> None:
+    """Evaluations that are made one at a time, with a restart after some of them, before or after further events."""
+    whole = WindowedQuery(case.query, options_of(case), static=case.static, label_prefix="x")
+    sliced = WindowedQuery(case.query, options_of(case), static=case.static, label_prefix="x")
+    expected, found = list[Firing](), list[Firing]()
+    for place, event in enumerate(events):
+        expected += happen(whole, case, event)
+        found += happen(sliced, case, event, most=1)
+        while sliced.due and (at_once or place + 1 == len(events)):
+            if sliced.evaluations in stops:
+                sliced = restored(sliced, case, events[: place + 1])
+            found += sliced.proceed(1)
+        if place in stops:
+            sliced = restored(sliced, case, events[: place + 1])
+    assert unordered(found) == unordered(expected)
+    assert sliced.dropped == whole.dropped
+    assert not sliced.due
+
+
+@given(histories(), st.lists(st.integers(0, 9)), st.booleans())
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_one_evaluation_at_a_time(history: tuple[Case, list[Event]], stops: list[int], at_once: bool) -> None:
+    check_slices(*history, stops, at_once=at_once)
+
+
+@pytest.mark.slow
+@given(histories(), st.lists(st.integers(0, 9)), st.booleans())
+@settings(max_examples=300, deadline=None, derandomize=True)
+def test_one_evaluation_at_a_time_at_length(history: tuple[Case, list[Event]], stops: list[int], at_once: bool) -> None:
+    check_slices(*history, stops, at_once=at_once)
+
+
+def test_state_of_the_version_before_is_read() -> None:
+    """Version 1 had no evaluations that are due."""
+    engine = WindowedQuery(QUERY)
+    engine.take("urn:in", Element("in", 1, 1, b'<urn:s> <urn:p> "o" .'))
+    state = json.loads(engine.save())
+    del state["due"], state["timeline"]["due"]
+    saved = json.dumps({**state, "version": 1}).encode()
+    again = WindowedQuery.restore(saved, lambda *_: [Element("in", 1, 1, b'<urn:s> <urn:p> "o" .')], QUERY)
+    assert again.save() == engine.save()
 
 
 def test_state_is_small() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import pyoxigraph as ox
@@ -79,6 +80,13 @@ async def test_streams_of_each_kind(kind: Any) -> None:
     assert await all_of(MET, streams) == [(10, "ann"), (10, "ann"), (20, "cy")]
 
 
+async def test_a_variable_stands_for_a_stream() -> None:
+    query = MET.replace("<urn:here>", "?any").replace("<urn:there>", "$any")
+    assert await all_of(query, {"?any": HERE}) == [(10, "ann"), (10, "bob"), (20, "cy")]
+    with pytest.raises(UsageError, match=r"has windows on \?any, and there are urn:here"):
+        continuous(query, {"urn:here": HERE})
+
+
 async def test_elements_of_the_output() -> None:
     elements = [element async for element in continuous(AT, {"urn:here": HERE})]
     assert [(element.stream, element.sequence) for element in elements] == [("urn:out", n) for n in (1, 2, 3)]
@@ -88,6 +96,14 @@ async def test_a_query_over_the_output_of_a_query() -> None:
     first = continuous(AT, {"urn:here": HERE})
     second = AT.replace("<urn:here>", "<urn:out>")
     assert await all_of(second, {"urn:out": first}) == [(10, "ann"), (10, "bob"), (20, "cy")]
+
+
+async def test_a_window_that_closes_when_datetime_has_ended() -> None:
+    last = datetime.max.replace(tzinfo=UTC), seen(1, "ann")[1]
+    (element,) = [element async for element in continuous(AT, {"urn:here": [last]})]
+    assert element.microseconds == 253_402_300_800_000_000
+    with pytest.raises(UsageError, match="10000-01-01T00:00:00Z is outside of the years 1 to 9999"):
+        _ = element.time
 
 
 async def test_elements_keep_their_sequences() -> None:
@@ -113,6 +129,28 @@ async def test_a_time_that_passes_without_a_message() -> None:
     assert here.closed
 
 
+async def test_other_tasks_run_while_a_long_pause_is_caught_up_with() -> None:
+    """A month of windows that close each second are evaluated one by one, as they are asked for."""
+    turns = 0
+
+    async def another_task() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    query = """REGISTER RSTREAM <urn:out> AS CONSTRUCT { <urn:all> <urn:count> ?n }
+        FROM NAMED WINDOW <urn:w> ON <urn:here> [RANGE PT10S STEP PT1S]
+        WHERE { SELECT (COUNT(*) AS ?n) { WINDOW <urn:w> { ?who <urn:at> ?place } } }"""
+    task = asyncio.create_task(another_task())
+    elements = continuous(query, {"urn:here": [seen(0, "ann"), seen(30 * 86_400, "bob")]})
+    times = [(await anext(elements)).microseconds // 1_000_000 for _ in range(50)]
+    assert turns >= 49
+    assert [later - earlier for earlier, later in pairwise(times)] == [1] * 49
+    await elements.aclose()
+    task.cancel()
+
+
 async def test_static_data_by_from() -> None:
     store = ox.Store()
     towns = b"<urn:gate> <urn:in> <urn:a> . <urn:hall> <urn:in> <urn:b> ."
@@ -131,6 +169,7 @@ async def test_options() -> None:
         AT,
         {"urn:here": out_of_order},
         lateness=timedelta(seconds=5),
+        max_ahead=timedelta(0),
         bounds="[o,c)",
         report="PERIODIC",
         every=timedelta(seconds=4),
@@ -151,8 +190,9 @@ async def test_options() -> None:
         (AT, {"urn:here": []}, {"report": "NOW AND THEN"}, UsageError),
         (AT, {"urn:here": []}, {"origin": datetime(2026, 1, 1)}, UsageError),
         (AT.replace("?who <urn:at>", "?who"), {"urn:here": []}, {}, QueryError),
+        (AT.replace("<urn:at>", "<at>").replace("CONSTRUCT { ?who <at> ?place }", "SELECT *"), {}, {}, QueryError),
     ],
-    ids=["no stream", "another stream", "bounds", "report", "time zone", "query"],
+    ids=["no stream", "another stream", "bounds", "report", "time zone", "query", "no base"],
 )
 def test_refused_at_once(query: str, streams: Streams, options: dict[str, Any], error: type[Exception]) -> None:
     with pytest.raises(error):

@@ -2,27 +2,43 @@
 
 Reads orders from standard input and answers on standard output; elements come from the store, which it only reads. What
 it answers is committed by the process that started it (`process.py`), which also kills it when an answer takes too
-long: there is no time limit here. Ends when that process ends. Both run the same version of this package.
+long. An answer is short: after a second, or a thousand messages, it ends after the evaluation that is being made, and
+the rest is for the next order. Ends when the other process ends. Both run the same version of this package.
 """
 
 from __future__ import annotations
 
 import resource
-import struct
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import merge
 from itertools import islice, takewhile
 from pathlib import Path
-from typing import BinaryIO, Final, Protocol, TypeAlias
+from typing import BinaryIO, Final, Protocol
 
 import msgspec
 
 from construct_messages.continuous.event_time import ARRIVAL
+from construct_messages.continuous.registered.orders import (
+    DROPPED,
+    LENGTH,
+    POSITIONS,
+    SKIPPED,
+    SLICE_SECONDS,
+    Answer,
+    Begin,
+    Failed,
+    Order,
+    Step,
+    Stepped,
+    positions_of,
+)
 from construct_messages.continuous.registered.registration import Registration
 from construct_messages.continuous.static import read_static
-from construct_messages.continuous.transform import BATCH, Transformation
-from construct_messages.continuous.windowed import WindowedQuery
+from construct_messages.continuous.transform import Transformation
+from construct_messages.continuous.windowed import Firing, WindowedQuery
 from construct_messages.errors import ConstructMessagesError, LimitExceeded
 from construct_messages.logs.lines.texts import to_text
 from construct_messages.message import Message
@@ -30,87 +46,8 @@ from construct_messages.sources.evaluators.child import Failure, end_with
 from construct_messages.streams.element import Element
 from construct_messages.streams.store import StreamStore, open_store
 
-LENGTH: Final = struct.Struct(">I")
-"""What stands before each frame: its length."""
-
-
-_POSITIONS: Final = "positions"
-"""The key of what is kept of them."""
-
-
-class Begin(msgspec.Struct, tag=True, frozen=True):
-    """Take up a query.
-
-    Args:
-        store: the path of the store.
-        registration: the query, as `Registration.encode` gives it.
-        saved: what was kept of its state.
-        memory_bytes: how much this process may take for itself.
-        output_bytes: how large the messages of one answer may be together.
-        static: the store directory of the data beside the windows; None: there are none.
-    """
-
-    store: str
-    registration: bytes
-    saved: dict[str, bytes]
-    memory_bytes: int
-    output_bytes: int
-    static: str | None = None
-
-
-class Step(msgspec.Struct, tag=True, frozen=True):
-    """Evaluate over what came.
-
-    Args:
-        last: by the names of the input streams: the sequence up to which elements are read.
-        now: behind these, no element is to come that is earlier than this time in microseconds; None: unknown.
-    """
-
-    last: dict[str, int]
-    now: int | None = None
-
-
-class Stepped(msgspec.Struct, tag=True, frozen=True):
-    """The result of an order.
-
-    Args:
-        messages: what is given out, as N-Quads.
-        state: what is to be kept in one transaction with it.
-        positions: by the names of the input streams: the sequences up to which they are read now.
-        taken: how many elements were read.
-        dropped: how many of all elements so far entered no window.
-        more: whether there are further elements to read.
-        timed: whether the query is to be told the time, as windows of arrival time are.
-    """
-
-    messages: list[str] = []
-    state: dict[str, bytes] = {}
-    positions: dict[str, int] = {}
-    taken: int = 0
-    dropped: int = 0
-    more: bool = False
-    timed: bool = False
-
-
-class Failed(msgspec.Struct, tag=True, frozen=True):
-    """The query failed, and so will the next order."""
-
-    failure: Failure
-
-
-Order: TypeAlias = Begin | Step
-Answer: TypeAlias = Stepped | Failed
-
-
-def positions_of(registration: Registration, saved: Mapping[str, bytes]) -> dict[str, int]:
-    """Up to where the input streams of a query are read, by their names.
-
-    Args:
-        registration: the query.
-        saved: what was kept of its state.
-    """
-    kept = saved.get(_POSITIONS)
-    return registration.after if kept is None else msgspec.json.decode(kept, type=dict[str, int])
+_SLICE_MESSAGES: Final = 1000
+_SLICE_BYTES: Final = 1 << 20
 
 
 class _Engine(Protocol):
@@ -120,11 +57,21 @@ class _Engine(Protocol):
     def positions(self) -> dict[str, int]: ...
 
     @property
-    def dropped(self) -> int: ...
+    def dropped(self) -> dict[str, int]: ...
 
-    def take(self, elements: Iterable[tuple[str, Element]]) -> Iterable[Message]: ...
+    @property
+    def due(self) -> bool:
+        """Whether there may be evaluations that are due."""
 
-    def advance(self, time: int) -> Iterable[Message]: ...
+    def run(self, elements: Iterable[tuple[str, Element]], now: int | None) -> Iterator[Iterable[Message] | None]:
+        """Makes the evaluations that are due, takes elements, and then the time.
+
+        Yields the messages of each evaluation, and None after an element that caused none. Where it is not read to its
+        end, nothing is lost: the next call goes on.
+        """
+
+    def skip(self, stream: str, element: Element) -> None:
+        """Leaves out an element."""
 
     def save(self) -> dict[str, bytes]: ...
 
@@ -132,26 +79,33 @@ class _Engine(Protocol):
 class _Stateless:
     """A query that sees each message alone."""
 
+    due = False
+
     def __init__(self, registration: Registration, saved: Mapping[str, bytes]) -> None:
         self._transformation = Transformation(registration.query().query, base=registration.streams)
         ((self._stream, self._position),) = positions_of(registration, saved).items()
-        self.dropped = 0
+        self.dropped = msgspec.json.decode(saved.get(DROPPED, b"{}"), type=dict[str, int])
 
     @property
     def positions(self) -> dict[str, int]:
         return {self._stream: self._position}
 
-    def take(self, elements: Iterable[tuple[str, Element]]) -> Iterable[Message]:
+    def run(
+        self,
+        elements: Iterable[tuple[str, Element]],
+        now: int | None,  # noqa: ARG002 - the protocol's
+    ) -> Iterator[Iterable[Message] | None]:
         batch = [element for _, element in elements]
         if batch:
             self._position = batch[-1].sequence
-        return self._transformation.batch([element.nquads for element in batch])
+            yield self._transformation.batch([element.nquads for element in batch])
 
-    def advance(self, time: int) -> Iterable[Message]:  # noqa: ARG002 - the protocol's
-        return ()
+    def skip(self, stream: str, element: Element) -> None:  # noqa: ARG002 - the protocol's
+        self._position = element.sequence
+        self.dropped[SKIPPED] = self.dropped.get(SKIPPED, 0) + 1
 
     def save(self) -> dict[str, bytes]:
-        return {}
+        return {DROPPED: msgspec.json.encode(self.dropped)} if self.dropped else {}
 
 
 class _Windows:
@@ -181,17 +135,35 @@ class _Windows:
         return {name: self._engine.position(iri) or self._after[name] for name, iri in self._iris.items()}
 
     @property
-    def dropped(self) -> int:
-        return sum(sum(reasons.values()) for reasons in self._engine.dropped.values())
+    def dropped(self) -> dict[str, int]:
+        return dict(sum(self._engine.dropped.values(), Counter()))
 
-    def take(self, elements: Iterable[tuple[str, Element]]) -> Iterator[Message]:
+    @property
+    def due(self) -> bool:
+        return self._engine.due
+
+    def run(self, elements: Iterable[tuple[str, Element]], now: int | None) -> Iterator[Iterable[Message] | None]:
+        engine = self._engine
+        if engine.due:
+            yield from self._evaluated(engine.proceed(1))
         for name, element in elements:
-            for firing in self._engine.take(self._iris[name], element):
-                yield from firing.messages
+            firings = engine.take(self._iris[name], element, 1)
+            if engine.due:
+                yield from self._evaluated(firings)
+            else:
+                yield None
+        if now is not None:
+            yield from self._evaluated(engine.advance(now, most=1))
 
-    def advance(self, time: int) -> Iterator[Message]:
-        for firing in self._engine.advance(time):
-            yield from firing.messages
+    def _evaluated(self, firings: Sequence[Firing]) -> Iterator[Iterable[Message]]:
+        """The messages of an evaluation, if one was made, and of those that are due after it."""
+        engine = self._engine
+        while engine.due or firings:
+            yield firings[0].messages if firings else ()
+            firings = engine.proceed(1) if engine.due else []
+
+    def skip(self, stream: str, element: Element) -> None:
+        self._engine.skip(self._iris[stream], element)
 
     def save(self) -> dict[str, bytes]:
         return {"engine": self._engine.save()}
@@ -214,44 +186,109 @@ class _Query:
 
     def begun(self) -> Stepped:
         """Returns the initial position."""
-        return Stepped(positions=self._engine.positions, dropped=self._engine.dropped, timed=self._timed)
-
-    def step(self, step: Step) -> Stepped:
-        """Takes the next elements; behind the last of them, the time."""
-        positions = self._engine.positions
-        streams = [
-            [(name, element) for element in islice(_elements(self._store, name, after, step.last[name]), BATCH)]
-            for name, after in positions.items()
-        ]
-        # in the order of their times, so that windows hold back little
-        elements = list(islice(merge(*streams, key=lambda pair: pair[1].microseconds), BATCH))
-        texts = self._texts(self._engine.take(elements))
-        positions = self._engine.positions
-        more = any(positions[name] < last for name, last in step.last.items())
-        if step.now is not None and not more:
-            texts += self._texts(self._engine.advance(step.now))
-        changed = bool(elements or texts)
+        engine = self._engine
         return Stepped(
-            messages=texts,
-            state={_POSITIONS: msgspec.json.encode(positions), **self._engine.save()} if changed else {},
-            positions=positions,
-            taken=len(elements),
-            dropped=self._engine.dropped,
-            more=more,
+            positions=engine.positions,
+            dropped=engine.dropped,
+            more=engine.due,
+            due=engine.due,
+            timed=self._timed,
+            memory_bytes=_resident(),
         )
 
-    def _texts(self, messages: Iterable[Message]) -> list[str]:
-        texts, size = [], 0
+    def step(self, step: Step) -> Stepped:
+        """Makes some of what is to be done: takes the next elements, and after the last of them the time."""
+        began = time.monotonic()
+        before = self._engine.positions
+        elements = self._next(before, step)
+        texts, evaluations, slowest = _Texts(self._output_bytes), 0, 0.0
+        if step.skip:
+            for name, element in elements[:1]:
+                self._engine.skip(name, element)
+        else:
+            is_last = all(before[name] + _count(elements, name) >= last for name, last in step.last.items())
+            made = began
+            for messages in self._engine.run(elements, step.now if is_last else None):
+                made_before, made = made, time.monotonic()
+                if messages is not None:
+                    texts.add(messages)
+                    evaluations, slowest = evaluations + 1, max(slowest, made - made_before)
+                if made - began > SLICE_SECONDS or texts.is_full:
+                    break
+        positions = self._engine.positions
+        taken = sum(positions[name] - before[name] for name in positions)
+        return Stepped(
+            messages=texts.texts,
+            state={POSITIONS: msgspec.json.encode(positions), **self._engine.save()} if taken or evaluations else {},
+            positions=positions,
+            taken=taken,
+            dropped=self._engine.dropped,
+            more=self._engine.due or any(positions[name] < last for name, last in step.last.items()),
+            due=self._engine.due,
+            evaluations=evaluations,
+            seconds=time.monotonic() - began,
+            slowest=slowest,
+            memory_bytes=_resident(),
+        )
+
+    def _next(self, after: Mapping[str, int], step: Step) -> list[tuple[str, Element]]:
+        """The next elements, with the names of their streams, in the order of their times: so windows hold back little.
+
+        Args:
+            after: the sequences after which they are.
+            step: up to where, and how many.
+        """
+        streams = [
+            [(name, element) for element in islice(_elements(self._store, name, position, step.last[name]), step.most)]
+            for name, position in after.items()
+        ]
+        return list(islice(merge(*streams, key=lambda pair: pair[1].microseconds), step.most))
+
+
+class _Texts:
+    """The messages of an answer, as N-Quads.
+
+    Args:
+        most: how many bytes one evaluation may give.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most, self._size = most, 0
+        self.texts: list[str] = []
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the answer is to end."""
+        return len(self.texts) >= _SLICE_MESSAGES or self._size >= _SLICE_BYTES
+
+    def add(self, messages: Iterable[Message]) -> None:
+        """Adds the messages of an evaluation.
+
+        Raises:
+            LimitExceeded: they are too large.
+        """
+        before = self._size
         for message in messages:
             text = to_text(message)
-            texts.append(text)
-            size += len(text)
-            if size > self._output_bytes:
+            self.texts.append(text)
+            self._size += len(text)
+            if self._size - before > self._most:
                 raise LimitExceeded(
-                    f"the messages of one evaluation have more than {self._output_bytes} bytes",
+                    f"the messages of one evaluation have more than {self._most} bytes",
                     hint="construct less of each message or window",
                 )
-        return texts
+
+
+def _count(elements: Iterable[tuple[str, Element]], name: str) -> int:
+    return sum(of == name for of, _ in elements)
+
+
+def _resident() -> int:
+    """The bytes that this process has in memory; 0 where the system does not tell."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+    except OSError:
+        return 0
 
 
 def _elements(store: StreamStore, name: str, after: int, last: int) -> Iterator[Element]:

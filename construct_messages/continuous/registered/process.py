@@ -13,11 +13,21 @@ from typing import Final, Self
 
 import msgspec
 
-from construct_messages.continuous.registered.evaluator import LENGTH, Answer, Begin, Failed, Order, Step, Stepped
+from construct_messages.continuous.registered.orders import (
+    LENGTH,
+    SLICE_SECONDS,
+    Answer,
+    Begin,
+    Failed,
+    Order,
+    Step,
+    Stepped,
+)
 from construct_messages.continuous.registered.registration import Registration
 from construct_messages.errors import SourceError, SourceTimeout
 from construct_messages.sources.evaluators.process import ended, module_command, module_environment
 
+_HINT: Final = "make windows or messages smaller, or give registered queries more memory (query_bytes)"
 _START_SECONDS: Final = 60.0
 _SPARE: Final = 1 << 20  # bytes of an answer beside its messages and their lengths
 _ANSWERS: Final = msgspec.msgpack.Decoder(Answer)
@@ -28,14 +38,16 @@ class QueryLimits:
     """The limits of a registered query.
 
     Args:
-        seconds: for up to 1,000 elements, and for what a time leads to.
+        seconds: for one evaluation.
         memory_bytes: of the process that evaluates it.
-        output_bytes: of the messages that so many elements lead to.
+        output_bytes: of the messages of one evaluation.
+        restart_seconds: how long to wait before a process that ended is started again, the first time.
     """
 
     seconds: float = 30.0
     memory_bytes: int = 1 << 29
     output_bytes: int = 1 << 26
+    restart_seconds: float = 1.0
 
 
 class QueryProcess:
@@ -95,15 +107,16 @@ class QueryProcess:
             IncompleteResult: the process ended.
             ConstructMessagesError: the evaluation failed.
         """
-        return await self._ask(step, self._limits.seconds)
+        return await self._ask(step, self._limits.seconds, SLICE_SECONDS)
 
-    async def _ask(self, order: Order, seconds: float) -> Stepped:
+    async def _ask(self, order: Order, seconds: float, before: float = 0.0) -> Stepped:
+        """Sends an order, and waits for the answer: some seconds of work before an evaluation, and those for it."""
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None
         data = msgspec.msgpack.encode(order)
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(before + seconds):
                 stdin.write(LENGTH.pack(len(data)) + data)
                 await stdin.drain()
                 (length,) = LENGTH.unpack(await stdout.readexactly(LENGTH.size))
@@ -113,11 +126,24 @@ class QueryProcess:
                 f"the evaluation took more than {seconds:g} seconds", hint="ask for less at a time"
             ) from error
         except (asyncio.IncompleteReadError, ConnectionError) as error:
-            hint = "ask for less at a time, or give registered queries more memory"
-            raise ended(await self._process.wait(), hint) from error
+            raise ended(await self._process.wait(), _HINT) from error
         if isinstance(answer, Failed):
             raise answer.failure.error()
         return answer
+
+    async def tell_end(self, event: asyncio.Event) -> None:
+        """Sets an event when the process ends."""
+        await self._process.wait()
+        event.set()
+
+    def check(self) -> None:
+        """Checks that the process is there.
+
+        Raises:
+            IncompleteResult: it ended.
+        """
+        if self._process.returncode is not None:
+            raise ended(self._process.returncode, _HINT)
 
     async def kill(self) -> None:
         """Ends the process, whatever it does."""

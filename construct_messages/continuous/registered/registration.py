@@ -33,7 +33,9 @@ class Registration(msgspec.Struct, frozen=True, kw_only=True):
         static: the path of the SPARQL endpoint whose data are beside the windows.
         every: how often, in microseconds; with windows, the period of periodic reports.
         operator: what is given out; None: as the text says.
-        time, lateness, bounds, report: see `WindowOptions`; microseconds, and the values of `Bounds` and `Report`.
+        time, lateness, max_ahead, bounds, report: see `WindowOptions`; microseconds, and the values of `Bounds` and
+            `Report`.
+        skip_after: after how many failures with one element that element is left out; None: never.
         status: `"failed"` is paused by an error.
         error: the last one.
     """
@@ -48,8 +50,10 @@ class Registration(msgspec.Struct, frozen=True, kw_only=True):
     operator: str | None = None
     time: str = "arrival"
     lateness: int = 0
+    max_ahead: int | None = None
     bounds: str = Bounds.OPEN_CLOSED.value
     report: str | None = None
+    skip_after: int | None = None
     status: Status = "running"
     error: str | None = None
 
@@ -71,6 +75,7 @@ class Registration(msgspec.Struct, frozen=True, kw_only=True):
         return WindowOptions(
             time=self.time,
             lateness=self.lateness,
+            max_ahead=self.max_ahead,
             bounds=Bounds(self.bounds),
             report=None if self.report is None else Report(self.report),
             every=self.every,

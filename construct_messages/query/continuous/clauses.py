@@ -59,11 +59,15 @@ def read_registration(cursor: Cursor) -> Registration:
     if not found and cursor.token.kind not in ("iri", "pname"):
         raise cursor.expected(f"{', '.join(OPERATORS)}, STREAM or QUERY behind REGISTER")
     output = cursor.name(
-        "a name for the output", "write REGISTER RSTREAM <output> AS CONSTRUCT ...", "AS", "COMPUTED", "UNDER"
+        "a name for the output", "write REGISTER RSTREAM <output> AS CONSTRUCT ...", "AS", "COMPUTED", "FROM", "UNDER"
     )
     if cursor.token.keyword == "UNDER":
         message = "UNDER ENTAILMENT REGIME is not supported: patterns are matched as they are"
         raise error(cursor.text, cursor.token.start, message, "leave it out")
+    if cursor.token.keyword == "FROM":
+        message = "REGISTER with a file is not supported: a query reads streams"
+        hint = "publish the file to a stream, or read it in Python, and name that stream in FROM NAMED WINDOW"
+        raise error(cursor.text, cursor.token.start, message, hint)
     every = None
     if cursor.take("COMPUTED"):
         cursor.require("EVERY", "write COMPUTED EVERY 5s")
@@ -260,8 +264,11 @@ def _window(cursor: Cursor, *, named: bool) -> Declaration:
     found = read_specification(cursor) if cursor.token.is_mark("[") else None
     cursor.take("ON")
     cursor.take("STREAM")
-    stream = cursor.stream(_WINDOW_HINT)
+    stream = cursor.stream(_WINDOW_HINT, variable=True)
     found = found or read_specification(cursor)
+    if cursor.token.keyword == "WITH":
+        message = "WITH POLICY is not supported: all windows are read when one of them is evaluated"
+        raise error(cursor.text, cursor.token.start, message, "leave it out")
     if name is None and cursor.take("AS"):
         name = _name(cursor)
     if name is None and named:

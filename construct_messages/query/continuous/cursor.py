@@ -101,8 +101,14 @@ class Cursor:
         name, base = self.text[token.start : end], self.prologue.base
         return name if base is None else resolve(name, base)[1:-1]
 
-    def stream(self, hint: str) -> str:
-        """Takes the name of a stream."""
+    def stream(self, hint: str, *, variable: bool = False) -> str:
+        """Takes the name of a stream; with `variable`, also a variable in its place, with its mark.
+
+        Raises:
+            QueryError: neither stands there.
+        """
+        if variable and self.token.kind == "variable":
+            return f"?{self.next().text[1:]}"
         return self.name("the IRI of a stream", hint, "ON", "STREAM", "WINDOW", "WHERE", "LOG")
 
 

@@ -28,6 +28,7 @@ from construct_messages.query.continuous.values import (
     Operator,
     Window,
     is_relative,
+    written,
 )
 from construct_messages.query.prologue import Prologue, given_base, insert
 from construct_messages.query.tokens import QueryText, Token, check_braces, closing, error, outer
@@ -128,6 +129,10 @@ def _head(read: QueryText) -> int:
         keyword = tokens[index].keyword
         if keyword in ("CONSTRUCT", "SELECT"):
             return index
+        if keyword == "RETRIEVE":
+            message = "RETRIEVE is not supported: streams are not looked for in a catalogue"
+            hint = "name the stream: FROM NAMED WINDOW <window> ON <stream> [RANGE PT15S STEP PT5S]"
+            raise error(read.text, tokens[index].start, message, hint)
         if keyword in ("ASK", "DESCRIBE"):
             message = f"expected CONSTRUCT or SELECT, found {tokens[index].text}"
             raise error(read.text, tokens[index].start, message, "write it as SELECT: each row becomes a message")
@@ -164,7 +169,7 @@ def _clauses(cursor: Cursor) -> list[_Clause]:
         if isinstance(says, Declaration):
             name = says.name or unused_name(windows)
             if name in windows:
-                message = f"the window <{name}> is declared twice"
+                message = f"the window {written(name)} is declared twice"
                 raise error(cursor.text, tokens[index].start, message, "give the windows different names")
             check_number(cursor.text, tokens[index], windows)
             windows.add(name)

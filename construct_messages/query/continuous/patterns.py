@@ -14,7 +14,16 @@ from typing import Final, NamedTuple
 from construct_messages.errors import QueryError
 from construct_messages.query.continuous.clauses import read_specification, window_name
 from construct_messages.query.continuous.cursor import Cursor, name_of
-from construct_messages.query.continuous.values import CM, MEMBER, STATIC, WINDOW_NAMES, WINDOWS_GRAPH, Needs, Window
+from construct_messages.query.continuous.values import (
+    CM,
+    MEMBER,
+    STATIC,
+    WINDOW_NAMES,
+    WINDOWS_GRAPH,
+    Needs,
+    Window,
+    written,
+)
 from construct_messages.query.prologue import Prologue
 from construct_messages.query.tokens import Token, closing, error
 from construct_messages.terms import iri
@@ -269,13 +278,14 @@ class _Reading:
 
     def refuse_nested(self, token: Token, around: _Group | None) -> None:
         if around is not None:
-            message = f"{token.text} cannot be used within the window {around.name}"
+            name = around.name if len(around.windows) > 1 else written(around.windows[0])
+            message = f"{token.text} cannot be used within the window {name}"
             raise error(self.text, token.start, message, "put the patterns of windows beside each other")
 
     def undeclared(self, name: Token) -> QueryError:
         hint = _DECLARE.format(name.text)
         if self.declared:
-            hint += f", or use one of {', '.join(iri(known) for known in sorted(self.declared))}"
+            hint += f", or use one of {', '.join(written(known) for known in sorted(self.declared))}"
         return error(self.text, name.start, f"the window {name.text} is not declared", hint)
 
     def replace(self, start: int, end: int, text: str) -> None:

@@ -54,6 +54,19 @@ def absolute(name: str, below: str) -> str:
     return below + name if is_relative(name) else name
 
 
+def written(window: str) -> str:
+    """The name of a window, as a query writes it.
+
+    Args:
+        window: its IRI, without brackets.
+
+    >>> written("urn:w"), written(f"{WINDOW_NAMES}w"), written(f"{WINDOW_NAMES}:w")
+    ('<urn:w>', '<w>', ':w')
+    """
+    name = window.removeprefix(WINDOW_NAMES)
+    return name if name.startswith(":") else f"<{name}>"
+
+
 class Operator(Enum):
     """The solutions of an evaluation to return, compared with those of the previous one (R2S)."""
 
@@ -94,7 +107,8 @@ class TimeWindow:
 
     Args:
         name: its IRI, without brackets.
-        stream: the IRI of the stream, without brackets; as it is written where it has none.
+        stream: the IRI of the stream, without brackets; as it is written where it has none; or the variable, with its
+            `?`, that stands for a stream which is given beside the query.
         range: its width in microseconds; 0 is `[NOW]`, the messages of one instant; None is `[ALL]`, everything since
             the query began.
         step: microseconds from one window to the next; 0 where the text gives none: the window ends at each message.
@@ -112,7 +126,7 @@ class CountWindow:
 
     Args:
         name: its IRI, without brackets.
-        stream: the IRI of the stream, without brackets; as it is written where it has none.
+        stream: see `TimeWindow`.
         count: how many messages it holds, at least 1.
         step: after how many messages it is evaluated again, at least 1.
     """

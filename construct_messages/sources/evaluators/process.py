@@ -14,7 +14,6 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -25,6 +24,11 @@ from construct_messages.sources.evaluators.child import Ended, Order, Report
 from construct_messages.sources.evaluators.pipes import Document, bulk_document, readable, small_document, timed_out
 
 _PACKAGES: Final = str(Path(__file__).parents[2])
+# Oxigraph aborts where it gets no memory, and the system kills processes where there is none
+_CAUSES: Final = {
+    signal.SIGABRT: ", most likely because it needed more memory than it may take",
+    signal.SIGKILL: ", by somebody, or by the system because memory was short",
+}
 _RECEIVED: Final = 1 << 16  # bytes at once
 _REPORTS: Final = msgspec.json.Decoder(Report)
 
@@ -59,11 +63,18 @@ def start_module(module: str, *arguments: str, stdout: int, pass_fds: Sequence[i
 
 
 def ended(code: int, hint: str) -> IncompleteResult:
-    """The error for a process that ended under an evaluation; the hint is for one that a signal ended."""
-    with suppress(ValueError):  # not every number has a name
-        how = signal.Signals(-code).name
-        return IncompleteResult(f"the process that evaluated the query was ended by {how}", hint=hint)
-    return IncompleteResult(f"the process that evaluated the query ended with code {code}")
+    """The error for a process that ended under an evaluation.
+
+    Args:
+        code: its exit code; negative: the signal that ended it.
+        hint: for one that a signal ended, most likely for want of memory.
+    """
+    try:
+        how = signal.Signals(-code)
+    except ValueError:  # not every number has a name
+        return IncompleteResult(f"the process that evaluated the query ended with code {code}")
+    cause = _CAUSES.get(how, "")
+    return IncompleteResult(f"the process that evaluated the query was ended by {how.name}{cause}", hint=hint)
 
 
 class Evaluation:

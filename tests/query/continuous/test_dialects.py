@@ -155,6 +155,15 @@ CASES = {
         "SELECT * FROM NAMED WINDOW :w ON :s [RANGE 3 STEP 1] WHERE { WINDOW :w { ?s a <urn:C> } }",
         (TimeWindow(f"{NUMBERED}:w", ":s", 3_000, 1_000),),
     ),
+    "rsp-ql of kolibrie, with a variable for the stream": Case(
+        """REGISTER ISTREAM <http://out/stream> AS
+        SELECT *
+        FROM NAMED WINDOW :w ON ?stream [RANGE 3 STEP 1]
+        WHERE { WINDOW :w { ?s a <http://test/IType> . } }""",
+        (TimeWindow(f"{NUMBERED}:w", "?stream", 3_000, 1_000),),
+        operator=Operator.ISTREAM,
+        output="http://out/stream",
+    ),
     "rsp-ql of janus, with clauses before REGISTER": Case(
         f"""{PREFIX} FROM NAMED WINDOW :w ON STREAM :s [RANGE 60000 STEP 1000]
         REGISTER RStream :out AS SELECT ?s WHERE {{ WINDOW :w {{ ?s :p ?o }} }}""",

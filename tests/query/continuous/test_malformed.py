@@ -32,6 +32,27 @@ MALFORMED = {
         "SELECT * FROM NAMED WINDOW <urn:w> ON §LOG <urn:s> [NOW] {}",
         "expected the IRI of a stream",
     ),
+    "REGISTER of a file, of kolibrie": (
+        "REGISTER STREAM <urn:o> §FROM <urn:f> WITH TIMESTAMP AS SELECT * {}",
+        "REGISTER with a file is not supported",
+    ),
+    "streams of a catalogue, of kolibrie": (
+        "§RETRIEVE SOME ACTIVE STREAM ?s FROM <urn:c> WITH { ?s a <urn:C> } SELECT * {}",
+        "RETRIEVE is not supported",
+    ),
+    "a policy, of kolibrie": (
+        "SELECT * FROM NAMED WINDOW <urn:w> ON <urn:s> [NOW] §WITH POLICY steal {}",
+        "WITH POLICY is not supported",
+    ),
+    "a variable for a stream of CQELS": ("SELECT * { STREAM §?s [NOW] {} }", "expected the IRI of a stream, found ?s"),
+    "a window within one of an undeclared prefix": (
+        "SELECT * FROM NAMED WINDOW :w ON :s [NOW] { WINDOW :w { §WINDOW :w {} } }",
+        "WINDOW cannot be used within the window :w",
+    ),
+    "a name of an undeclared prefix twice": (
+        "SELECT * FROM NAMED WINDOW :w ON :s [NOW] §FROM NAMED WINDOW :w ON :s [NOW] {}",
+        "the window :w is declared twice",
+    ),
     "an entailment regime": (
         "REGISTER STREAM <urn:o> §UNDER ENTAILMENT REGIME <urn:r> AS SELECT * {}",
         "UNDER ENTAILMENT REGIME is not supported",
@@ -136,6 +157,10 @@ HINTS = {
     "undeclared window": (
         f"{FROM} {{ WINDOW <urn:v> {{}} }}",
         "add FROM NAMED WINDOW <urn:v> ON <stream> [RANGE PT15S STEP PT5S], or use one of <urn:w>",
+    ),
+    "names as they are written": (
+        "SELECT * FROM NAMED WINDOW :w ON :s [NOW] FROM NAMED WINDOW <v> ON :s [NOW] { WINDOW :u {} }",
+        "add FROM NAMED WINDOW :u ON <stream> [RANGE PT15S STEP PT5S], or use one of :w, <v>",
     ),
     "months": ("SELECT * FROM STREAM <urn:s> [RANGE P1M] {}", "months and years have no fixed length: write days"),
     "REGISTER without AS": ("REGISTER RSTREAM <urn:o> SELECT * {}", "write REGISTER RSTREAM <output> AS CONSTRUCT ..."),

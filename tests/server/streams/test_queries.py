@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -16,38 +16,15 @@ from construct_messages import Message
 from construct_messages.server.config import EndpointSettings, StreamsSettings
 from construct_messages.streams.vocabulary import CM
 from tests.support.http.serving import serving
-from tests.support.http.streams import Answer, StreamsServer, serving_streams, take
+from tests.support.http.streams import StreamsServer, serving_streams
+from tests.support.registered import ECHO, RSP_QL, SPARQL, described, location_of, until, until_true
 from tests.support.streams import numbered
 from tests.support.waiting import SECONDS, eventually
 
-SPARQL = "application/sparql-query"
 JSON = "application/json"
-ECHO = b"CONSTRUCT { ?s <urn:saw> ?n } WHERE { ?s <urn:number> ?n }"
-RSP_QL = b"""REGISTER ISTREAM <pairs> AS CONSTRUCT { ?m <urn:holds> ?n }
-FROM NAMED WINDOW <urn:w> ON <a> [ELEMENTS 2 STEP 2] WHERE { WINDOW <urn:w> { GRAPH ?m { ?s <urn:number> ?n } } }"""
 UNFINISHED = b"CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p }"
 REACHING = b"CONSTRUCT { ?s ?p ?o } WHERE { SERVICE <http://x.example/sparql> { ?s ?p ?o } }"
 ROWS = b"SELECT ?n WHERE { ?s <urn:number> ?n }"
-
-
-async def described(served: StreamsServer, location: str) -> Any:
-    return (await served.ask("GET", location)).json
-
-
-async def until(served: StreamsServer, location: str, count: int) -> list[str]:
-    """The first elements of a stream, as they are pushed."""
-    return [event.data for event in await take(served, f"{location.removeprefix(served.url)}/events?after=0", count)]
-
-
-def location_of(answer: Answer) -> str:
-    assert answer.status == 201, answer.body
-    return answer.headers["Location"]
-
-
-async def until_true(holds: Callable[[], Awaitable[bool]], seconds: float = SECONDS) -> None:
-    async with asyncio.timeout(seconds):
-        while not await holds():
-            pass
 
 
 async def test_over_the_endpoint_of_a_stream(served: StreamsServer) -> None:
@@ -77,6 +54,10 @@ async def test_over_the_endpoint_of_a_stream(served: StreamsServer) -> None:
         "label": "seen",
     }
     assert "error" not in said
+    assert said["evaluations"] >= 1
+    assert 0 < said["slowestSeconds"] <= said["evaluationSeconds"] < SECONDS
+    assert 10_000_000 < said["memoryBytes"] < 1 << 30
+    assert said["restarts"] == 0
 
 
 async def test_windows_name_their_streams_and_their_output(served: StreamsServer) -> None:
@@ -91,8 +72,9 @@ async def test_windows_name_their_streams_and_their_output(served: StreamsServer
 
 
 @pytest.mark.slow
-async def test_windows_on_any_iri_at_the_endpoint_of_a_stream(served: StreamsServer) -> None:
-    query = RSP_QL.replace(b"ON <a>", b"ON <http://example.org/any>").replace(b"ISTREAM", b"RSTREAM")
+@pytest.mark.parametrize("stream", [b"<http://example.org/any>", b"?any"], ids=["iri", "variable"])
+async def test_windows_on_any_iri_at_the_endpoint_of_a_stream(served: StreamsServer, stream: bytes) -> None:
+    query = RSP_QL.replace(b"ON <a>", b"ON " + stream).replace(b"ISTREAM", b"RSTREAM")
     location = location_of(await served.ask("POST", "/streams/a/query?operator=istream", query, SPARQL))
     await served.publish([numbered(1), numbered(2)])
     assert len(await until(served, location, 2)) == 2
@@ -229,6 +211,7 @@ async def test_a_failure_is_in_the_description(served: StreamsServer) -> None:
         pytest.param("/streams/b/query", ECHO, 404, "no stream b", id="stream"),
         pytest.param("/streams?stream=b", ECHO, 404, "no stream b", id="stream-of-parameter"),
         pytest.param("/streams", RSP_QL.replace(b"<a>", b"<http://x.example/a>"), 422, "not of this", id="elsewhere"),
+        pytest.param("/streams", RSP_QL.replace(b"<a>", b"?s"), 422, "does not say which stream ?s", id="variable"),
         pytest.param("/streams", RSP_QL.replace(b"<a>", b"<b>"), 404, "no stream b", id="stream-of-window"),
         pytest.param("/streams", RSP_QL.replace(b"<pairs>", b"<a>"), 409, "there is a stream a", id="name-taken"),
         pytest.param("/streams/a/query?operator=dstream", ECHO, 400, "ISTREAM", id="operator"),
@@ -238,6 +221,9 @@ async def test_a_failure_is_in_the_description(served: StreamsServer) -> None:
         pytest.param("/streams?report=never", RSP_QL, 400, "report=NEVER", id="report"),
         pytest.param("/streams?report=periodic", RSP_QL, 400, "no period", id="no-period"),
         pytest.param("/streams?lateness=long", RSP_QL, 400, "lateness=long is no duration", id="lateness"),
+        pytest.param("/streams?max_ahead=soon", RSP_QL, 400, "max_ahead=soon is no duration", id="max_ahead"),
+        pytest.param("/streams?skip_after=0", RSP_QL, 400, "skip_after=0 is no number", id="skip_after"),
+        pytest.param("/streams?every=PT1S&skip_after=2", ECHO, 422, "no endpoint", id="skip_after-of-a-watch"),
         pytest.param("/streams?every=60", ECHO, 400, "every=60 is no duration", id="no-unit"),
         pytest.param("/streams?x=1", RSP_QL, 400, "no parameter", id="parameter"),
         pytest.param("/streams?from=1&from=2", RSP_QL, 400, "twice", id="twice"),
@@ -367,23 +353,6 @@ async def test_the_log_tells_what_was_done(served: StreamsServer) -> None:
     lines = [line for line in log.getvalue().splitlines() if "stream=seen" in line]
     assert [line.partition("action=")[2].partition(" ")[0] for line in lines] == ["register", "pause", "resume"]
     assert "CONSTRUCT" not in log.getvalue()
-
-
-@pytest.mark.slow
-async def test_metrics_tell_how_queries_are_doing(served: StreamsServer, caplog: pytest.LogCaptureFixture) -> None:
-    location = location_of(await served.ask("POST", "/streams/a/query", ECHO, SPARQL, Slug="seen"))
-    await served.publish([numbered(1)])
-    await until(served, location, 1)
-    await served.ask("DELETE", "/streams/a")
-
-    async def has_failed() -> bool:
-        lines = (await served.ask("GET", "/metrics")).body.decode().splitlines()
-        figures = {line.split("{")[0]: float(line.split()[-1]) for line in lines if "queries_" in line and "{" in line}
-        assert set(figures) == {f"construct_messages_queries_{name}" for name in ("running", "paused", "failed", "lag")}
-        return figures["construct_messages_queries_failed"] == 1
-
-    await until_true(has_failed)
-    assert "the query of seen is paused: NotFound" in caplog.text or "SourceError" in caplog.text
 
 
 # --- watching the server's own endpoint ---

@@ -12,8 +12,8 @@ from datetime import datetime
 from enum import Enum
 from typing import Final, TypeAlias, TypeVar
 
+from construct_messages.continuous.registered.query import Watched
 from construct_messages.continuous.registered.registration import Registration
-from construct_messages.continuous.registered.registry import Watched
 from construct_messages.continuous.windows import Bounds
 from construct_messages.errors import ProtocolError, QueryError, UsageError
 from construct_messages.query.continuous.durations import duration
@@ -28,8 +28,10 @@ E = TypeVar("E", bound=Enum)
 Read: TypeAlias = tuple[Registration, str | None]
 """A registration, and the name that the query gives its output."""
 
-PARAMETERS: Final = ("stream", "from", "operator", "time", "lateness", "bounds", "report", "every", "source", "static")
-_OF_WINDOWS: Final = ("time", "lateness", "bounds", "report", "static")
+_OF_WINDOWS: Final = ("time", "lateness", "max_ahead", "bounds", "report", "static")
+PARAMETERS: Final = ("stream", "from", "operator", *_OF_WINDOWS, "every", "source", "skip_after")
+_MAX_AHEAD: Final = "1d"
+_MOST_TRIES: Final = 100
 _LAST_PART: Final = re.compile(r"[^/#:]*\Z")
 
 
@@ -84,6 +86,8 @@ def read_registration(
     if not query.windows and not inputs:
         source = _source(given, every, endpoints)
         ConstructQuery.parse(query.query, base=streams)  # for its errors: rows of SELECT are not watched
+        if "skip_after" in given:
+            raise ProtocolError("skip_after is for streams, and the query reads none", hint="leave it out")
     elif "source" in given:
         raise ProtocolError("the query reads streams, and no source", hint="leave source out")
     if not query.windows and any(name in given for name in _OF_WINDOWS):
@@ -106,6 +110,8 @@ def read_registration(
         operator=operator,
         time=given.get("time", "arrival"),
         lateness=_duration("lateness", given["lateness"], zero=True) if "lateness" in given else 0,
+        max_ahead=_duration("max_ahead", given.get("max_ahead", _MAX_AHEAD), zero=True),
+        skip_after=_tries(given["skip_after"]) if "skip_after" in given else None,
         bounds=_one_of(Bounds, "bounds", given.get("bounds", Bounds.OPEN_CLOSED.value)),
         report=_one_of(Report, "report", given["report"].upper()) if "report" in given else None,
     )
@@ -122,6 +128,12 @@ def _inputs(query: ContinuousQuery, bound: str | None, streams: str) -> dict[str
     if bound is not None and len(iris) <= 1:
         return dict.fromkeys(iris or [f"{streams}{bound}"], bound)
     for iri in iris:
+        if iri.startswith("?"):
+            raise ProtocolError(
+                f"the query does not say which stream {iri} is",
+                status=422,
+                hint="register it at the query endpoint of a stream, or give stream=NAME",
+            )
         if not iri.startswith(streams):
             raise ProtocolError(
                 f"the query reads the stream <{iri}>, which is not of this server",
@@ -182,6 +194,14 @@ def _duration(name: str, value: str, *, zero: bool = False) -> int:
         return duration(value, zero=zero)
     except QueryError as error:
         raise ProtocolError(f"{name}={value[:40]} is no duration", hint=f"write it as in {name}=PT15S") from error
+
+
+def _tries(value: str) -> int:
+    """The number of failures with an element after which it is left out."""
+    if not (value.isascii() and value.isdigit() and len(value) < 4 and 1 <= int(value) <= _MOST_TRIES):
+        hint = f"write a number from 1 to {_MOST_TRIES}, as in skip_after=3"
+        raise ProtocolError(f"skip_after={value[:40]} is no number of failures", hint=hint)
+    return int(value)
 
 
 def _one_of(kind: type[E], name: str, value: str) -> str:

@@ -61,11 +61,34 @@ class QueriesView:
         self._watched, self._in_thread, self._iris_of = watched, in_thread, iris_of
         limits = QueryLimits(settings.query_seconds, settings.query_bytes, settings.query_output_bytes)
         self.registry = registry = Registry(store, limits, watched)
+        queries = registry.queries
         self.gauges = {
             "queries_running": Measure("Registered queries that run.", partial(registry.count, "running")),
             "queries_paused": Measure("Registered queries that are paused.", partial(registry.count, "paused")),
             "queries_failed": Measure("Registered queries paused by an error.", partial(registry.count, "failed")),
             "queries_lag": Measure("Elements that running queries have not read yet.", registry.lag),
+            "queries_restarts": Measure(
+                "How often processes of queries were started again after a failure.",
+                lambda: sum(query.restarts for query in queries()),
+            ),
+            "queries_memory_bytes": Measure(
+                "Memory of the processes of all queries.", lambda: sum(query.memory_bytes for query in queries())
+            ),
+            "queries_largest_bytes": Measure(
+                "Memory of the largest of these processes.",
+                lambda: max((query.memory_bytes for query in queries()), default=0),
+            ),
+            "queries_evaluations": Measure(
+                "Evaluations over streams since the server started.",
+                lambda: sum(query.evaluations for query in queries()),
+            ),
+            "queries_evaluation_seconds": Measure(
+                "What these evaluations took together.", lambda: sum(query.seconds for query in queries())
+            ),
+            "queries_slowest_seconds": Measure(
+                "What the slowest of these evaluations took.",
+                lambda: max((query.slowest for query in queries()), default=0.0),
+            ),
         }
 
     @property
@@ -149,7 +172,14 @@ class QueriesView:
         if registration.source is not None:
             said["inputs"] = [f"{self._iris_of(request, '').stream.removesuffix('/streams/')}{registration.source}"]
         if query.dropped:
-            said["dropped"] = query.dropped
+            said["dropped"] = sum(query.dropped.values())
+            said |= {f"dropped{reason.title()}": count for reason, count in query.dropped.items()}
+        if registration.source is None:
+            said["evaluations"] = query.evaluations
+            said["evaluationSeconds"] = round(query.seconds, 6)
+            said["slowestSeconds"] = round(query.slowest, 6)
+            said["memoryBytes"] = query.memory_bytes
+            said["restarts"] = query.restarts
         if query.error is not None:
             said["error"] = query.error
         return said

@@ -40,7 +40,6 @@ class StoredTerms:
     """
 
     def __init__(self) -> None:
-        self._store = ox.Store()
         self._known: dict[OxTerm, OxTerm] = {}
 
     def quad(self, quad: ox.Quad) -> ox.Quad:
@@ -62,10 +61,9 @@ class StoredTerms:
                 return term
         known = self._known.get(term)
         if known is None:
-            quad = ox.Quad(_SUBJECT, _PREDICATE, term)
-            self._store.add(quad)
-            ((_, _, known, _),) = self._store
-            self._store.remove(quad)
+            store = ox.Store()  # a new one each time: it would keep what is removed from it
+            store.add(ox.Quad(_SUBJECT, _PREDICATE, term))
+            ((_, _, known, _),) = store
             if len(self._known) == _REMEMBERED:
                 self._known.clear()
             self._known[term] = known

@@ -194,10 +194,26 @@ def _moments(case: Case, events: Sequence[Event]) -> Iterator[tuple[int, Content
                 found += passing(time, before + at)
     if watermark == NEVER:  # all streams have ended: until windows hold what none held before
         passed = max(mark for mark in (_watermark(case, events[:n]) for n in range(len(events))) if mark < NEVER)
+        if at_closes:
+            newest = max(element.microseconds for _, element in released)
+            found = _with_partial(case, found, released, max(passed - 1, newest))
         found = _until_empty(case, found, released, passed)
     for time, _, contents in found:
         if report is not Report.NON_EMPTY_CONTENT or any(contents):
             yield time, contents
+
+
+def _with_partial(
+    case: Case, found: list[tuple[int, bool, Contents]], released: list[tuple[int, Element]], time: int
+) -> list[tuple[int, bool, Contents]]:
+    """With one at the end of all streams, before time passes further, where a window by count holds what none has."""
+    before = [moment for moment in found if moment[0] <= time]
+    contents = _contents(case, released, time, before_time=False)
+    for place, window in enumerate(case.query.windows):
+        known = [entry for moment in before for entry in moment[2][place]]
+        if isinstance(window, CountWindow) and any(entry not in known for entry in contents[place]):
+            return [*before, (time, False, contents), *found[len(before) :]]
+    return found
 
 
 def _until_empty(

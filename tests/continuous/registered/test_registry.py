@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,6 +12,7 @@ import pytest
 
 from construct_messages import Message, QueryError
 from construct_messages.continuous.registered.process import QueryLimits
+from construct_messages.continuous.registered.recovery import TRIES
 from construct_messages.continuous.registered.registration import Registration
 from construct_messages.continuous.registered.registry import Registry
 from construct_messages.errors import Conflict, ConstructMessagesError, StoreError
@@ -114,6 +117,101 @@ async def test_time_passes_where_no_elements_come(tmp_path: Path) -> None:
             assert store.state("seen").last == 0
             clock.microseconds += 11_000_000
             await until(store, 1)
+
+
+COUNTS = f"""REGISTER RSTREAM <seen> AS CONSTRUCT {{ <urn:all> <urn:count> ?n }}
+FROM NAMED WINDOW <urn:w> ON <{STREAMS}a> [RANGE PT10S STEP PT1S]
+WHERE {{ SELECT (STR(COUNT(*)) AS ?n) WHERE {{ WINDOW <urn:w> {{ ?s <urn:number> ?m }} }} }}"""
+
+
+async def test_a_long_pause_is_caught_up_with_in_slices(tmp_path: Path) -> None:
+    """An hour and a half of windows that close each second, and the server stops in the middle."""
+    clock = Clock()
+    with StreamStore(tmp_path / "streams.db", clock=clock) as store:
+        store.create("a")
+        async with running(store) as registry:
+            await registry.register("seen", over_a(COUNTS), Description())
+            store.append("a", numbered(1))
+            query = registry.get("seen")
+            assert query is not None
+            await eventually(lambda: query.taken == 1)
+            clock.microseconds += 5_400_000_000
+            await until(store, 1000)
+        stopped = store.state("seen").last
+        assert stopped < 5400  # what was committed is a part
+        async with running(store):
+            store.append("a", numbered(2))
+            clock.microseconds += 2_000_000
+            await until(store, 5401)
+        counts = given(store)
+        # the window holds one message for ten seconds, and then none until the next message comes
+        assert counts[:5400] == ["1"] * 10 + ["0"] * 5390
+        assert set(counts[5400:]) == {"1"}
+
+
+async def test_a_process_that_is_killed_is_started_again(store: StreamStore) -> None:
+    async with running(store, QueryLimits(seconds=SECONDS, restart_seconds=0.01)) as registry:
+        await registry.register("seen", over_a(LAST_THREE), Description())
+        query = registry.get("seen")
+        assert query is not None
+        store.append_all("a", map(numbered, range(4)))
+        await until(store, 3)
+        for times in (1, 2):
+            process = query._process
+            assert process is not None
+            os.kill(process._process.pid, signal.SIGKILL)
+            # no message has to come for that
+            await eventually(lambda: query.restarts == times and query._process not in (None, process))  # noqa: B023
+            assert (query.registration.status, "SIGKILL" in (query.error or "")) == ("running", True)
+        store.append_all("a", map(numbered, range(4, 6)))
+        await until(store, 6)
+        await eventually(lambda: query.error is None)
+        assert query.memory_bytes > 0
+    assert sorted(given(store)) == [f"x{number}" for number in range(6)]
+
+
+async def test_a_process_that_ends_again_and_again_is_paused(
+    store: StreamStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(store, QueryLimits(seconds=SECONDS, restart_seconds=0.01)) as registry:
+        await registry.register("seen", over_a(STATELESS), Description())
+        query = registry.get("seen")
+        assert query is not None
+        monkeypatch.setattr(query, "_limits", QueryLimits(seconds=SECONDS, memory_bytes=1 << 20))
+        assert query._process is not None
+        os.kill(query._process._process.pid, signal.SIGKILL)
+        await eventually(lambda: query.registration.status == "failed")
+        assert query.restarts == TRIES - 1
+        monkeypatch.undo()
+        store.append("a", numbered(1))
+        await registry.resume("seen")
+        await until(store, 1)
+
+
+LARGE = Message(quad for each in range(200) for quad in numbered(each, 100))
+
+
+@pytest.mark.parametrize(
+    "text", [STATELESS, LAST_THREE.replace("ELEMENTS 3 STEP 3", "ROWS 1")], ids=["alone", "windows"]
+)
+async def test_an_element_that_fails_is_left_out_if_asked_for(store: StreamStore, text: str) -> None:
+    """It is told from those around it, and counted; each other is there once."""
+    store.append_all("a", [*map(numbered, range(5)), LARGE, *map(numbered, range(6, 12))])
+    limits = QueryLimits(seconds=SECONDS, output_bytes=5000, restart_seconds=0.01)
+    async with running(store, limits) as registry:
+        await registry.register("seen", over_a(text, skip_after=3), Description())
+        query = registry.get("seen")
+        assert query is not None
+        await until(store, 11)
+        assert query.dropped == {"skipped": 1}
+        assert query.restarts == 1 + 3  # the first time it fails with all others
+    async with running(store, limits) as registry:
+        store.append("a", numbered(12))
+        await until(store, 12)
+        query = registry.get("seen")
+        assert query is not None
+        assert query.dropped == {"skipped": 1}
+    assert given(store) == [f"x{number}" for number in range(13) if number != 5]
 
 
 async def test_windows_over_two_streams_of_which_one_is_quiet(tmp_path: Path) -> None:
@@ -225,7 +323,11 @@ PAIRS = " ".join(f"?s{each} ?p{each} ?n{each} ." for each in range(9)) + " FILTE
         ),
         pytest.param("?s ?p ?n", {"seconds": SECONDS, "output_bytes": 1000}, add_one, "1000 bytes", id="too-much"),
         pytest.param(
-            f"?s ?p ?n {PRODUCT}", {"seconds": SECONDS, "memory_bytes": 1 << 28}, add_one, "more memory", id="memory"
+            f"?s ?p ?n {PRODUCT}",
+            {"seconds": SECONDS, "memory_bytes": 1 << 28, "restart_seconds": 0.01},
+            add_one,
+            "more memory",
+            id="memory",
         ),
     ],
 )

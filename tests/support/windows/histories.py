@@ -12,7 +12,7 @@ from construct_messages.query.continuous.parse import parse_continuous
 from construct_messages.query.continuous.values import CountWindow, Operator, Report, TimeWindow, Window
 from construct_messages.streams.element import Element
 from construct_messages.terms import XSD, Term, iri, literal
-from tests.support.continuous import Case, Event
+from tests.support.windows.oracle import Case, Event
 
 PREFIX = "PREFIX cm: <https://w3id.org/construct-messages#> PREFIX : <urn:> "
 ONE = "FROM NAMED WINDOW :w ON :in [RANGE 1 STEP 1] "
@@ -117,10 +117,18 @@ def options_of(case: Case) -> WindowOptions:
     )
 
 
-def happen(engine: WindowedQuery, case: Case, event: Event) -> list[Firing]:
-    """What an event causes."""
+def happen(engine: WindowedQuery, case: Case, event: Event, most: int | None = None) -> list[Firing]:
+    """What an event causes; at most so many evaluations."""
     if event.time is not None:
-        return engine.advance(event.time)
+        return engine.advance(event.time, most=most)
     assert event.stream is not None
     stream = case.streams[event.stream]
-    return engine.end(stream) if event.element is None else engine.take(stream, event.element)
+    return engine.end(stream, most) if event.element is None else engine.take(stream, event.element, most)
+
+
+def unordered(firings: list[Firing]) -> list[Firing]:
+    """Firings whose solutions have an order, which is the engine's own otherwise."""
+    return [
+        replace(firing, solutions=sorted(firing.solutions), messages=sorted(firing.messages, key=lambda m: m.lines))
+        for firing in firings
+    ]

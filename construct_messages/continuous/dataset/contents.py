@@ -13,7 +13,8 @@ from typing import Final, TypeAlias
 
 import pyoxigraph as ox
 
-from construct_messages.continuous.stored_terms import StoredTerms
+from construct_messages.continuous.dataset.compacted_store import CompactedStore
+from construct_messages.continuous.dataset.stored_terms import StoredTerms
 from construct_messages.labels import Labels
 from construct_messages.message import Message, Quad
 from construct_messages.query.continuous.values import (
@@ -26,8 +27,9 @@ from construct_messages.query.continuous.values import (
     Needs,
     absolute,
 )
-from construct_messages.streams.element import GENERATED_AT, Element, time_at
+from construct_messages.streams.element import GENERATED_AT, Element
 from construct_messages.terms import XSD, OxTerm, Term
+from construct_messages.terms.date_times import date_time_of
 
 Name: TypeAlias = ox.NamedNode | ox.BlankNode
 
@@ -72,9 +74,6 @@ class Contents:
         static: the quads beside the windows.
         labels: make those of all blank nodes.
         predicates: of the quads of default graphs that the query reads; None: it may read all.
-
-    Attributes:
-        store: as it was when it was last brought up to date.
     """
 
     def __init__(
@@ -84,7 +83,6 @@ class Contents:
         labels: Labels,
         predicates: frozenset[ox.NamedNode] | None = None,
     ) -> None:
-        self.store = ox.Store()
         self._labels, self._predicates = labels, predicates
         self._counts: dict[ox.Quad, int] = {}
         self._before: dict[ox.Quad, bool] = {}  # whether the store has a quad whose count has changed since
@@ -95,8 +93,7 @@ class Contents:
         self._has_context = any(Needs.CONTEXT in needs for needs in self._needs)
         self._merged = [window.name in query.default for window in query.windows]
         quads = Message(static).map_blanks(lambda node: Term(f"_:{labels.of_data}{node[2:]}")).to_pyoxigraph()
-        self.store.extend(quads)
-        self.store.extend(_member(_STATIC, graph) for graph in _graphs(quads))
+        self._store = CompactedStore([*quads, *(_member(_STATIC, graph) for graph in _graphs(quads))])
 
     def hold(self, stream: int, stream_iri: str, name: str, time: int, element: Element) -> Held:
         """An element, to enter windows.
@@ -158,10 +155,8 @@ class Contents:
             elif before and not now:
                 removed.append(quad)
         self._before.clear()
-        for quad in removed:
-            self.store.remove(quad)
-        self.store.extend(added)
-        return self.store
+        self._store.change(removed, added, self._counts)
+        return self._store.store
 
     def _quads(self, window: int, held: Held) -> list[ox.Quad]:
         """What an element adds to a window; some of it maybe twice."""
@@ -183,15 +178,13 @@ class Contents:
 
     def _kept(self, quad: ox.Quad) -> ox.Quad:
         """A quad of a graph that static data may have, too: what is there without a window is static."""
-        if quad not in self._counts and quad not in self._before and quad in self.store:
+        if quad not in self._counts and quad not in self._before and quad in self._store.store:
             self._static.add(quad)
         return quad
 
 
 def _context(stream: str, microseconds: int, sequence: int) -> Iterator[tuple[ox.NamedNode, OxTerm]]:
-    time = time_at(microseconds).replace(tzinfo=None).isoformat()
-    canonical = time.rstrip("0") if "." in time else time  # as a store gives it back
-    yield _GENERATED_AT, ox.Literal(f"{canonical}Z", datatype=_DATE_TIME)
+    yield _GENERATED_AT, ox.Literal(date_time_of(microseconds), datatype=_DATE_TIME)  # as a store gives it back
     yield _SEQUENCE, ox.Literal(sequence)
     yield _STREAM, ox.NamedNode(absolute(stream, STREAM_NAMES))
 

@@ -1,0 +1,317 @@
+"""One registered query: how it runs, follows its streams, fails and is started again.
+
+What it gives out is committed with its progress, so that wherever it ends, each of its elements is there once.
+`evaluator.py` runs in a process of its own; `recovery.py` says what becomes of a failure. asyncio only; no HTTP.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Mapping
+from concurrent.futures import Executor
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from construct_messages.continuous.registered.orders import Stepped
+from construct_messages.continuous.registered.process import QueryLimits, QueryProcess
+from construct_messages.continuous.registered.recovery import Recovery
+from construct_messages.continuous.registered.registration import Registration
+from construct_messages.continuous.watching import Watch
+from construct_messages.errors import Conflict, ConstructMessagesError, NotFound, UsageError
+from construct_messages.logs.lines.texts import to_messages
+from construct_messages.sources import UNION, Source
+from construct_messages.streams.element import State
+from construct_messages.streams.store import StreamStore
+
+OWNER: Final = "query:"
+"""What the owner of the state of a query begins with; the name of its stream follows."""
+
+REGISTRATION: Final = "registration"
+"""The key of the registration in that state."""
+
+_INPUTS: Final = "inputs"  # the numbers of the input streams, by their names
+_TICK_SECONDS: Final = 0.5  # how often windows are told that time has passed where no elements come
+_LOGGER: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A source that queries may watch.
+
+    Args:
+        source: answers asyncio; it is closed elsewhere.
+        seconds: how long an evaluation may take; None: any time.
+        union: whether the default graph is all graphs, merged.
+        directory: the store directory of its data; None: they are elsewhere, and cannot be beside windows.
+    """
+
+    source: Source
+    seconds: float | None = None
+    union: bool = False
+    directory: Path | None = None
+
+
+class RegisteredQuery:
+    """One query, and how it is doing.
+
+    Attributes:
+        name: of the stream that it gives out.
+        registration: see `Registration`.
+        taken: how many elements it has read since it was taken up.
+        given: how many elements it has given out since then.
+        dropped: how many elements so far entered no window, or were left out, by reason.
+        evaluations, seconds: how many evaluations there were since then, and what they took together, with reading.
+        slowest: what the slowest of them took, in seconds.
+        memory_bytes: what its process had in memory when it last answered; 0: it has none.
+        restarts: how often it was started again after a failure.
+        positions: by the names of its inputs: up to where they are read.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        registration: Registration,
+        store: StreamStore,
+        limits: QueryLimits,
+        threads: Executor,
+        sources: Mapping[str, Watched],
+    ) -> None:
+        self.name, self.registration = name, registration
+        self._store, self._limits, self._threads, self._sources = store, limits, threads, sources
+        self._task: asyncio.Task[None] | None = None
+        self._process: QueryProcess | None = None
+        self._timed = self._more = self._due = False
+        self._inputs: Mapping[str, int] = {}
+        self.taken, self.given, self.evaluations = 0, 0, 0
+        self.dropped: Mapping[str, int] = {}
+        self.seconds, self.slowest, self.memory_bytes = 0.0, 0.0, 0
+        self.positions: Mapping[str, int] = registration.after
+        self._last_error: str | None = None
+        self._recovery = Recovery(limits.restart_seconds, registration.skip_after)
+        self.restarts = 0
+
+    @property
+    def error(self) -> str | None:
+        """Why it is paused, or why its last evaluation failed, which is made again."""
+        return self.registration.error or self._last_error
+
+    @property
+    def lag(self) -> int:
+        """The number of elements of its inputs that it has not read yet."""
+        lag = 0
+        for name, position in self.positions.items():
+            with suppress(NotFound):  # which the query will meet
+                lag += self._store.state(name).last - position
+        return lag
+
+    async def prepare(self) -> None:
+        """Has a process take the query up, where it reads streams.
+
+        Raises:
+            ConstructMessagesError: see `QueryProcess.start`.
+        """
+        if self.registration.source is not None:
+            return
+        saved = await self._store.asaved_state(self._owner)
+        saved.pop(REGISTRATION, None)
+        await self._check_inputs(saved.pop(_INPUTS, None))
+        static = None if self.registration.static is None else str(self._directory(self.registration.static))
+        self._process, stands = await QueryProcess.start(
+            str(self._store.path), self.registration, saved, self._limits, static
+        )
+        self.positions, self.dropped, self.memory_bytes = stands.positions, stands.dropped, stands.memory_bytes
+        self._timed, self._more, self._due = stands.timed, stands.more, stands.due
+
+    async def _check_inputs(self, known: bytes | None) -> None:
+        """Checks that the inputs are those that it was registered over; the first time, keeps which they are.
+
+        Raises:
+            Conflict: one of them is another stream of the same name, to which positions say nothing.
+            NotFound: one of them is gone.
+        """
+        if known is None:
+            self._inputs = {name: self._store.state(name).id for name in sorted(self.positions)}
+            await self._store.acommit(self._owner, {_INPUTS: msgspec.json.encode(self._inputs)})
+        else:
+            self._inputs = msgspec.json.decode(known, type=dict[str, int])
+            self._states()
+
+    def _states(self) -> list[State]:
+        """Returns the states of the inputs; see `_check_inputs`."""
+        states = [self._store.state(name) for name in self.positions]
+        for state in states:
+            if state.id != self._inputs[state.name]:
+                raise _another(state.name)
+        return states
+
+    def begin(self) -> None:
+        """Runs from now on."""
+        self._last_error = None
+        self._recovery = Recovery(self._limits.restart_seconds, self.registration.skip_after)
+        self._task = asyncio.create_task(self._live())
+
+    async def end(self) -> None:
+        """Stops running; what was committed stays."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+            self._task = None
+            await self._store.anow()  # behind what was handed in to be committed
+        await self._drop_process()
+
+    async def save(self, registration: Registration) -> None:
+        """Keeps another status: on disk, and then here, also where the caller is cancelled in between."""
+        await _whole(self._save(registration))
+
+    async def _save(self, registration: Registration) -> None:
+        await self._store.acommit(self._owner, {REGISTRATION: registration.encode()})
+        self.registration = registration
+
+    @property
+    def _owner(self) -> str:
+        return f"{OWNER}{self.name}"
+
+    async def _live(self) -> None:
+        """Runs until it is cancelled, or fails for good."""
+        try:
+            while True:
+                try:
+                    await self._run()
+                except ConstructMessagesError as error:
+                    again = self._recovery.after(error, due=self._due)
+                    if again is None or self.registration.source is not None:  # a watch repeats evaluations itself
+                        raise
+                    self.restarts += 1
+                    self._last_error = str(error)
+                    _LOGGER.warning(
+                        "the query of %s is started again in %g seconds: %s",
+                        self.name,
+                        again.seconds,
+                        type(error).__name__,
+                    )
+                    await self._drop_process()
+                    await asyncio.sleep(again.seconds)
+        except ConstructMessagesError as error:
+            await self._fail(str(error), type(error).__name__)
+        except Exception:  # a fault of this package, which must not be silent
+            _LOGGER.exception("the query of %s met a fault", self.name)
+            await self._fail("the server failed", "a fault of the server")
+
+    async def _run(self) -> None:
+        if self.registration.source is not None:
+            await self._watch(self.registration.source)
+        else:
+            if self._process is None:
+                await self.prepare()
+            await self._follow()
+
+    async def _fail(self, error: str, kind: str) -> None:
+        await self._drop_process()
+        # the error may quote the query, which only its description may tell
+        _LOGGER.warning("the query of %s is paused: %s", self.name, kind)
+        failed = replace(self.registration, status="failed", error=error)
+        try:
+            await self.save(failed)
+        except ConstructMessagesError as unsaved:
+            # it is paused as long as this process lives, and tried again by the next one
+            self.registration = failed
+            _LOGGER.warning("that the query of %s is paused could not be kept: %s", self.name, unsaved.message)
+
+    async def _drop_process(self) -> None:
+        process, self._process, self.memory_bytes = self._process, None, 0
+        if process is not None:
+            await process.kill()
+
+    def _directory(self, endpoint: str) -> Path:
+        """Where the data of an endpoint are."""
+        watched = self._sources.get(endpoint)
+        if watched is None or watched.directory is None:
+            raise UsageError(f"there are no files at {endpoint}", hint="serve them again, or register the query anew")
+        return watched.directory
+
+    async def _watch(self, source: str) -> None:
+        """Evaluates over a source again and again."""
+        registration, watched = self.registration, self._sources.get(source)
+        query = await asyncio.get_running_loop().run_in_executor(self._threads, registration.query)
+        if watched is None:
+            raise UsageError(f"there is no endpoint {source}", hint="serve it again, or register the query anew")
+        assert registration.every is not None
+        watch = Watch(
+            query.query,
+            watched.source,
+            store=self._store,
+            stream=self.name,
+            owner=self._owner,
+            operator=query.operator,
+            base=registration.streams,
+            timeout=watched.seconds,
+            default_graph=(UNION,) if watched.union else (),
+        )
+        async with aclosing(watch.evaluations(registration.every / 1_000_000)) as evaluations:
+            async for evaluation in evaluations:
+                self.given += evaluation.elements
+                self._last_error = None if evaluation.error is None else str(evaluation.error)
+
+    async def _follow(self) -> None:
+        """Takes elements as they come, and time as it passes."""
+        process = self._process
+        assert process is not None
+        with self._store.changes() as changed:
+            watcher = asyncio.create_task(process.tell_end(changed))
+            try:
+                while True:
+                    changed.clear()
+                    process.check()
+                    now = await self._store.anow() if self._timed else None
+                    last = {state.name: state.last for state in self._states()}
+                    is_new = any(last[name] > position for name, position in self.positions.items())
+                    if self._more or is_new or now is not None:
+                        await _whole(self._commit(await process.step(self._recovery.order(last, now))))
+                        if self._more:
+                            continue
+                    # one's own elements are a change, too, and after it there is nothing to take
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(_TICK_SECONDS if self._timed else None):
+                            await changed.wait()
+            finally:
+                watcher.cancel()
+
+    async def _commit(self, stepped: Stepped) -> None:
+        if stepped.state:
+            await asyncio.get_running_loop().run_in_executor(self._threads, self._commit_in_thread, stepped)
+        self.positions, self.dropped, self.memory_bytes = stepped.positions, stepped.dropped, stepped.memory_bytes
+        self._more, self._due = stepped.more, stepped.due
+        self._recovery.advanced(stepped.taken, evaluated=stepped.evaluations > 0)
+        if stepped.taken or stepped.evaluations:
+            self._last_error = None
+        self.taken += stepped.taken
+        self.given += len(stepped.messages)
+        self.evaluations += stepped.evaluations
+        self.seconds += stepped.seconds
+        self.slowest = max(self.slowest, stepped.slowest)
+
+    def _commit_in_thread(self, stepped: Stepped) -> None:
+        messages = to_messages(stepped.messages)
+        self._store.commit(self._owner, stepped.state, stream=self.name, messages=messages)
+
+
+def _another(stream: str) -> Conflict:
+    return Conflict(
+        f"{stream} was deleted, and there is another stream of that name", hint="remove the query, and register it anew"
+    )
+
+
+async def _whole(work: Awaitable[None]) -> None:
+    """Waits for work that must be over, one way or the other, before anything follows a cancellation."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise

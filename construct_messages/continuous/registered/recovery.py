@@ -1,0 +1,108 @@
+"""What becomes of a registered query whose process ended, or whose evaluation failed. Decides; starts nothing.
+
+A process that ended did not say why: it may have been killed by somebody, or by the system for want of memory. It is
+started again, after longer and longer pauses, until it has failed often at one place. What the query itself answers is
+an error, and pauses it at once. A query may be registered to leave out an element with which it keeps failing.
+docs/decisions/071-restarts-of-queries.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from construct_messages.continuous.registered.orders import Step
+from construct_messages.continuous.transform import BATCH
+from construct_messages.errors import (
+    ConstructMessagesError,
+    IncompleteResult,
+    LimitExceeded,
+    SourceError,
+    SourceTimeout,
+)
+
+TRIES: Final = 5
+"""How often a process may end at one place before the query is paused."""
+
+MOST_SKIPPED: Final = 10
+"""How many elements may be left out one after the other before the query is paused."""
+
+_LONGEST_PAUSE: Final = 60.0  # seconds
+# an error of the other process has the status of its kind; one of a stream or of the query is not an element's fault
+_OF_ELEMENTS: Final = frozenset(kind.default_status for kind in (SourceError, SourceTimeout, LimitExceeded))
+
+
+@dataclass(frozen=True)
+class Again:
+    """The query is to be started again.
+
+    Args:
+        seconds: how long to wait before.
+    """
+
+    seconds: float
+
+
+class Recovery:
+    """The failures of a query since it last got further.
+
+    Args:
+        seconds: the first pause; each further one is twice as long, up to a minute.
+        skip_after: after how many failures with one element alone that is left out; None: none is.
+
+    >>> recovery = Recovery(1.0, None)
+    >>> [recovery.after(IncompleteResult("killed"), due=False) for _ in range(TRIES)][::2]
+    [Again(seconds=1.0), Again(seconds=4.0), None]
+    >>> recovery.after(SourceTimeout("the evaluation took more than 30 seconds"), due=False) is None
+    True
+    """
+
+    def __init__(self, seconds: float, skip_after: int | None) -> None:
+        self._seconds, self._skip_after = seconds, skip_after
+        self._tries = 0
+        self._skipped = 0  # elements in a row
+        self._skip = False
+        self._singly = 0  # how many elements to take one by one, so that it shows which of them it is
+
+    def after(self, error: ConstructMessagesError, *, due: bool) -> Again | None:
+        """What to do after a failure; None: pause the query with this error.
+
+        Args:
+            error: the failure.
+            due: whether evaluations are due, which no element can be left out of.
+        """
+        ended = isinstance(error, IncompleteResult)
+        skips = self._skip_after is not None and not due and error.status in _OF_ELEMENTS
+        if not ended and not skips:
+            return None
+        self._tries += 1
+        if skips:
+            alone, self._singly = self._singly > 0, BATCH
+            assert self._skip_after is not None
+            if alone and self._tries >= self._skip_after:
+                if self._skipped == MOST_SKIPPED:
+                    return None
+                self._skip, self._tries = True, 0
+                self._skipped += 1
+        elif self._tries >= TRIES:
+            return None
+        return Again(min(self._seconds * 2 ** max(self._tries - 1, 0), _LONGEST_PAUSE))
+
+    def order(self, last: dict[str, int], now: int | None) -> Step:
+        """The next order; see `Step`."""
+        return Step(last, now, 1 if self._singly else BATCH, self._skip)
+
+    def advanced(self, taken: int, *, evaluated: bool) -> None:
+        """Notes that an order was carried out.
+
+        Args:
+            taken: how many elements were read.
+            evaluated: whether an evaluation was made.
+        """
+        if self._skip:
+            self._skip = False
+        elif taken or evaluated:
+            self._tries = 0
+            if taken:
+                self._skipped = 0
+        self._singly = max(0, self._singly - taken)
