@@ -94,6 +94,7 @@ class WriteOptions:
         packing: the extension of files with the same compression; empty: no compression.
         single: whether all messages form one log.
         lenient: write malformed IRIs and language tags unchanged.
+        alone: whether it is an error if the folder has other logs when these get their names.
     """
 
     path: str
@@ -105,6 +106,7 @@ class WriteOptions:
     packing: str = ""
     single: bool = False
     lenient: bool = False
+    alone: bool = False
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> WriteOptions:
@@ -134,6 +136,7 @@ class WriteOptions:
             given.packing(named),
             single,
             given.boolean("lenient", False),
+            given.boolean("alone", False),
         )
         given.end()
         return written
