@@ -92,7 +92,7 @@ FLOORS = {
         "optimize",
     ),
     "spark": floors(
-        "jar / class_archive / input_size",
+        "jar / class_archive / input_size / failures",
         "session / planning / regex",
         "sql",
         "quads",

@@ -31,6 +31,7 @@ from construct_messages.errors import (
 )
 from construct_messages.spark import class_archive as archives
 from construct_messages.spark import jar
+from construct_messages.spark.failures import files_removed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -352,4 +353,4 @@ def _error_in(text: str) -> ConstructMessagesError | None:
     for pattern, error in _MENDABLE:
         if found := pattern.search(text):
             return error(next(filter(None, found.groups())))
-    return None
+    return files_removed(text)

@@ -118,23 +118,25 @@ def _write_run(
         raise _cannot_write(folder, error) from error
     try:
         write_parts(values, f"file:{run.hidden}/logs", compression=compression)
-        found = sorted(parts_in(folder.at(f"{run.hidden}/logs")))
-        if not _are_whole(found, told.get, compression):
-            raise IncompleteResult(
-                f"not all logs came to {folder.path}: the executors write to another filesystem",
-                hint="name a folder on a filesystem that they share",
-            )
-        files = [LogFile(_name(run.id, part), part.bytes) for part in found]
-        run.commit(
-            [f"{run.hidden}/logs/{part.name}" for part in found],
-            _record(run.id, media_type, told.get, files),
-            overwrite=mode == "overwrite",
-            alone=mode == "error",
-        )
-    except OSError as error:
-        raise _cannot_write(folder, error) from error
+        figures = told.get
+        try:
+            _commit(run, media_type, figures, mode, compression)
+        except OSError as error:
+            raise _cannot_write(folder, error) from error
     finally:
         run.end(new=there == fs.FileType.NotFound)
+
+
+def _commit(run: Run, media_type: str, figures: Mapping[str, Any], mode: str, compression: str) -> None:
+    found = sorted(parts_in(run.folder.at(f"{run.hidden}/logs")))
+    if not _are_whole(found, figures, compression):
+        raise IncompleteResult(
+            f"not all logs came to {run.folder.path}: the executors write to another filesystem",
+            hint="name a folder on a filesystem that they share",
+        )
+    record = _record(run.id, media_type, figures, [LogFile(_name(run.id, part), part.bytes) for part in found])
+    written = [f"{run.hidden}/logs/{part.name}" for part in found]
+    run.commit(written, record, overwrite=mode == "overwrite", alone=mode == "error")
 
 
 def parts_in(folder: Place) -> list[_Part]:

@@ -15,10 +15,10 @@ from dataclasses import asdict
 from functools import reduce
 from typing import Final
 
-from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from construct_messages.errors import QuadsError, UsageError
+from construct_messages.errors import IncompleteResult, QuadsError, UsageError
 from construct_messages.formats.documents import N_QUADS, N_TRIPLES
 from construct_messages.labels import FILE_DIGITS
 from construct_messages.query.optimizer.statistics import PredicateStatistics, Statistics
@@ -244,18 +244,29 @@ def write_quads(quads: DataFrame | QuadTable, path: str | os.PathLike[str], *, o
     Raises:
         UsageError: the path exists.
         QuadsError: a malformed line or file, or columns that are not quads.
+        IncompleteResult: another job wrote to the path at the same time.
     """
     path = os.fspath(path)
     frame = (quads if isinstance(quads, QuadTable) else QuadTable.of(quads)).frame
     spark = frame.sparkSession
     clustered = frame.repartition("subject").dropDuplicates().sortWithinPartitions("predicate", "subject", "object")
+    told = Observation()
     with translated():
-        clustered.write.mode("overwrite" if overwrite else "errorifexists").parquet(path)
+        observed = clustered.observe(told, F.count(F.lit(1)).alias("rows"))
+        observed.write.mode("overwrite" if overwrite else "errorifexists").parquet(path)
         written = spark.read.schema(documents.QUADS).parquet(escaped_path(path))
         statistics = _statistics(written)
-        record = {"version": _VERSION, "files": _names(written), **asdict(statistics)}
+        names = _names(written)
+        record = {"version": _VERSION, "files": names, **asdict(statistics)}
         text = spark.createDataFrame([(json.dumps(record, ensure_ascii=False),)], "value string")
         text.coalesce(1).write.text(f"{path}/{_STATISTICS}")
+        # Spark's committer does not notice that another job writes there; the reader compares the names, too
+        now = _names(spark.read.schema(documents.QUADS).parquet(escaped_path(path)))
+    if statistics.rows != told.get["rows"] or now != names:
+        raise IncompleteResult(
+            f"another job wrote to {path} at the same time: the table is not whole",
+            hint="write it again, alone",
+        )
     return statistics
 
 
