@@ -92,7 +92,7 @@ FLOORS = {
         "optimize",
     ),
     "spark": floors(
-        "jar / class_archive / input_size / failures",
+        "jar / class_archive / input_size / failures / line_numbers",
         "session / planning / regex",
         "sql",
         "quads",

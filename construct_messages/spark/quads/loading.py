@@ -23,6 +23,7 @@ from construct_messages.formats.documents import N_QUADS, N_TRIPLES
 from construct_messages.labels import FILE_DIGITS
 from construct_messages.query.optimizer.statistics import PredicateStatistics, Statistics
 from construct_messages.spark import jar
+from construct_messages.spark.line_numbers import shown_line
 from construct_messages.spark.quads import documents
 from construct_messages.spark.quads.table import QuadTable
 from construct_messages.spark.session import translated
@@ -39,7 +40,6 @@ _SCOPE: Final = f"concat('f', left(sha2({_FILE}, 256), {FILE_DIGITS}), '_')"
 _WILD: Final = re.compile(r"[{}\[\]*?\\]")
 _NO_COLONS: Final = "Hadoop reads no local file with a colon in its name"
 _RENAME: Final = "rename it, or read it with construct-messages run"
-_TEXT_SHOWN: Final = 1000
 _VERSION: Final = 2  # of the file of statistics
 _DEVIATION: Final = 0.02  # of estimates of distinct terms, which need 3 KB for each predicate
 
@@ -208,8 +208,7 @@ def _by_sql(text: DataFrame, graphs: bool, strict: bool, lenient: bool) -> DataF
 
 def _failure(line: str) -> str:
     hint = literal("\n  hint: mend it, or load with on_error='quarantine', which tells what is wrong with each line")
-    shown = f"left(make_valid_utf8({line}), {_TEXT_SHOWN})"
-    return fail(QuadsError, f"concat({_FILE}, ': malformed line: ', {shown}, {hint})")
+    return fail(QuadsError, f"concat({_FILE}, ': malformed line: ', {shown_line(line)}, {hint})")
 
 
 def _canonical_line(graphs: bool, malformed: Callable[[str], str], lenient: bool) -> str:
