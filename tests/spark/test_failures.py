@@ -29,7 +29,7 @@ Caused by: java.io.IOException: Mkdirs failed to create file:/data/logs/.2026112
 \tat org.apache.hadoop.fs.ChecksumFileSystem.create(ChecksumFileSystem.java:515)
 """
 LOST = "File hdfs://host/logs/_temporary/0/task_1 does not exist."
-MEMORY = """Job aborted due to stage failure: Task 2 in stage 0.0 failed 1 times: java.lang.OutOfMemoryError: Java heap space
+MEMORY = """Job aborted due to stage failure: Task 2 failed 1 times: java.lang.OutOfMemoryError: Java heap space
 \tat java.base/java.util.Arrays.copyOf(Arrays.java:3537)
 
 Driver stacktrace:
@@ -67,6 +67,7 @@ def test_no_answer() -> None:
 
 
 def fail(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield next(batches)
     raise ZeroDivisionError("on purpose")
 
 
