@@ -109,7 +109,7 @@ FLOORS = {
         "expressions",
     ),
     "spark/frames": floors(
-        "solutions / scans / messages / hubs",
+        "solutions / scans / messages / hubs / small_closures",
         "joins / leaf_nodes / paths / stars / shared_scan",
         "exists / checks",
         "evaluation",

@@ -242,9 +242,9 @@ def test_verify(spark_here: Here, here: Here) -> None:
     damaged.write_bytes(damaged.read_bytes()[:-1])
     done = here("spark", "verify", "logs")
     assert (done.status, done.log) == (3, "")
-    first, second, *_ = done.errors.splitlines()
-    assert first == f"error: logs: {names[0]} is missing (run {runs[0]['run']})"
-    assert second.startswith(f"error: logs: {names[-1]} has ")
+    assert done.errors.startswith(
+        f"error: logs: {names[0]} is missing (run {runs[0]['run']})\nerror: logs: {names[-1]} has "
+    )
     told = json.loads(here("spark", "verify", "logs", "--json").log)
     assert [problem.split()[0] for problem in told["problems"]][:2] == [names[0], names[-1]]
     assert here("spark", "verify", "none").status == 2
@@ -397,22 +397,18 @@ def test_what_a_killed_program_leaves(place: Path, spark_here: Here, here: Here)
             assert time.monotonic() < deadline
             time.sleep(0.1)
         (left,) = place.glob("logs/.*")
-        (java,) = [child for child in psutil.Process(process.pid).children() if is_spark(child)]
-        java.kill()
+        next(child for child in psutil.Process(process.pid).children() if is_spark(child)).kill()
         assert process.stderr is not None
         said = process.stderr.read().decode()
         assert process.wait(600) == 3
-    assert said == (
-        "error: Spark's Java process has ended\n"
-        "hint: it may have run out of memory: give it more by --conf spark.driver.memory=4g\n"
-    )
+    assert re.fullmatch("error: Spark's Java process has ended\nhint: .*spark.driver.memory=4g\n", said)
     assert left.exists(), "nobody was left to remove it"
     done = here("spark", "verify", "logs")
     assert (done.status, "a run that was stopped" in done.errors) == (3, True)
     query = "CONSTRUCT { ?s <urn:p> ?o } WHERE { ?s <urn:q> ?o }"
     arguments = ("run", "--query", query, "--quads", "@dump.nt", "--output", "@logs", "--format", "trig", "--quiet")
     assert spark_here(*arguments, "--mode", "overwrite") == Done(0, "", "")
-    assert [path.name for path in Path("logs").iterdir() if path.name.startswith(".")] == []
+    assert list(Path("logs").glob(".*")) == []
     assert here("spark", "verify", "logs").log.startswith("logs: ok, 1,500 messages, 1,500 quads, ")
 
 
