@@ -94,7 +94,7 @@ FLOORS = {
         "optimize",
     ),
     "spark": floors(
-        "jar / class_archive / input_size",
+        "jar / class_archive / input_size / failures / line_numbers",
         "session / planning / regex",
         "sql",
         "quads",
@@ -111,7 +111,7 @@ FLOORS = {
         "expressions",
     ),
     "spark/frames": floors(
-        "solutions / scans / messages / hubs",
+        "solutions / scans / messages / hubs / small_closures",
         "joins / leaf_nodes / paths / stars / shared_scan",
         "exists / checks",
         "evaluation",

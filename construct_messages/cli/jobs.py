@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Final
 
 from construct_messages.cli.arguments import add_reports, option, pairs
 from construct_messages.cli.stopping import STOP_SIGNALS
-from construct_messages.errors import SourceError, UsageError
+from construct_messages.errors import UsageError
 from construct_messages.spark import class_archive
+from construct_messages.spark.failures import error_of
 from construct_messages.spark.input_size import input_size
 from construct_messages.spark.session import failures, java_version, local_session, remote_session, require, translated
 
@@ -266,10 +267,5 @@ def _failures() -> Iterator[None]:
     """Raises failures that Spark reports as errors of this package."""
     try:
         yield
-    except ConnectionError as error:
-        raise SourceError(
-            "Spark's Java process has ended",
-            hint="it may have run out of memory: give it more by --conf spark.driver.memory=4g",
-        ) from error
     except failures() as error:
-        raise SourceError(f"Spark failed: {str(error).strip()}", hint="--debug shows where") from error
+        raise error_of(error) from error

@@ -1,4 +1,5 @@
-"""The commands `spark load`, `run` and `convert`, jobs for dumps that one process is too small for; and `spark serve`.
+"""The commands `spark load`, `run` and `convert`, jobs for dumps that one process is too small for; `spark verify`,
+which reads what they wrote; and `spark serve`.
 
 The session is this program's own (local, or on the cluster of `--master`), that of `spark-submit`, or one of Spark
 Connect. What the commands do is said in `construct_messages/spark/`.
@@ -7,6 +8,7 @@ Connect. What the commands do is said in `construct_messages/spark/`.
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
@@ -22,9 +24,11 @@ from construct_messages.cli.arguments import (
     option,
     pairs,
 )
+from construct_messages.cli.examine import counted
 from construct_messages.cli.jobs import Job, add_session, open_job
 from construct_messages.cli.queries import add_dataset, add_messages, add_query, arguments, query_text
-from construct_messages.errors import UsageError
+from construct_messages.cli.report import report, warn
+from construct_messages.errors import IncompleteResult, UsageError
 from construct_messages.formats import find_log
 from construct_messages.formats.file_names import default_format
 from construct_messages.logs import check_options
@@ -39,6 +43,7 @@ _STATUSES: Final = (
     "Exit status: 0 complete, 1 not written, 2 wrong usage or query, or no Spark, 3 malformed data, or Spark failed, "
     "4 beyond a limit."
 )
+_DAMAGED: Final = 3
 _ABOUT_THE_QUERY: Final = {
     *("group_by", "group_order", "bindings", "default_graph", "named_graphs", "prefixes", "base")
 }
@@ -55,6 +60,7 @@ def add(commands: Commands) -> None:
     _add_load(steps)
     _add_run(steps)
     _add_convert(steps)
+    _add_verify(steps)
     _add_serve(steps)
 
 
@@ -136,6 +142,22 @@ def _add_convert(steps: Commands) -> None:
     option(group, "--lenient", "pass malformed IRIs and language tags unchanged")
     _add_writing(convert)
     add_session(convert)
+
+
+def _add_verify(steps: Commands) -> None:
+    verify = steps.add_parser(
+        "verify",
+        help="check that folders of logs are whole",
+        description="Read all logs in the folders that spark run and convert have written, and compare them with what "
+        "their runs say in _SUCCESS and in their records. This starts no Spark.",
+        examples=["construct-messages spark verify messages"],
+        epilog="Exit status: 0 all folders are whole, 2 wrong usage, 3 a log is missing or damaged.",
+    )
+    verify.set_defaults(command=_verify)
+    verify.add_argument("folders", metavar="FOLDER", nargs="+", help="folders, on any filesystem that pyarrow reaches")
+    option(verify, "--lenient", "pass malformed IRIs and language tags")
+    option(verify, "--json", "print a JSON object for each folder, for programs")
+    add_reports(verify, quiet=None)
 
 
 def _add_serve(steps: Commands) -> None:
@@ -270,6 +292,32 @@ def _convert(options: argparse.Namespace) -> int:
         job.report("messages", written.message_count)
         job.report("quads", written.quads)
     return 0
+
+
+def _verify(options: argparse.Namespace) -> int:
+    require(java=False)
+    from construct_messages.spark.logs.verification import verify_folder
+
+    status = 0
+    for name in options.folders:
+        found = verify_folder(name, lenient=options.lenient)
+        if options.json:
+            print(json.dumps(found._asdict(), ensure_ascii=False), flush=True)
+        elif not found.problems:
+            figures = (
+                counted(found.messages, "message"),
+                counted(found.quads, "quad"),
+                counted(found.logs, "log"),
+                *(f"run {run}" for run in found.runs),
+            )
+            print(f"{name}: ok, {', '.join(figures)}", flush=True)
+        if not options.json:
+            for note in found.notes:
+                warn(f"{name}: {note}")
+        for problem in found.problems:
+            report(IncompleteResult(f"{name}: {problem}"), debug=options.debug)
+            status = _DAMAGED
+    return status
 
 
 def _serve(options: argparse.Namespace) -> int:

@@ -32,6 +32,7 @@ from construct_messages.errors import (
 )
 from construct_messages.spark import class_archive as archives
 from construct_messages.spark import jar
+from construct_messages.spark.failures import files_removed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -255,7 +256,7 @@ def translated() -> Iterator[None]:
 
     SQL raises such errors by `raise_error('ClassName: message')`, and Python workers raise them directly; both arrive
     inside an exception of Spark. Common failures of Spark that a user can fix are translated, too. All other exceptions
-    are unchanged.
+    are unchanged. If a line of a dump is malformed, its file is read again up to it, to number it.
 
     Raises:
         ConstructMessagesError: the error that `raise_error` names; UsageError for a path; QuadsError for a file that
@@ -266,7 +267,32 @@ def translated() -> Iterator[None]:
     except failures() as exception:
         if (error := _error_in(str(exception))) is None:
             raise
-        raise error from exception
+        raise _numbered(error) from exception
+
+
+def _numbered(error: ConstructMessagesError) -> ConstructMessagesError:
+    """Returns the error of a malformed line with the number of the line, which only reading the file again tells."""
+    found = _MALFORMED.fullmatch(error.message)
+    if found is None or not isinstance(error, QuadsError) or (spark := _active_session()) is None:
+        return error
+    from construct_messages.spark.line_numbers import line_number
+
+    try:
+        number = line_number(spark, found["file"], found["text"])
+    except failures():  # the file has gone, or the session has
+        return error
+    if number is None:
+        return error
+    return QuadsError(f"{found['file']}: malformed line {number}: {found['text']}", hint=error.hint)
+
+
+def _active_session() -> SparkSession | None:
+    from pyspark.sql import SparkSession
+
+    if (active := SparkSession.getActiveSession()) is not None:
+        return active
+    connect = sys.modules.get("pyspark.sql.connect.session")
+    return None if connect is None else connect.SparkSession.getActiveSession()
 
 
 def failures() -> tuple[type[Exception], ...]:
@@ -295,6 +321,7 @@ _OWN: Final = re.compile(
     r"(.*?)(?:\n  hint: ([^\n]*?))?\s*(?: SQLSTATE: \w{5}|\n\s*at [\w.$]+\(|\n\n|\Z)",
     re.DOTALL | re.MULTILINE,
 )
+_MALFORMED: Final = re.compile(r"(?P<file>\S+): malformed line: (?P<text>.*)", re.DOTALL)
 _IN_LOG: Final = re.compile(r"(?:line (\d+), column (\d+): )?message (\d+): (.*)", re.DOTALL)
 _MENDABLE: Final[tuple[tuple[re.Pattern[str], Callable[[str], ConstructMessagesError]], ...]] = (
     (
@@ -354,4 +381,4 @@ def _error_in(text: str) -> ConstructMessagesError | None:
     for pattern, error in _MENDABLE:
         if found := pattern.search(text):
             return error(next(filter(None, found.groups())))
-    return None
+    return files_removed(text)

@@ -5,6 +5,7 @@ Under spark-submit, on a cluster and over Spark Connect: tests/spark/test_cluste
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -95,7 +96,7 @@ def test_a_query_of_dumps_into_a_folder(spark_here: Here) -> None:
     done = spark_here(*arguments)
     assert done.status == 2
     assert done.errors == (
-        f"error: file:{Path.cwd()}/logs exists already\nhint: choose another path, or ask for it to be overwritten\n"
+        f"error: {Path.cwd()}/logs exists already\nhint: choose another path, or ask for it to be overwritten\n"
     )
     assert spark_here(*arguments, "--mode", "append").status == 0
     assert [len(message) for part in sorted(Path("logs").glob("part-*")) for message in read_log(part)] == [2] * 4
@@ -222,6 +223,33 @@ def test_settings_belong_to_a_session_of_its_own(here: Here, monkeypatch: pytest
     assert (done.status, "give them to spark-submit" in done.errors) == (2, True)
 
 
+# --- verifying --------------------------------------------------------------------------------------------------------
+
+
+def test_verify(spark_here: Here, here: Here) -> None:
+    """Issue 26, 35: what `_SUCCESS` says is what is there, or what is not is named."""
+    arguments = ("run", "--query", QUERY, "--quads", "@dump.nt", "--output", "@logs", "--quiet")
+    assert spark_here(*arguments) == Done(0, "", "")
+    assert spark_here(*arguments, "--mode", "append", "--compression", "gzip") == Done(0, "", "")
+    runs = [json.loads(record.read_text()) for record in sorted(Path("logs").glob("_run-*"))]
+    assert json.loads(Path("logs/_SUCCESS").read_text())["run"] == runs[-1]["run"]
+    names = [file["name"] for run in runs for file in run["files"]]
+    said = f"logs: ok, 4 messages, 8 quads, {len(names)} logs, run {runs[0]['run']}, run {runs[1]['run']}\n"
+    assert here("spark", "verify", "logs") == Done(0, said, "")
+
+    Path("logs", names[0]).unlink()
+    damaged = Path("logs", names[-1])
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    done = here("spark", "verify", "logs")
+    assert (done.status, done.log) == (3, "")
+    assert done.errors.startswith(
+        f"error: logs: {names[0]} is missing (run {runs[0]['run']})\nerror: logs: {names[-1]} has "
+    )
+    told = json.loads(here("spark", "verify", "logs", "--json").log)
+    assert [problem.split()[0] for problem in told["problems"]][:2] == [names[0], names[-1]]
+    assert here("spark", "verify", "none").status == 2
+
+
 # --- other processes --------------------------------------------------------------------------------------------------
 
 
@@ -342,6 +370,46 @@ def test_a_signal_while_the_session_starts() -> None:
         assert time.monotonic() < deadline + 600
         time.sleep(0.1)
     assert not Path("log.nq").exists()
+
+
+@pytest.mark.usefixtures("spark")
+def test_what_a_killed_program_leaves(place: Path, spark_here: Here, here: Here) -> None:
+    """Issue 26, 36 and 37: a killed Java is told in a line; what a killed program has left goes with the next job."""
+    Path("dump.nt").write_text("".join(f"<urn:s{n}> <urn:q> <urn:o> .\n" for n in range(1500)), encoding="utf-8")
+    before = {path.name for path in place.iterdir()}
+    arguments = (
+        "spark",
+        "run",
+        "--query",
+        ENDLESS,
+        "--quads",
+        "dump.nt",
+        "--output",
+        "logs",
+        "--format",
+        "trig",
+        *LOCAL,
+    )
+    with ended(subprocess.Popen([*COMMAND, *arguments], cwd=place, env=ENVIRONMENT, stderr=subprocess.PIPE)) as process:
+        deadline = time.monotonic() + 1200
+        while not sum(path.stat().st_size for path in written_to(place, before)):
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        (left,) = place.glob("logs/.*")
+        next(child for child in psutil.Process(process.pid).children() if is_spark(child)).kill()
+        assert process.stderr is not None
+        said = process.stderr.read().decode()
+        assert process.wait(600) == 3
+    assert re.fullmatch("error: Spark's Java process has ended\nhint: .*spark.driver.memory=4g\n", said)
+    assert left.exists(), "nobody was left to remove it"
+    done = here("spark", "verify", "logs")
+    assert (done.status, "a run that was stopped" in done.errors) == (3, True)
+    query = "CONSTRUCT { ?s <urn:p> ?o } WHERE { ?s <urn:q> ?o }"
+    arguments = ("run", "--query", query, "--quads", "@dump.nt", "--output", "@logs", "--format", "trig", "--quiet")
+    assert spark_here(*arguments, "--mode", "overwrite") == Done(0, "", "")
+    assert list(Path("logs").glob(".*")) == []
+    assert here("spark", "verify", "logs").log.startswith("logs: ok, 1,500 messages, 1,500 quads, ")
 
 
 @contextmanager

@@ -131,9 +131,19 @@ def test_refused(pattern: str) -> None:
     assert refused.value.fragment == REFUSED[pattern]
 
 
-def test_a_back_reference_in_any_case_is_refused() -> None:
+@pytest.mark.parametrize(
+    "group",
+    ["a", ".", "[b-d]", "[^1]", r"\w", r"\D", r"\p{L}", r"\P{Nd}", r"\p{Nl}", "[1é]", "(?:1|x)", "1(k)", "[0-Z]", "K"],
+)
+def test_a_back_reference_whose_case_varies_is_refused(group: str) -> None:
     with pytest.raises(UnsupportedQuery, match="flag i"):
-        translate_pattern(r"(a)\1", "i")
+        translate_pattern(rf"({group})\1", "i")
+
+
+@pytest.mark.parametrize("group", ["1", "[0-9]", r"\d+", r"\s", r"\p{P}", r"\p{Zs}", "中|国", "[-+]", ""])
+def test_a_back_reference_without_case(group: str) -> None:
+    """Issue 26, 40: flag i changes nothing of what such a group captures."""
+    assert r"(?:\1)" in translate_pattern(rf"x({group})y\1", "i").java
 
 
 @pytest.mark.parametrize(("pattern", "text"), REPLACEMENTS, ids=repr)
@@ -184,6 +194,8 @@ MATCHES = [
     ("[.*", "q", ["x[.*y"], ["[xx"]),
     ("(a)(b)(c)(d)(e)(f)(g)(h)(i)(j)\\10", "", ["abcdefghijj"], ["abcdefghija0"]),
     ("^(a|b)\\1$", "", ["aa", "bb"], ["ab"]),
+    (r"^x(\d+)\1y$", "i", ["x1212y", "X77Y"], ["x12y", "x1221y"]),
+    (r"^(a)([0-9])\2$", "i", ["a11", "A22"], ["A12"]),
     ("^(?:ab){2,3}?$", "", ["abab", "ababab"], ["ab", "abababab"]),
     ("^a{3,}$", "", ["aaa", "aaaa"], ["aa"]),
     ("^(|a)$", "", ["", "a"], ["b"]),

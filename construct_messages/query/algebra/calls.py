@@ -7,7 +7,7 @@ are refused by name. No patterns here, and no evaluation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -39,8 +39,14 @@ _AGGREGATES: Final = {
     "Aggregate_GroupConcat": "GROUP_CONCAT",
 }
 CASTS: Final = frozenset(
-    Term(f"<{XSD}{name}>") for name in ("boolean", "double", "float", "decimal", "integer", "dateTime", "string")
+    Term(f"<{XSD}{name}>")
+    for name in ("boolean", "double", "float", "decimal", "integer", "dateTime", "string", "date")
 )
+"""The datatypes of casts: those of SPARQL 1.1, section 17.5, and xsd:date, which most engines have, too."""
+
+
+_NEW: Final = frozenset(("RAND", "UUID", "STRUUID", "BNODE", "FRESH"))
+FALSE: Final = Term(f'"false"^^<{XSD}boolean>')
 
 
 @dataclass
@@ -207,6 +213,30 @@ def aggregates(part: Any) -> bool:
         case None:
             return False
     return any(aggregates(value) for value in part)
+
+
+def substituted(expression: Expression, replacements: Mapping[Var, Expression]) -> Expression:
+    """An expression with others in the place of variables, but not of those in an EXISTS.
+
+    BOUND of such a variable asks whether its expression has a value: an error of it leaves the variable unbound.
+    """
+    match expression:
+        case Var() as variable:
+            return replacements.get(variable, variable)
+        case Call("BOUND", (Var() as variable,)) if variable in replacements:
+            value = replacements[variable]
+            return Call("COALESCE", (Call("SAMETERM", (value, value)), Constant(FALSE)))
+        case Call(name, arguments):
+            return Call(name, tuple(substituted(argument, replacements) for argument in arguments))
+    return expression
+
+
+def is_repeatable(expression: Expression) -> bool:
+    """Whether an expression has the same value each time that it is evaluated for a solution."""
+    match expression:
+        case Call(name, arguments):
+            return name not in _NEW and all(map(is_repeatable, arguments))
+    return True
 
 
 def mentioned(expression: Expression) -> Iterator[Var]:

@@ -12,7 +12,14 @@ from typing import Any
 
 from rdflib.plugins.sparql.parserutils import CompValue
 
-from construct_messages.query.algebra.calls import ExpressionTranslator, aggregates, aggregation, mentioned
+from construct_messages.query.algebra.calls import (
+    ExpressionTranslator,
+    aggregates,
+    aggregation,
+    is_repeatable,
+    mentioned,
+    substituted,
+)
 from construct_messages.query.algebra.groups import Groups, numbered_by
 from construct_messages.query.algebra.nodes import (
     Aggregation,
@@ -192,19 +199,39 @@ class _Query:
         return conditions
 
     def _having(self, translator: ExpressionTranslator) -> list[Expression]:
+        """The conditions of HAVING.
+
+        By SPARQL 1.1 they see no variable of SELECT's expressions, which are evaluated later. As in Jena, Virtuoso and
+        others, such a variable here stands for its expression.
+        """
         having = []
-        aliases = [dict.get(item, "evar") for item in self._of.get("projection", ())]
-        named = {self._tree.variable(alias) for alias in aliases if alias is not None}
+        names = (dict.get(item, "evar") for item in self._of.get("projection", ()))
+        named = {self._tree.variable(name) for name in names if name is not None}
         for condition in self._conditions("having"):
-            having.append(translator.expression(condition))
-            for variable in self._ungrouped(having[-1], named):
+            expression = translator.expression(condition)
+            if not named.isdisjoint(mentioned(expression)):
+                expression = substituted(expression, self._aliases(translator))
+            unknown = [variable for variable in mentioned(expression) if variable in named]
+            for variable in (*self._ungrouped(expression), *unknown):
                 raise self._tree.unsupported(
                     condition,
                     f"HAVING cannot see ?{variable.name}, which is neither a key of GROUP BY nor an aggregate",
                     f"?{variable.name}",
                     "write the aggregate itself, as in HAVING(COUNT(?x) > 1)",
                 )
+            having.append(expression)
         return having
+
+    def _aliases(self, translator: ExpressionTranslator) -> dict[Var, Expression]:
+        """The variables that SELECT computes with their expressions, but for those that differ each time."""
+        found: dict[Var, Expression] = {}
+        for item in self._of.get("projection", ()):
+            of = dict(dict.items(item))
+            if "evar" in of:
+                expression = substituted(translator.expression(of["expr"]), found)
+                if is_repeatable(expression):
+                    found[self._tree.variable(of["evar"])] = expression
+        return found
 
     def _projection(self, translator: ExpressionTranslator) -> tuple[list[Var], list[tuple[Var, Expression]]]:
         """The variables that are projected, each once, and what some of them are bound to."""
@@ -250,11 +277,11 @@ class _Query:
             order.append((expression, of.get("order") == "DESC"))
         return order
 
-    def _ungrouped(self, expression: Expression, others: Iterable[Var] = ()) -> list[Var]:
-        """The variables of the pattern, and of some others, that the solutions of a group do not have."""
+    def _ungrouped(self, expression: Expression) -> list[Var]:
+        """The variables of the pattern that the solutions of a group do not have."""
         if not self._grouped:
             return []
-        known = {*self._inside, *others} - self._scope.keys()
+        known = self._inside.keys() - self._scope.keys()
         return [variable for variable in mentioned(expression) if variable in known]
 
     # --- what is left -----------------------------------------------------------------------------------------------

@@ -1,9 +1,10 @@
 """Evaluation of property paths: pairs of nodes, as a DataFrame.
 
 SPARQL 1.1 Query, sections 9 and 18.4. Links, sequences and alternatives are bags of pairs; a path of any length is a
-set, found by semi-naive iteration: the frontier moves from the bound end until it finds no new nodes. Each round is
-checkpointed, as Spark cannot plan the growing query of all rounds, and only the number of pairs that a round found
-reaches the driver. Single patterns are matched by `scans`; paths are joined with the rest of a query by `evaluation`.
+set, found by semi-naive iteration: the frontier moves from the bound end until it finds no new nodes. Over few steps
+`small_closures` does that on the driver. Over many, each round is checkpointed, as Spark cannot plan the growing query
+of all rounds, and the driver gets only the number of pairs of a round. Single patterns are matched by `scans`; paths
+are joined with the rest of a query by `evaluation`.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from construct_messages.query.algebra.property_paths import (
     Sequence,
 )
 from construct_messages.spark.frames.scans import named_graphs, scan
+from construct_messages.spark.frames.small_closures import small_closure
 from construct_messages.spark.quads.table import QuadTable
 from construct_messages.spark.sql.columns import column
 from construct_messages.terms import Term
@@ -51,7 +53,7 @@ def path(
 ) -> DataFrame:
     """Evaluates a path: a column for each of its variables, none of them NULL.
 
-    Closures are evaluated here and now, round by round; the rest when the DataFrame is.
+    Closures are evaluated here and now; the rest when the DataFrame is.
 
     Args:
         node: the path and its ends.
@@ -86,8 +88,7 @@ def path(
         return _named(matching.itself(start), node)
     if not allow_full_closure:
         require_ends(node, frozenset(end for end in variables((node.subject, node.object)) if column(end) in names))
-    pairs = matching.pairs(expression, start, end)
-    return _named(pairs, node)
+    return _named(matching.pairs(expression, start, end), node)
 
 
 def require_ends(node: Path, bound: Vars) -> None:
@@ -321,9 +322,14 @@ class _Matching:
         """The pairs of a closure from its start, each once."""
         if path.kind == "?":
             return self.itself(start).unionByName(self.pairs(path.path, start, None)).distinct()
-        begin = self.itself(start) if path.kind == "*" else _from_seeds(self.pairs(path.path, start, None), start)
-        steps = self.pairs(_step(path.path), None, None).distinct().localCheckpoint()
-        return self.reached(begin, steps, _written(path))
+
+        def begin() -> DataFrame:
+            return self.itself(start) if path.kind == "*" else _from_seeds(self.pairs(path.path, start, None), start)
+
+        steps = self.pairs(_step(path.path), None, None).select(*self.keys, "start", "end")
+        if (found := small_closure(begin, steps, max_rounds=self.max_rounds)) is not None:
+            return found
+        return self.reached(begin(), steps.distinct().localCheckpoint(), _written(path))
 
     def reached(self, begin: DataFrame, steps: DataFrame, fragment: str) -> DataFrame:
         """The pairs of `begin`, extended by any number of steps, each once.
@@ -333,8 +339,7 @@ class _Matching:
         """
         pair = [*self.keys, "start", "end"]
         found = begin.withColumn("round", F.lit(0)).localCheckpoint()
-        since, frontier, doubling = 0, None, True
-        few = _FEW_STEPS
+        since, frontier, doubling, few = 0, None, True, _FEW_STEPS
         for number in count(1):
             last = found.filter(F.col("round") >= since).select(*pair)
             if frontier is not None and frontier <= _SMALL_FRONTIER:
@@ -404,8 +409,7 @@ class _Matching:
 
 
 def _swapped(pairs: DataFrame) -> DataFrame:
-    turned = {"start": "end", "end": "start"}
-    return pairs.select(*(F.col(turned.get(name, name)).alias(name) for name in pairs.columns))
+    return pairs.withColumnsRenamed({"start": "end", "end": "start"})
 
 
 def _with_ends(pairs: DataFrame, start: _Bound, end: _Bound) -> DataFrame:

@@ -7,10 +7,13 @@ only `source` knows Spark's data sources. RDF Messages, section 3.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from threading import Lock
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+_REGISTERING: Final = Lock()
 
 
 def register(spark: SparkSession) -> None:
@@ -32,9 +35,11 @@ def register(spark: SparkSession) -> None:
 
     - `format` (N-Quads), `messages`, `prefixes` (as JSON), `graphs`: as for `write_log`
     - `compression`: `gzip`, `bzip2`, `xz`, `zstd` or `none`
+    - `alone`: `true` is an error where the folder has logs already when these get their names
     - `single`: `true` writes one log of all partitions in their order, which the driver assembles at the path
 
-    Logs get their names when all tasks have ended. A failed job leaves nothing behind.
+    Logs get their names when all tasks have ended. A failed job leaves nothing behind; what a killed one has left goes
+    with the next job. `_SUCCESS` names the run, and `verify_folder` compares the logs with its record.
 
     Args:
         spark: a session whose workers have this package: installed, or shipped as a `.zip` of its wheel (`--py-files`,
@@ -44,5 +49,6 @@ def register(spark: SparkSession) -> None:
 
     # Spark looks for a format also in the session that was used last: this makes it `spark`. If another one has the
     # format, registering fails; if it has not, writing does.
-    spark.createDataFrame([], "a INT")
-    spark.dataSource.register(LogSource)
+    with _REGISTERING:  # between the two, another thread could make its session the active one
+        spark.createDataFrame([], "a INT")
+        spark.dataSource.register(LogSource)

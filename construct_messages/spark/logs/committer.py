@@ -7,29 +7,29 @@ identified by the numbers of its partition and its attempt, and messages come as
 
 from __future__ import annotations
 
-import secrets
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from posixpath import dirname
-from typing import Final, NamedTuple
+from typing import BinaryIO, Final, NamedTuple
 
 import pyarrow as pa
 from pyarrow import fs
 
 from construct_messages.errors import CannotWrite, LogError, UnsupportedByFormat, UsageError
 from construct_messages.files.compression import opener
+from construct_messages.formats import content_type
 from construct_messages.logs import Encoder, EncoderOptions, encoder_for
 from construct_messages.logs.lines.texts import to_messages
-from construct_messages.spark.logs.files import Place, place_of, remove_folder, visible_below
+from construct_messages.spark.logs.files import Place, place_of
 from construct_messages.spark.logs.options import WriteOptions
+from construct_messages.spark.logs.owners import Owner
+from construct_messages.spark.logs.records import LogFile, RunRecord
+from construct_messages.spark.logs.runs import Run, check_runs
 from construct_messages.terms import Lenience
 
 _CHUNK_BYTES: Final = 1 << 20
-_SUCCESS: Final = "_SUCCESS"
-"""The empty file by which Spark's own writers say that a folder is whole."""
-
 _KEYS: Final = ("file", "block", "ordinal", "sequence")
 """The columns that say of a message which it is."""
 
@@ -40,10 +40,17 @@ class Part(NamedTuple):
     Args:
         partition: its number.
         path: where, for now.
+        bytes: its size.
+        messages, quads: their numbers.
+        crc32: the CRC-32 of its bytes.
     """
 
     partition: int
     path: str
+    bytes: int = 0
+    messages: int = 0
+    quads: int = 0
+    crc32: int = 0
 
 
 @dataclass(frozen=True)
@@ -52,8 +59,7 @@ class LogJob:
 
     Args:
         options: where and how.
-        stamp: the name of its hidden folder, behind a dot, and what the names of its logs begin with: those of a later
-            job come later.
+        stamp: the identifier of its run.
         overwrite: whether the logs that are there go.
         fresh: whether there was no folder.
     """
@@ -69,6 +75,7 @@ class LogJob:
 
         Raises:
             UsageError: what is at the path stands in its way, or it cannot be reached or written.
+            IncompleteResult: logs that are to be added to are not whole.
         """
         place = place_of(options.path)
         try:
@@ -81,20 +88,22 @@ class LogJob:
             raise UsageError(f"{options.path} exists, and a log in one file cannot grow", hint="overwrite it")
         if not options.single and there == fs.FileType.File:
             raise UsageError(f"{options.path} is a file", hint="name a folder, or write a single log")
-        stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}-{secrets.token_hex(2)}"
-        # tasks may run in other folders, where a relative path would mean another place
-        job = cls(replace(options, path=place.uri), stamp, overwrite, there == fs.FileType.NotFound)
+        folder = place.at(dirname(place.path)) if options.single else place
         try:
+            if not options.single and not overwrite:
+                check_runs(folder)
+            run = Run.begin(folder, Owner.java())
+            # tasks may run in other folders, where a relative path would mean another place
+            job = cls(replace(options, path=place.uri), run.id, overwrite, there == fs.FileType.NotFound)
             job._open()
         except OSError as error:
-            raise job._unwritable(error) from error
+            raise _unwritable(options.path, error) from error
         return job
 
     def _open(self) -> None:
-        """Makes the hidden folder and in it a log of no messages: as long as that is there, tasks may write."""
+        """Writes a log of no messages into the hidden folder: as long as that is there, tasks may write."""
         encoder = self._encoder()
-        self._place.files.create_dir(self._hidden, recursive=True)
-        with self._packed(self._opening) as write:
+        with self._packed(self._opening) as (write, _):
             write(encoder.start() + encoder.finish())
 
     # --- in tasks -----------------------------------------------------------------------------------------------------
@@ -115,22 +124,25 @@ class LogJob:
         opening = encoder.start()
         with ExitStack() as stack:
             write: Callable[[bytes], object] | None = None
-            part = Part(partition, f"{self._hidden}/{partition:05d}-{attempt}")
-            first = 1
+            sums: _Sums | None = None
+            path = f"{self._hidden}/{partition:05d}-{attempt}"
+            first, quads = 1, 0
             for batch in batches:
                 if not batch.num_rows:
                     continue
                 if write is None:
-                    write = stack.enter_context(self._file(part.path))
+                    write, sums = stack.enter_context(self._file(path))
                     if not self.options.single:
                         write(opening)
-                for data in _encoded(batch, first, encoder, f"partition {partition}", lenient=self.options.lenient):
+                task = f"partition {partition}"
+                for data, size in _encoded(batch, first, encoder, task, lenient=self.options.lenient):
                     write(data)
+                    quads += size
                 first += batch.num_rows
-            if write is None:
+            if write is None or sums is None:
                 return None
             write(encoder.finish())
-        return part
+        return Part(partition, path, sums.bytes, first - 1, quads, sums.crc32)
 
     def _encoder(self) -> Encoder:
         options = self.options
@@ -144,13 +156,14 @@ class LogJob:
 
         Raises:
             UsageError: what a task has written cannot be reached from here.
+            IncompleteResult: another job has written to the folder at the same time.
         """
         parts = sorted(parts)
         try:
             if self.options.single:
                 self._join(parts)
             else:
-                self._move(parts or [Part(-1, self._opening)])
+                self._commit(parts)
         except OSError as error:
             raise UsageError(
                 f"cannot put logs at {self.options.path}: {error}",
@@ -158,24 +171,25 @@ class LogJob:
             ) from error
         self._clean()
 
-    def _move(self, parts: Sequence[Part]) -> None:
+    def _commit(self, parts: Sequence[Part]) -> None:
         """Each part to its name; what was there goes when all are there."""
-        place, options = self._place, self.options
-        before = [info.path for info in visible_below(place, place.path)] if self.overwrite else []
-        moved: list[str] = []
-        try:
-            for number, part in enumerate(parts):
-                path = f"{place.path}/{self.stamp}-{number:05d}.{options.format.extension}{options.packing}"
-                place.files.move(part.path, path)
-                moved.append(path)
-        except OSError:
-            for path in moved:
-                place.files.delete_file(path)
-            raise
-        for path in before:
-            place.files.delete_file(path)
-        with place.files.open_output_stream(f"{place.path}/{_SUCCESS}", compression=None):
-            pass
+        options = self.options
+        if not parts:
+            parts = [self._empty()]
+        names = [
+            f"{self.stamp}-{number:05d}.{options.format.extension}{options.packing}" for number in range(len(parts))
+        ]
+        files = [LogFile(name, part.bytes, part.messages, part.crc32) for name, part in zip(names, parts, strict=True)]
+        media_type = content_type(options.format, options.syntax)
+        counts = (sum(part.messages for part in parts), sum(part.quads for part in parts))
+        record = RunRecord(self.stamp, media_type, *counts, files)
+        self._run.commit([part.path for part in parts], record, overwrite=self.overwrite, alone=options.alone)
+
+    def _empty(self) -> Part:
+        """The log of no messages, for a folder that has no other."""
+        with self._place.files.open_input_stream(self._opening, compression=None) as file:
+            data = file.read()
+        return Part(-1, self._opening, len(data), crc32=zlib.crc32(data))
 
     def _join(self, parts: Sequence[Part]) -> None:
         """The parts as one log: what each format writes is a log when it is joined, and so are packed ones."""
@@ -192,19 +206,13 @@ class LogJob:
 
     def abort(self) -> None:
         """Removes what tasks have left, and the folder of the logs if it is new."""
-        self._clean()
-        files, folder = self._place.files, self._folder
-        if self.options.single or not self.fresh or files.get_file_info(folder).type == fs.FileType.NotFound:
-            return
-        if not files.get_file_info(fs.FileSelector(folder)):
-            files.delete_dir(folder)
+        self._clean(new=self.fresh and not self.options.single)
 
-    def _clean(self) -> None:
+    def _clean(self, *, new: bool = False) -> None:
         """Removes the hidden folder: first what says that the job runs, so that no task can write unseen."""
-        files = self._place.files
         if self._runs():
-            files.delete_file(self._opening)
-        remove_folder(self._place.at(self._hidden))
+            self._place.files.delete_file(self._opening)
+        self._run.end(new=new)
 
     # --- places -------------------------------------------------------------------------------------------------------
 
@@ -213,13 +221,13 @@ class LogJob:
         return place_of(self.options.path)
 
     @property
-    def _folder(self) -> str:
-        """Returns the folder of the logs."""
-        return dirname(self._place.path) if self.options.single else self._place.path
+    def _run(self) -> Run:
+        place = self._place
+        return Run(place.at(dirname(place.path)) if self.options.single else place, self.stamp)
 
     @property
     def _hidden(self) -> str:
-        return f"{self._folder}/.{self.stamp}"
+        return self._run.hidden
 
     @property
     def _opening(self) -> str:
@@ -229,35 +237,33 @@ class LogJob:
         return bool(self._place.files.get_file_info(self._opening).type == fs.FileType.File)
 
     @contextmanager
-    def _file(self, path: str) -> Iterator[Callable[[bytes], object]]:
-        """Yields a writer of a task's file, which is removed if the block raises or the job has ended."""
+    def _file(self, path: str) -> Iterator[tuple[Callable[[bytes], object], _Sums]]:
+        """Yields what `_packed` yields, for a task's file, which goes if the block raises or the job has ended."""
         files = self._place.files
         if not self._runs():
             raise self._ended()
         try:
-            with self._packed(path) as write:
-                yield write
+            with self._packed(path) as opened:
+                yield opened
             if not self._runs():
                 raise self._ended()
         except BaseException as error:
             with suppress(FileNotFoundError):  # it was not made, or went with the folder
                 files.delete_file(path)
             if isinstance(error, OSError):
-                raise self._unwritable(error) from error
+                raise _unwritable(self.options.path, error) from error
             raise
 
     @contextmanager
-    def _packed(self, path: str) -> Iterator[Callable[[bytes], object]]:
-        """Yields a writer of a new file with the compression of the options."""
+    def _packed(self, path: str) -> Iterator[tuple[Callable[[bytes], object], _Sums]]:
+        """Yields a writer of a new file with the compression of the options, and the sums of what is in the file."""
         with self._place.files.open_output_stream(path, compression=None) as raw:
+            sums = _Sums(raw)
             if self.options.packing:
-                with opener(self.options.packing)(raw, "wb") as packed:
-                    yield packed.write
+                with opener(self.options.packing)(sums, "wb") as packed:
+                    yield packed.write, sums
             else:
-                yield raw.write
-
-    def _unwritable(self, error: OSError) -> CannotWrite:
-        return CannotWrite(f"cannot write to {self.options.path}: {error}", hint="choose another place")
+                yield sums.write, sums
 
     def _ended(self) -> UsageError:
         return UsageError(
@@ -266,8 +272,37 @@ class LogJob:
         )
 
 
-def _encoded(batch: pa.RecordBatch, first: int, encoder: Encoder, task: str, *, lenient: bool) -> Iterator[bytes]:
-    """The messages of a batch as a log has them; `first` is the number of the first."""
+class _Sums:
+    """A file that counts the bytes that are written to it, and keeps their CRC-32.
+
+    Args:
+        file: where the bytes go.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.bytes = self.crc32 = 0
+
+    def write(self, data: bytes) -> int:
+        """Writes bytes; returns how many."""
+        self._file.write(data)
+        self.bytes += len(data)
+        self.crc32 = zlib.crc32(data, self.crc32)
+        return len(data)
+
+    def flush(self) -> None:
+        """Writes what the file still holds."""
+        self._file.flush()
+
+
+def _unwritable(path: str, error: OSError) -> CannotWrite:
+    return CannotWrite(f"cannot write to {path}: {error}", hint="choose another place")
+
+
+def _encoded(
+    batch: pa.RecordBatch, first: int, encoder: Encoder, task: str, *, lenient: bool
+) -> Iterator[tuple[bytes, int]]:
+    """The messages of a batch as a log has them, each with its number of quads; `first` is the number of the first."""
     texts = batch.column("message").to_pylist()
     try:
         if None in texts:
@@ -283,7 +318,7 @@ def _encoded(batch: pa.RecordBatch, first: int, encoder: Encoder, task: str, *, 
         ) from error
     for row, message in enumerate(messages):
         try:
-            yield encoder.encode(message)
+            yield encoder.encode(message), len(message)
         except UnsupportedByFormat as error:
             raise UnsupportedByFormat(f"in {_row(batch, row, task)}: {error.message}", hint=error.hint) from error
 

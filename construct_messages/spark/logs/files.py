@@ -48,6 +48,11 @@ class Place(NamedTuple):
         """As users read it."""
         return f"{self.prefix}/{self.path.removeprefix(self.root).lstrip('/')}"
 
+    @property
+    def is_local(self) -> bool:
+        """Whether it is on this machine's file system."""
+        return isinstance(self.files, fs.LocalFileSystem)
+
     def at(self, path: str) -> Place:
         """Another path in the same file system."""
         return self._replace(path=path)
@@ -150,6 +155,16 @@ def visible_below(place: Place, folder: str) -> Iterator[Any]:
         below = info.path.removeprefix(folder).split("/")
         if info.type == fs.FileType.File and not any(map(_is_hidden, below)):
             yield info
+
+
+def read_bytes(place: Place, path: str) -> bytes:
+    """Returns the contents of a small file in the same file system.
+
+    Raises:
+        OSError: it cannot be read; FileNotFoundError if there is none.
+    """
+    with place.files.open_input_stream(path, compression=None) as file:
+        return bytes(file.read())
 
 
 def _is_hidden(name: str) -> bool:

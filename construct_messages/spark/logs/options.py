@@ -97,6 +97,7 @@ class WriteOptions:
         packing: the extension of files with the same compression; empty: no compression.
         single: whether all messages form one log.
         lenient: write malformed IRIs and language tags unchanged.
+        alone: whether it is an error if the folder has other logs when these get their names.
     """
 
     path: str
@@ -108,6 +109,7 @@ class WriteOptions:
     packing: str = ""
     single: bool = False
     lenient: bool = False
+    alone: bool = False
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> WriteOptions:
@@ -137,6 +139,7 @@ class WriteOptions:
             given.packing(named),
             single,
             given.boolean("lenient", False),
+            given.boolean("alone", False),
         )
         given.end()
         return written

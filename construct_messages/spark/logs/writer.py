@@ -7,10 +7,10 @@ data source `rdfm`. A file has its name when it is whole. RDF Messages, section 
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,7 +26,17 @@ from construct_messages.formats import N_QUADS, N_TRIPLES, Format, Syntax, conte
 from construct_messages.logs import FormatOptions, check_options
 from construct_messages.spark.frames.messages import MESSAGE
 from construct_messages.spark.logs import register
-from construct_messages.spark.logs.files import place_of, remove_folder
+from construct_messages.spark.logs.files import place_of
+from construct_messages.spark.logs.owners import Owner
+from construct_messages.spark.logs.runs import Run
+from construct_messages.spark.logs.text_folders import (
+    FIGURES,
+    NO_COMPRESSION,
+    PARTITION,
+    parts_in,
+    write_parts,
+    write_texts,
+)
 from construct_messages.spark.session import translated
 from construct_messages.spark.sql.values import literal
 
@@ -38,7 +48,7 @@ _BREAK: Final = literal("\n")
 _QUADS: Final = f"if({MESSAGE} = '', 0, 1 + octet_length({MESSAGE}) - octet_length(replace({MESSAGE}, {_BREAK})))"
 _FIGURES: Final = ("count(1) AS messages", f"sum({_QUADS}) AS quads")
 # Spark's names of what its text writer packs without a library of the system
-_CODECS: Final = {None: "none", "gzip": "gzip", "bzip2": "bzip2"}
+_CODECS: Final = {None: NO_COMPRESSION, "gzip": "gzip", "bzip2": "bzip2"}
 _CHUNK_BYTES: Final = 1 << 20
 _URL: Final = re.compile(r"(?!file:)[A-Za-z][A-Za-z0-9+.\-]+:")
 
@@ -79,6 +89,8 @@ def write_folder(
     Raises:
         UsageError: an unknown mode, or an existing folder.
         UnsupportedByFormat: the format cannot represent a quad.
+        IncompleteResult: another job wrote to the folder at the same time, or logs that are to be added to are not
+            whole.
     """
     if mode not in MODES:
         raise UsageError(f"mode {mode!r} is unknown", hint=f"choose one of {', '.join(MODES)}")
@@ -88,10 +100,8 @@ def write_folder(
         return _write_rdfm(messages, os.fspath(path), format, syntax, graphs, prefixes, options, mode, how, lenient)
     values, told = _observed(messages, _value(syntax, announced=True))
     with translated():
-        # a file that ends before its partition would have a successor without an announcement
-        values.write.mode(mode).option("maxRecordsPerFile", 0).text(
-            os.fspath(path), compression=_CODECS[compression], lineSep="\n"
-        )
+        media_type = content_type(format, syntax)
+        write_texts(values, told, os.fspath(path), media_type, mode=mode, compression=_CODECS[compression])
         return _written(told)
 
 
@@ -157,6 +167,7 @@ def _write_rdfm(
         writer = writer.option(format.extension, json.dumps(options.as_dict()))
     with translated():
         # a data source in Python has no mode for what is checked above
+        writer = writer.option("alone", "true") if mode == "error" else writer
         writer.mode("append" if mode == "error" else mode).save(path)
         return _written(told)
 
@@ -184,8 +195,8 @@ def _value(syntax: Syntax, *, announced: bool) -> str:
 def _observed(messages: DataFrame, value: str) -> tuple[DataFrame, Observation]:
     """The values of a text file, and what tells how much was written when it is."""
     told = Observation()
-    values = messages.selectExpr(MESSAGE, f"{value} AS {_VALUE}")
-    values = values.observe(told, *map(expr, (*_FIGURES, f"sum(octet_length({_VALUE}) + 1) AS bytes")))
+    values = messages.selectExpr(MESSAGE, f"{value} AS {_VALUE}", PARTITION)
+    values = values.observe(told, *map(expr, (*_FIGURES, *FIGURES)))
     return values.select(_VALUE), told
 
 
@@ -198,28 +209,26 @@ def _parts(messages: DataFrame, syntax: Syntax, target: Path) -> Iterator[tuple[
     """The messages of each partition as a file, in order, as long as the block runs."""
     values, told = _observed(messages, _value(syntax, announced=False))
     try:
-        place = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".parts", dir=target.absolute().parent))
+        if not (above := target.absolute().parent).is_dir():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        run = Run.begin(place_of(str(above)), Owner.this())
     except OSError as error:
-        raise CannotWrite(f"cannot write {target}: {error.strerror}", hint="choose another place") from error
+        raise CannotWrite(f"cannot write {target}: {error.strerror or error}", hint="choose another place") from error
     try:
+        folder = f"{run.hidden}/logs"
         with translated():
-            folder = values.write.option("maxRecordsPerFile", 0)
-            folder.text(f"file:{place}/parts", compression="none", lineSep="\n")
+            write_parts(values, f"file:{folder}")
             written, size = _written(told), told.get["bytes"] or 0
-        parts = sorted((place / "parts").glob("part-*"), key=_partition)
-        found = sum(part.stat().st_size for part in parts)
+        parts = sorted(parts_in(place_of(folder)))
+        found = sum(part.bytes for part in parts)
         if found != size:
             raise IncompleteResult(
                 f"of {size} bytes only {found} came to {target.parent}: the executors write to another filesystem",
                 hint="name a folder on a filesystem that they share, or a folder for a file a partition",
             )
-        yield parts, written
+        yield [Path(folder, part.name) for part in parts], written
     finally:
-        remove_folder(place_of(str(place)))
-
-
-def _partition(part: Path) -> int:
-    return int(part.name.split("-")[1])  # five digits, and more from partition 100,000 on
+        run.end()
 
 
 def _chunks(parts: Sequence[Path]) -> Iterator[bytes]:

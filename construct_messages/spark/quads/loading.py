@@ -15,14 +15,15 @@ from dataclasses import asdict
 from functools import reduce
 from typing import Final
 
-from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from construct_messages.errors import QuadsError, UsageError
+from construct_messages.errors import IncompleteResult, QuadsError, UsageError
 from construct_messages.formats.documents import N_QUADS, N_TRIPLES
 from construct_messages.labels import FILE_DIGITS
 from construct_messages.query.optimizer.statistics import PredicateStatistics, Statistics
 from construct_messages.spark import jar
+from construct_messages.spark.line_numbers import shown_line
 from construct_messages.spark.quads import documents
 from construct_messages.spark.quads.table import QuadTable
 from construct_messages.spark.session import translated
@@ -39,7 +40,6 @@ _SCOPE: Final = f"concat('f', left(sha2({_FILE}, 256), {FILE_DIGITS}), '_')"
 _WILD: Final = re.compile(r"[{}\[\]*?\\]")
 _NO_COLONS: Final = "Hadoop reads no local file with a colon in its name"
 _RENAME: Final = "rename it, or read it with construct-messages run"
-_TEXT_SHOWN: Final = 1000
 _VERSION: Final = 2  # of the file of statistics
 _DEVIATION: Final = 0.02  # of estimates of distinct terms, which need 3 KB for each predicate
 
@@ -208,8 +208,7 @@ def _by_sql(text: DataFrame, graphs: bool, strict: bool, lenient: bool) -> DataF
 
 def _failure(line: str) -> str:
     hint = literal("\n  hint: mend it, or load with on_error='quarantine', which tells what is wrong with each line")
-    shown = f"left(make_valid_utf8({line}), {_TEXT_SHOWN})"
-    return fail(QuadsError, f"concat({_FILE}, ': malformed line: ', {shown}, {hint})")
+    return fail(QuadsError, f"concat({_FILE}, ': malformed line: ', {shown_line(line)}, {hint})")
 
 
 def _canonical_line(graphs: bool, malformed: Callable[[str], str], lenient: bool) -> str:
@@ -244,18 +243,29 @@ def write_quads(quads: DataFrame | QuadTable, path: str | os.PathLike[str], *, o
     Raises:
         UsageError: the path exists.
         QuadsError: a malformed line or file, or columns that are not quads.
+        IncompleteResult: another job wrote to the path at the same time.
     """
     path = os.fspath(path)
     frame = (quads if isinstance(quads, QuadTable) else QuadTable.of(quads)).frame
     spark = frame.sparkSession
     clustered = frame.repartition("subject").dropDuplicates().sortWithinPartitions("predicate", "subject", "object")
+    told = Observation()
     with translated():
-        clustered.write.mode("overwrite" if overwrite else "errorifexists").parquet(path)
+        observed = clustered.observe(told, F.count(F.lit(1)).alias("rows"))
+        observed.write.mode("overwrite" if overwrite else "errorifexists").parquet(path)
         written = spark.read.schema(documents.QUADS).parquet(escaped_path(path))
         statistics = _statistics(written)
-        record = {"version": _VERSION, "files": _names(written), **asdict(statistics)}
+        names = _names(written)
+        record = {"version": _VERSION, "files": names, **asdict(statistics)}
         text = spark.createDataFrame([(json.dumps(record, ensure_ascii=False),)], "value string")
         text.coalesce(1).write.text(f"{path}/{_STATISTICS}")
+        # Spark's committer does not notice that another job writes there; the reader compares the names, too
+        now = _names(spark.read.schema(documents.QUADS).parquet(escaped_path(path)))
+    if statistics.rows != told.get["rows"] or now != names:
+        raise IncompleteResult(
+            f"another job wrote to {path} at the same time: the table is not whole",
+            hint="write it again, alone",
+        )
     return statistics
 
 

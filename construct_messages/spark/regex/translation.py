@@ -50,6 +50,7 @@ class Regex:
 
 
 _WHITESPACE: Final = "\t\n\r "
+_CASELESS: Final = "sd"  # the escapes for several characters of which none has case variants
 # Cold frames of the matcher take up to 160 bytes, and threads of tasks have 1 MB.
 _STACK: Final = 6000
 _DEEPEST_PATTERN: Final = _STACK // 2
@@ -149,6 +150,7 @@ class _Parser:
     def __init__(self, pattern: str, flags: frozenset[str]) -> None:
         self._pattern, self._at, self._groups, self._closed = pattern, 0, 0, set[int]()
         self._any_case = "i" in flags
+        self._cased_atoms, self._cased = 0, set[int]()  # groups that may capture a character with case variants
         self._dot = r"[\x{0}-\x{10ffff}]" if "s" in flags else r"[^\x{a}\x{d}]"
         # a newline at the very end begins no line: F&O 5.6.2, flag m
         self._start = r"(?:^|(?<=\n)(?!\z))" if "m" in flags else "^"
@@ -193,7 +195,11 @@ class _Parser:
         self._refuse(fragment, "which XPath does not have, though other engines may", hint)
 
     def _variants(self, char: str) -> str:
-        return case_variants(char) if self._any_case else char
+        if not self._any_case:
+            return char
+        variants = case_variants(char)
+        self._cased_atoms += len(variants) > 1
+        return variants
 
     # --- expressions
 
@@ -251,6 +257,7 @@ class _Parser:
             case "[":
                 return _Piece(self._char_class(0), captured=captured)
             case ".":
+                self._cased_atoms += 1
                 return _Piece(self._dot, captured=captured)
             case "^":
                 return _Piece(self._start, captured=captured)
@@ -270,11 +277,14 @@ class _Parser:
         if self._ahead("?"):
             self._foreign(f"({self._pattern[self._at : self._at + 2]}")
         number = self._groups = self._groups + capturing
+        cased_before = self._cased_atoms
         inner = self._alternatives(captured, nesting + 1)
         if not self._skip(")"):
             self._illegal("a ( without its )")
         if capturing:
             self._closed.add(number)
+            if self._cased_atoms > cased_before:
+                self._cased.add(number)
         return _Piece(
             f"({'' if capturing else '?:'}{inner.java})",
             inner.depth + 2,
@@ -299,7 +309,7 @@ class _Parser:
         if int(number) not in captured:
             # XPath: then it stands for the empty string; in Java it matches nothing
             self._refuse(f"\\{number}", "whose group may not have matched")
-        if self._any_case:
+        if self._any_case and int(number) in self._cased:
             self._refuse(f"\\{number}", "whose case flag i lets vary")
         return _Piece(f"(?:\\{number})", captured=captured)
 
@@ -308,6 +318,7 @@ class _Parser:
         if char in SINGLE:
             return SINGLE[char]
         if char in MULTIPLE:
+            self._cased_atoms += char not in _CASELESS
             return MULTIPLE[char]
         if char not in "pP":
             self._foreign(f"\\{char}", None if char.isalnum() else f"write {char} without the \\")
@@ -315,6 +326,7 @@ class _Parser:
         if name is None:
             self._foreign(f"\\{char}{self._pattern[self._at : self._at + 1]}", rf"write \{char}{{…}}")
         self._at = name.end()
+        self._cased_atoms += char == "P" or name[1][:1] not in ("P", "Z")
         if CATEGORY.fullmatch(name[1]):
             return f"\\{char}{name.group()}"
         if not name[1].startswith("Is") or name[1][2:] not in BLOCKS:
@@ -327,6 +339,7 @@ class _Parser:
         if nesting > _DEEPEST_NESTING:
             self._refuse("[", f"more than {_DEEPEST_NESTING} in each other")
         negative = "^" if self._skip("^") else ""
+        self._cased_atoms += bool(negative)
         members: list[str] = []
         while not _GROUP_END.match(self._pattern, self._at):
             members.append(self._member(first=not members))
@@ -353,6 +366,7 @@ class _Parser:
         if len(high) > 1 or low > high:
             self._illegal(f"the range {low}-{high}")
         cased = [char for char in cased_characters() if low <= char <= high] if self._any_case else []
+        self._cased_atoms += bool(cased)
         variants = {variant for char in cased for variant in case_variants(char)}
         outside = sorted(char for char in variants if not low <= char <= high)
         return f"{java_char(low)}-{java_char(high)}" + "".join(map(java_char, outside))

@@ -1,8 +1,8 @@
 """Casts as SQL: the functions that are named by a datatype.
 
-SPARQL 1.1 Query, section 17.5; XPath and XQuery Functions 3.1, section 19. What the table of section 17.5 does not
-allow, and text outside the lexical space of the type, is an error (NULL). A cast to decimal is cut at 18 digits behind
-the point. The lexical forms of numbers and dates are in `numbers` and `datetimes`.
+SPARQL 1.1 Query, section 17.5, and xsd:date, which that does not have; XPath and XQuery Functions 3.1, section 19. What
+the table of section 17.5 does not allow, and text outside the lexical space of the type, is an error (NULL). A cast to
+decimal is cut at 18 digits behind the point. The lexical forms of numbers and dates are in `numbers` and `datetimes`.
 """
 
 from __future__ import annotations
@@ -163,10 +163,39 @@ def _date_time(value: Scalar) -> Scalar:
     return Scalar(let(as_term(value), valid, interpreted=True))
 
 
+def _date(value: Scalar) -> Scalar:
+    """F&O 19.1.10: of a dateTime its day, in its own time zone."""
+
+    def day(d: str) -> str:
+        zone = datetimes.zone(d)
+        before = f"substring_index({d}, 'T', 1)"
+        # midnight at the end of a day is that at the beginning of the next; Spark's own dates have four digits
+        later = let(
+            f"if({before} RLIKE '^[0-9]{{4}}-', CAST(date_add(try_cast({before} AS DATE), 1) AS STRING), NULL)",
+            lambda next: f"coalesce({next}, {fail(ValueOutOfRange, f'concat({d}, {_NO_NEXT_DAY})')})",
+        )
+        return f"""concat('"', if({d} LIKE '%T24:%', {later}, {before}), {zone}, '"')"""
+
+    def candidate(t: str) -> str:
+        lexical = case(
+            (is_simple(t), t),
+            (datetimes.is_date(t, "dateTime", "dateTimeStamp"), let(digits(t), day)),
+            (f"{xsd_type(t)} = 'date>'", f"""concat('"', {digits(t)}, '"')"""),
+        )
+        return f"concat({lexical}, {literal(f'^^<{XSD}date>')})"
+
+    def valid(t: str) -> str:
+        return let(candidate(t), lambda c: case((datetimes.is_date(c, "date"), c)))
+
+    return Scalar(let(as_term(value), valid, interpreted=True))
+
+
+_NO_NEXT_DAY: Final = literal(" ends a day whose next Spark cannot represent")
 _CASTS: Final[Mapping[str, Callable[[Scalar], Scalar]]] = {
     f"<{XSD}string>": _string,
     f"<{XSD}boolean>": _boolean,
     f"<{XSD}dateTime>": _date_time,
+    f"<{XSD}date>": _date,
 } | {f"<{XSD}{type.name.lower()}>": _number(type) for type in NUMERIC}
 
 NAMES: Final = frozenset(_CASTS)

@@ -83,6 +83,13 @@ def graphs(spark: SparkSession) -> QuadTable:
     return _table(spark, _random_graphs())
 
 
+@pytest.fixture(params=["driver", "executors"])
+def where(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where closures are followed: small ones on the driver, or all of them on executors."""
+    if request.param == "executors":
+        monkeypatch.setattr("construct_messages.spark.frames.small_closures.MOST_STEPS", -1)
+
+
 def _found(frame: DataFrame, node: Path) -> Counter[frozenset[tuple[Var, str]]]:
     assert set(frame.columns) == {column(variable) for variable in node.possible}
     names = {column(variable): variable for variable in node.possible}
@@ -130,6 +137,7 @@ PATHS: list[tuple[str, Position, PathExpression, Position]] = [
 ]
 
 
+@pytest.mark.usefixtures("where")
 @pytest.mark.parametrize(("subject", "path", "object"), [pytest.param(*case, id=name) for name, *case in PATHS])
 def test_paths(small: QuadTable, subject: Position, path: PathExpression, object: Position) -> None:
     from construct_messages.spark.frames.paths import path as evaluated
@@ -152,6 +160,7 @@ IN_GRAPHS: list[tuple[str, Position, PathExpression, Position, Position | None, 
 ]
 
 
+@pytest.mark.usefixtures("where")
 @pytest.mark.parametrize(
     ("subject", "path", "object", "graph", "dataset"), [pytest.param(*case, id=name) for name, *case in IN_GRAPHS]
 )
@@ -169,6 +178,7 @@ def test_paths_in_graphs(
     assert _found(evaluated(node, graphs, dataset), node) == _wanted(node, _random_graphs(), dataset)
 
 
+@pytest.mark.usefixtures("where")
 @pytest.mark.parametrize("path", [Closure(P, "*"), Closure(P, "+")], ids=["any number", "once or more"])
 @pytest.mark.parametrize("end", [X, Y], ids=["from seeds", "to seeds"])
 @pytest.mark.parametrize("graph", [None, G], ids=["a node", "a node of a graph"])

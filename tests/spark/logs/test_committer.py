@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,7 @@ def write(job: LogJob, *tasks: Sequence[str]) -> None:
 
 def names(folder: Path) -> list[str]:
     """All there is, hidden files among it, but for what says that it is whole."""
-    return sorted(path.name for path in folder.iterdir() if path.name != "_SUCCESS")
+    return sorted(path.name for path in folder.iterdir() if not path.name.startswith("_"))
 
 
 def visible(folder: Path) -> list[str]:
@@ -165,7 +166,8 @@ def test_a_folder_says_that_it_is_whole(tmp_path: Path) -> None:
     job = LogJob.begin(WriteOptions.of({"path": str(tmp_path / "logs")}), overwrite=False)
     assert not (tmp_path / "logs" / "_SUCCESS").exists()
     write(job, [A])
-    assert (tmp_path / "logs" / "_SUCCESS").read_bytes() == b""
+    success = json.loads((tmp_path / "logs" / "_SUCCESS").read_bytes())
+    assert success == {"run": job.stamp, "messages": 1, "quads": 1, "files": 1}
     other = LogJob.begin(WriteOptions.of({"path": str(tmp_path / "other")}), overwrite=False)
     other.abort()
     write(LogJob.begin(WriteOptions.of({"path": str(tmp_path / "log"), "single": "true"}), overwrite=False), [A])
@@ -251,7 +253,7 @@ def test_errors_say_where(text: str, error: type[Exception], word: str, case: st
     assert word in str(caught.value)
     assert "message 3: " in str(caught.value), "they are counted over all batches"
     assert visible(tmp_path / "logs") == []
-    assert names(hidden_folder(job)) == ["opening"]
+    assert names(hidden_folder(job)) == ["opening", "owner.json"]
 
 
 @pytest.mark.parametrize("single", ["true", "false"], ids=["single", "folder"])
@@ -321,7 +323,7 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
     job = begin(tmp_path / "logs")
     with pytest.raises(UsageError, match="No space left"):
         job.write(full(batches([A])), 0, 0)
-    assert names(hidden_folder(job)) == ["opening"]
+    assert names(hidden_folder(job)) == ["opening", "owner.json"]
 
 
 @pytest.mark.parametrize("single", ["true", "false"], ids=["single", "folder"])

@@ -49,7 +49,7 @@ def messages(texts: Sequence[str]) -> list[Message]:
 
 def visible(folder: Path) -> list[Path]:
     """The logs of a folder; there is nothing hidden in it."""
-    paths = sorted(path for path in folder.rglob("*") if path.name != "_SUCCESS")
+    paths = sorted(path for path in folder.rglob("*") if not path.name.startswith("_"))
     assert not [path for path in paths if path.name.startswith((".", "_"))]
     return paths
 

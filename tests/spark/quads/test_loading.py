@@ -346,7 +346,7 @@ def test_a_table_that_is_not_whole_is_none(spark: SparkSession, tmp_path: Path) 
 
 def test_a_failed_load_leaves_no_table(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "a.nt").write_bytes(MALFORMED)
-    with pytest.raises(QuadsError, match=r"a\.nt: malformed line"):
+    with pytest.raises(QuadsError, match=r"a\.nt: malformed line \d+: "):
         write_quads(load_quads(spark, tmp_path / "a.nt"), tmp_path / "table")
     with pytest.raises(QuadsError, match="no whole table"):
         read_quads(spark, tmp_path / "table")

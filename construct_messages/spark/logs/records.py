@@ -1,0 +1,161 @@
+"""The records of the runs that wrote logs into a folder: which logs, how many messages, and whether they are there.
+
+Each run keeps a record, `_run-ID.json`, written before its logs get their names. `_SUCCESS` names the last run, and is
+written when all its logs are there. Names that begin with `_` are no data to Spark. What the logs contain is read by
+`verification`.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import msgspec
+from pyarrow import fs
+
+from construct_messages.errors import IncompleteResult
+from construct_messages.spark.logs.files import Place, read_bytes, visible_below
+
+SUCCESS: Final = "_SUCCESS"
+"""The file by which Spark's own writers say that a folder is whole; theirs is empty."""
+
+_PREFIX: Final = "_run-"
+_SUFFIX: Final = ".json"
+
+
+def run_id() -> str:
+    """Returns the identifier of a new run, which sorts after those of earlier runs: the time in UTC, and chance."""
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}-{secrets.token_hex(2)}"
+
+
+class LogFile(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A log of a run.
+
+    Args:
+        name: its name in the folder.
+        bytes: its size.
+        messages: the number of its messages; None: not known for each log.
+        crc32: the CRC-32 of its bytes (as of zlib); None: not known.
+    """
+
+    name: str
+    bytes: int
+    messages: int | None = None
+    crc32: int | None = None
+
+
+class RunRecord(msgspec.Struct, frozen=True):
+    """The record of a run.
+
+    Args:
+        run: the identifier of the run, which begins with its time in UTC and is part of the names of its logs.
+        format: the media type of the logs, without their compression.
+        messages, quads: their numbers in all logs.
+        files: the logs, in order.
+    """
+
+    run: str
+    format: str
+    messages: int
+    quads: int
+    files: Sequence[LogFile]
+
+    @property
+    def name(self) -> str:
+        """The name of its file."""
+        return f"{_PREFIX}{self.run}{_SUFFIX}"
+
+    def encoded(self) -> bytes:
+        """Returns the contents of its file."""
+        return msgspec.json.format(msgspec.json.encode(self)) + b"\n"
+
+    def success(self) -> bytes:
+        """Returns the contents of `_SUCCESS`.
+
+        >>> RunRecord("20260101T000000000000Z-12ab", "application/n-quads", 2, 4, [LogFile("a.nq", 9)]).success()
+        b'{"run":"20260101T000000000000Z-12ab","messages":2,"quads":4,"files":1}\\n'
+        """
+        told = {"run": self.run, "messages": self.messages, "quads": self.quads, "files": len(self.files)}
+        return msgspec.json.encode(told) + b"\n"
+
+
+def write(folder: Place, name: str, contents: bytes) -> None:
+    """Writes a small file into a folder.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    with folder.files.open_output_stream(f"{folder.path}/{name}", compression=None) as file:
+        file.write(contents)
+
+
+def records(folder: Place) -> list[RunRecord]:
+    """Returns the records of a folder, in the order of the runs.
+
+    Raises:
+        IncompleteResult: a file that is no record.
+        OSError: one cannot be read.
+    """
+    paths = sorted(
+        info.path
+        for info in folder.files.get_file_info(fs.FileSelector(folder.path, allow_not_found=True))
+        if info.base_name.startswith(_PREFIX) and info.base_name.endswith(_SUFFIX)
+    )
+    found = list[RunRecord]()
+    for path in paths:
+        try:
+            contents = read_bytes(folder, path)
+        except FileNotFoundError:  # another run has overwritten it meanwhile
+            continue
+        try:
+            found.append(msgspec.json.decode(contents, type=RunRecord))
+        except msgspec.DecodeError as error:
+            raise IncompleteResult(
+                f"{folder.at(path).uri} is no record of a run: {error}", hint="write the folder again"
+            ) from error
+    return found
+
+
+def last_run(folder: Place) -> str | None:
+    """Returns the run that `_SUCCESS` names; an empty string if it names none, None if there is no `_SUCCESS`.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    try:
+        contents = read_bytes(folder, f"{folder.path}/{SUCCESS}")
+    except FileNotFoundError:
+        return None
+    try:
+        told: Any = msgspec.json.decode(contents)
+    except msgspec.DecodeError:
+        return ""
+    return str(told.get("run", "")) if isinstance(told, dict) else ""
+
+
+def sizes(folder: Place) -> dict[str, int]:
+    """Returns the size of each log in a folder, by its path in it.
+
+    Raises:
+        OSError: the folder cannot be listed.
+    """
+    return {info.path.removeprefix(f"{folder.path}/"): info.size for info in visible_below(folder, folder.path)}
+
+
+def damage(record: RunRecord, found: dict[str, int]) -> list[str]:
+    """Says which logs of a run are missing or have another size.
+
+    >>> record = RunRecord("x", "application/n-quads", 2, 4, [LogFile("a.nq", 9), LogFile("b.nq", 9)])
+    >>> damage(record, {"a.nq": 8})
+    ['a.nq has 8 bytes, and 9 were written', 'b.nq is missing']
+    """
+    said = list[str]()
+    for file in record.files:
+        size = found.get(file.name)
+        if size is None:
+            said.append(f"{file.name} is missing")
+        elif size != file.bytes:
+            said.append(f"{file.name} has {size:,} bytes, and {file.bytes:,} were written")
+    return said

@@ -1,0 +1,287 @@
+"""Runs that write logs into a folder: each writes in a hidden folder of its own, and a commit gives its logs names.
+
+Runs may write into one folder at once; the last commit wins. On a local file system commits wait for one another.
+Elsewhere there are no locks: a commit looks again at the folder after it has done its work, and ends with an error if
+not all of that is there. Hidden folders of runs whose process has ended are removed. No Spark, and nothing of what
+logs contain.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+from pyarrow import fs
+
+from construct_messages.errors import IncompleteResult, UsageError
+from construct_messages.spark.logs.files import Place, read_bytes, remove_folder
+from construct_messages.spark.logs.owners import Owner
+from construct_messages.spark.logs.records import (
+    SUCCESS,
+    RunRecord,
+    damage,
+    last_run,
+    records,
+    run_id,
+    sizes,
+    write,
+)
+
+_HIDDEN: Final = re.compile(r"\.(\d{8}T\d{12}Z-[0-9a-f]{4})")
+_OWNER: Final = "owner.json"
+_NAMED: Final = 3  # of many names, so many are told
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that writes into a folder.
+
+    Args:
+        folder: the folder.
+        id: the name of its hidden folder, after a dot, and part of the names of its logs: those of a later run come
+            later.
+    """
+
+    folder: Place
+    id: str
+
+    @classmethod
+    def begin(cls, folder: Place, owner: Owner) -> Run:
+        """A new run, with its hidden folder, which `end` removes. Removes those of runs that have ended without that.
+
+        Args:
+            folder: the folder, which need not exist.
+            owner: the process with which the run ends.
+
+        Raises:
+            OSError: the folder cannot be written.
+        """
+        run = cls(folder, run_id())
+        folder.files.create_dir(run.hidden, recursive=True)
+        write(folder.at(run.hidden), _OWNER, msgspec.json.encode(owner))
+        for other in left_over(folder):
+            if other.owner is not None and other.owner.has_ended():
+                remove_folder(folder.at(other.path))
+        return run
+
+    @property
+    def hidden(self) -> str:
+        """The path of its hidden folder."""
+        return f"{self.folder.path}/.{self.id}"
+
+    def end(self, *, new: bool = False) -> None:
+        """Removes the hidden folder.
+
+        Args:
+            new: remove the folder, too, if nothing is in it.
+
+        Raises:
+            OSError: something cannot be removed.
+        """
+        remove_folder(self.folder.at(self.hidden))
+        files, path = self.folder.files, self.folder.path
+        if new and not files.get_file_info(fs.FileSelector(path, allow_not_found=True)):
+            with suppress(FileNotFoundError):
+                files.delete_dir(path)
+
+    def commit(self, written: Sequence[str], record: RunRecord, *, overwrite: bool, alone: bool = False) -> None:
+        """Gives logs their names, removes what is to be overwritten, and says in `_SUCCESS` that all are there.
+
+        Args:
+            written: the paths of the logs.
+            record: says their names, in the same order.
+            overwrite: whether the logs of others go.
+            alone: whether it is an error if there are logs of others.
+
+        Raises:
+            UsageError: there are logs of others.
+            IncompleteResult: another run has written here meanwhile, or an earlier one was stopped.
+            OSError: something cannot be moved or removed; then what was there stays.
+        """
+        with _locked(self.folder):
+            self._commit(written, record, overwrite, alone)
+
+    def _commit(self, written: Sequence[str], record: RunRecord, overwrite: bool, alone: bool) -> None:
+        if alone and sizes(self.folder):
+            raise UsageError(
+                f"{self.folder.uri} exists already: another run has written there meanwhile",
+                hint="choose another path, or ask for it to be overwritten",
+            )
+        if not overwrite:
+            check_runs(self.folder)
+        before = self._take_success() if overwrite else None
+        write(self.folder, record.name, record.encoded())
+        try:
+            for source, log in zip(written, record.files, strict=True):
+                self._move(source, log.name)
+        except OSError:
+            self._withdraw(record)
+            if before is not None:
+                write(self.folder, SUCCESS, before)
+            raise
+        if overwrite:
+            self._remove_others(record)
+        _remove_checksums(self.folder, SUCCESS)
+        write(self.folder, SUCCESS, record.success())
+        if wrong := self._differences(record, others=not (overwrite or alone)):
+            self._withdraw(record)
+            raise IncompleteResult(
+                f"another run wrote to {self.folder.uri} at the same time: {_listed(wrong)}",
+                hint="run one after the other, or give each a folder of its own",
+            )
+
+    def _differences(self, record: RunRecord, *, others: bool) -> list[str]:
+        """Says what another run has changed of what this one has just written.
+
+        Args:
+            record: of this run.
+            others: whether there may be logs of others.
+        """
+        wrong = damage(record, found := sizes(self.folder))
+        if record not in records(self.folder):
+            wrong.append(f"{record.name} is missing")
+        if not others:
+            own = {log.name for log in record.files}
+            wrong += [f"{name} is of another run" for name in found if name not in own]
+            if last_run(self.folder) != self.id:
+                wrong.append(f"{SUCCESS} is of another run")
+        return wrong
+
+    def _take_success(self) -> bytes | None:
+        """Removes `_SUCCESS`; returns what it contained."""
+        try:
+            before = read_bytes(self.folder, f"{self.folder.path}/{SUCCESS}")
+        except FileNotFoundError:
+            return None
+        _remove_file(self.folder, SUCCESS)
+        return before
+
+    def _move(self, source: str, name: str) -> None:
+        """Moves a log, and its checksums."""
+        files, path = self.folder.files, self.folder.path
+        files.move(source, f"{path}/{name}")
+        if self.folder.is_local:
+            with suppress(FileNotFoundError):
+                files.move(checksums(source), checksums(f"{path}/{name}"))
+
+    def _remove_others(self, record: RunRecord) -> None:
+        own = {log.name for log in record.files}
+        for name in sizes(self.folder):
+            if name not in own:
+                _remove_log(self.folder, name)
+        for other in records(self.folder):
+            if other.run != self.id:
+                _remove_file(self.folder, other.name)
+
+    def _withdraw(self, record: RunRecord) -> None:
+        """Removes what a commit has made that cannot be completed."""
+        if last_run(self.folder) == self.id:
+            _remove_file(self.folder, SUCCESS)
+        for log in record.files:
+            _remove_log(self.folder, log.name)
+        _remove_file(self.folder, record.name)
+
+
+@contextmanager
+def _locked(folder: Place) -> Iterator[None]:
+    """Holds the lock of a folder on a local file system; it ends with the process at the latest."""
+    if not folder.is_local:
+        yield
+        return
+    descriptor = os.open(folder.path, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # some network file systems lock no folders
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def check_runs(folder: Place) -> None:
+    """Checks that all logs of earlier runs are there: what is added to a broken folder would look complete.
+
+    Raises:
+        IncompleteResult: one is missing, or has another size.
+        OSError: the folder cannot be read.
+    """
+    known = records(folder)
+    committing = {run.run for run in left_over(folder) if run.owner is None or not run.owner.has_ended()}
+    found = sizes(folder)  # last: what a record names is there once the hidden folder of its run is not
+    for record in known:
+        if record.run not in committing and (wrong := damage(record, found)):
+            raise IncompleteResult(
+                f"{folder.uri} is incomplete: of run {record.run}, {_listed(wrong)}",
+                hint="overwrite it, or write to another folder",
+            )
+
+
+@dataclass(frozen=True)
+class LeftOver:
+    """The hidden folder of a run that runs, or was stopped.
+
+    Args:
+        path: its path.
+        run: the run.
+        owner: its process; None: not told.
+    """
+
+    path: str
+    run: str
+    owner: Owner | None
+
+
+def left_over(folder: Place) -> list[LeftOver]:
+    """Returns the hidden folders of runs in a folder, in the order of the runs.
+
+    Raises:
+        OSError: it cannot be listed.
+    """
+    found = list[LeftOver]()
+    for info in folder.files.get_file_info(fs.FileSelector(folder.path, allow_not_found=True)):
+        if (match := _HIDDEN.fullmatch(info.base_name)) and info.type == fs.FileType.Directory:
+            found.append(LeftOver(info.path, match[1], _owner_of(folder, info.path)))
+    return sorted(found, key=lambda each: each.run)
+
+
+def _owner_of(folder: Place, path: str) -> Owner | None:
+    try:
+        return msgspec.json.decode(read_bytes(folder, f"{path}/{_OWNER}"), type=Owner)
+    except (FileNotFoundError, msgspec.DecodeError):  # it begins or ends just now
+        return None
+
+
+def checksums(path: str) -> str:
+    """The path of the checksums that Hadoop keeps of a file on a local file system.
+
+    >>> checksums("/logs/part-0.txt")
+    '/logs/.part-0.txt.crc'
+    """
+    above, _, name = path.rpartition("/")
+    return f"{above}/.{name}.crc"
+
+
+def _remove_log(folder: Place, name: str) -> None:
+    _remove_file(folder, name)
+    _remove_checksums(folder, name)
+
+
+def _remove_checksums(folder: Place, name: str) -> None:
+    if folder.is_local:
+        with suppress(FileNotFoundError):
+            folder.files.delete_file(checksums(f"{folder.path}/{name}"))
+
+
+def _remove_file(folder: Place, name: str) -> None:
+    with suppress(FileNotFoundError):
+        folder.files.delete_file(f"{folder.path}/{name}")
+
+
+def _listed(wrong: Sequence[str]) -> str:
+    more = len(wrong) - _NAMED
+    return ", ".join([*wrong[:_NAMED], *([f"and {more} more"] if more > 0 else [])])

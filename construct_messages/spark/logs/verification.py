@@ -1,0 +1,249 @@
+"""Verifying a folder of logs: whether all that its runs wrote is there, undamaged, and what else is there.
+
+Logs are read to their end, several at once, by processes of this machine; no Spark is needed. What a run wrote is said
+in its record (`records`). A folder without records, of an earlier version, of other programs, or written over Spark
+Connect, can only be read.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Final, NamedTuple
+
+from pyarrow import fs
+
+from construct_messages.errors import ConstructMessagesError, UsageError
+from construct_messages.formats.file_names import format_of_file
+from construct_messages.reading import read_log
+from construct_messages.spark.logs.files import Place, place_of, read_bytes, read_from
+from construct_messages.spark.logs.records import SUCCESS, LogFile, RunRecord, damage, last_run, records, sizes
+from construct_messages.spark.logs.runs import LeftOver, checksums, left_over
+
+_MESSAGE_BYTES: Final = 1 << 40  # what could be written can be read
+_PARALLEL_BYTES: Final = 64 << 20  # for less, starting processes takes longer than reading
+_TEMPORARY: Final = "_temporary"
+_CHECKSUMS: Final = b"crc\x00"
+
+
+class Verification(NamedTuple):
+    """What a folder of logs contains.
+
+    Args:
+        folder: its URI.
+        runs: the runs whose logs are there, in order.
+        logs, messages, quads: how many have been read.
+        problems: what is missing or damaged; none if the folder is whole.
+        notes: what else is there: runs that run or were stopped, and what could not be checked.
+    """
+
+    folder: str
+    runs: Sequence[str]
+    logs: int
+    messages: int
+    quads: int
+    problems: Sequence[str]
+    notes: Sequence[str]
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A log to read.
+
+    Args:
+        uri: its URI.
+        name: its name in the folder.
+        format: its media type; None: that of its name.
+        written: what its run says of it.
+        lenient: whether malformed IRIs and language tags are passed.
+    """
+
+    uri: str
+    name: str
+    format: str | None
+    written: LogFile | None
+    lenient: bool
+
+
+class _Read(NamedTuple):
+    """What was found in a log: its figures, and what is wrong with it."""
+
+    name: str
+    messages: int
+    quads: int
+    problem: str | None
+
+
+def verify_folder(path: str | os.PathLike[str], *, lenient: bool = False, processes: int | None = None) -> Verification:
+    """Reads all logs in a folder, and compares them with what the runs that wrote them say.
+
+    Args:
+        path: a folder, on any filesystem that pyarrow supports.
+        lenient: pass malformed IRIs and language tags.
+        processes: how many read at once; None: one for each core.
+
+    Raises:
+        UsageError: no folder, or one that cannot be reached.
+        IncompleteResult: a record of a run that cannot be read.
+    """
+    folder = place_of(os.fspath(path))
+    try:
+        if folder.files.get_file_info(folder.path).type != fs.FileType.Directory:
+            raise UsageError(f"{path} is no folder", hint="name a folder that spark run or convert has written")
+        found, runs, last = sizes(folder), records(folder), last_run(folder)
+        notes = list(_notes(folder, runs, last))
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error}") from error
+    problems = list(_problems(found, runs, last))
+    read = list(_read_all(_tasks(folder, found, runs, lenient), sum(found.values()), processes))
+    problems += [f"{log.name}: {log.problem}" for log in read if log.problem is not None]
+    if not problems:
+        problems += _wrong_sums(runs, {log.name: log for log in read})
+    counts = (len(read), sum(log.messages for log in read), sum(log.quads for log in read))
+    return Verification(folder.uri, [record.run for record in runs], *counts, problems, notes)
+
+
+def _problems(found: dict[str, int], runs: Sequence[RunRecord], last: str | None) -> Iterator[str]:
+    """Yields what is wrong by the names and sizes alone."""
+    if last is None:
+        yield f"there is no {SUCCESS}: what writes it still runs, or was stopped"
+    elif last and last not in {record.run for record in runs}:
+        yield f"the record of run {last} is missing"
+    for record in runs:
+        yield from (f"{each} (run {record.run})" for each in damage(record, found))
+    if runs:
+        known = {log.name for record in runs for log in record.files}
+        yield from (f"{name} is of no run" for name in found if name not in known)
+
+
+def _notes(folder: Place, runs: Sequence[RunRecord], last: str | None) -> Iterator[str]:
+    if not runs and last is not None:
+        yield "no run has left a record: it is not known how many messages were written"
+    for other in left_over(folder):
+        yield _state(other)
+    if folder.files.get_file_info(f"{folder.path}/{_TEMPORARY}").type != fs.FileType.NotFound:
+        yield f"{_TEMPORARY}: a job that Spark itself commits still runs, or was stopped"
+
+
+def _state(other: LeftOver) -> str:
+    if other.owner is None:
+        return f".{other.run}: a run that still runs, or was stopped; it does not say where"
+    where = f"process {other.owner.process} on {other.owner.machine.split()[0]}"
+    if other.owner.has_ended():
+        return f".{other.run}: a run that was stopped ({where}); the next one removes it"
+    return f".{other.run}: a run that still runs, or was stopped elsewhere ({where})"
+
+
+def _tasks(folder: Place, found: Iterable[str], runs: Sequence[RunRecord], lenient: bool) -> Iterator[_Task]:
+    written = {log.name: (record.format, log) for record in runs for log in record.files}
+    for name in sorted(found):
+        format, log = written.get(name, (None, None))
+        yield _Task(folder.at(f"{folder.path}/{name}").uri, name, format or _format_of(name), log, lenient)
+
+
+def _format_of(name: str) -> str | None:
+    """Returns the format of a log that no record names; None if its beginning has to tell.
+
+    >>> _format_of("part-00000-9d8f-c000.txt.gz"), _format_of("a.trig"), _format_of("a")
+    ('nq', 'trig', None)
+    """
+    if (format := format_of_file(name)) is not None:
+        return format.extension
+    return "nq" if ".txt" in name else None  # Spark's text writer: each N-Triples log is an N-Quads log, too
+
+
+def _read_all(tasks: Iterable[_Task], size: int, processes: int | None) -> Iterator[_Read]:
+    tasks = list(tasks)
+    if processes == 1 or len(tasks) < 2 or (processes is None and size < _PARALLEL_BYTES):
+        yield from map(_read, tasks)
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(processes or os.cpu_count() or 1, len(tasks)), mp_context=context) as pool:
+        yield from pool.map(_read, tasks)
+
+
+def _read(task: _Task) -> _Read:
+    """Reads a log to its end."""
+    messages = quads = 0
+    sums = _Sums()
+    try:
+        chunks = sums.over(read_from(task.uri))
+        for message in read_log(chunks, task.format, lenient=task.lenient, message_bytes=_MESSAGE_BYTES):
+            messages += 1
+            quads += len(message)
+        problem = _difference(task, messages, sums)
+    except (ConstructMessagesError, OSError) as error:
+        problem = " ".join(str(error).partition("\n  hint: ")[0].split())
+    return _Read(task.name, messages, quads, problem)
+
+
+def _difference(task: _Task, messages: int, sums: _Sums) -> str | None:
+    """Says how a log that could be read to its end differs from what was written."""
+    written = task.written
+    if written is not None and written.crc32 not in (None, sums.crc32):
+        return "its bytes are not those that were written (CRC-32)"
+    if written is not None and written.messages not in (None, messages):
+        return f"{messages:,} messages, and {written.messages:,} were written"
+    place = place_of(task.uri)
+    if place.is_local and (place.files.get_file_info(kept := checksums(place.path)).type == fs.FileType.File):
+        return _hadoop_difference(read_bytes(place, kept), read_from(task.uri))
+    return None
+
+
+def _hadoop_difference(kept: bytes, chunks: Iterable[bytes]) -> str | None:
+    """Compares a file with the checksums that Hadoop's local file system keeps beside it.
+
+    >>> kept = b"crc\\0" + (2).to_bytes(4, "big") + b"".join(zlib.crc32(c).to_bytes(4, "big") for c in (b"ab", b"c"))
+    >>> _hadoop_difference(kept, [b"a", b"bc"]), _hadoop_difference(kept, [b"abx"])
+    (None, 'damaged after byte 2 (the checksums beside it)')
+    """
+    if not kept.startswith(_CHECKSUMS):
+        return None
+    size = int.from_bytes(kept[4:8], "big")
+    expected = [kept[start : start + 4] for start in range(8, len(kept), 4)]
+    found = [zlib.crc32(piece).to_bytes(4, "big") for piece in _pieces(chunks, size)]
+    for number, (one, other) in enumerate(zip_longest(expected, found)):
+        if one != other:
+            return f"damaged after byte {number * size:,} (the checksums beside it)"
+    return None
+
+
+def _pieces(chunks: Iterable[bytes], size: int) -> Iterator[bytes]:
+    rest = b""
+    for chunk in chunks:
+        rest += chunk
+        whole = len(rest) - len(rest) % size
+        for start in range(0, whole, size):
+            yield rest[start : start + size]
+        rest = rest[whole:]
+    if rest:
+        yield rest
+
+
+def _wrong_sums(runs: Sequence[RunRecord], read: dict[str, _Read]) -> Iterator[str]:
+    """Yields the runs whose logs do not have as many messages as were written."""
+    for record in runs:
+        logs = [read[log.name] for log in record.files]
+        messages, quads = sum(log.messages for log in logs), sum(log.quads for log in logs)
+        if (messages, quads) != (record.messages, record.quads):
+            yield (
+                f"run {record.run} wrote {record.messages:,} messages of {record.quads:,} quads, "
+                f"and its logs have {messages:,} of {quads:,}"
+            )
+
+
+class _Sums:
+    """The CRC-32 of what passes."""
+
+    def __init__(self) -> None:
+        self.crc32 = 0
+
+    def over(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        for chunk in chunks:
+            self.crc32 = zlib.crc32(chunk, self.crc32)
+            yield chunk

@@ -1,0 +1,89 @@
+"""Owners: a process is known to have ended only if it has, and only on its own machine."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from construct_messages.spark.logs import owners
+from construct_messages.spark.logs.owners import Owner
+
+TELL = (
+    "import sys; from construct_messages.spark.logs.owners import Owner; import msgspec; "
+    "print(msgspec.json.encode(Owner.{}()).decode(), flush=True); sys.stdin.read()"
+)
+
+
+def told_by(*command: str) -> tuple[subprocess.Popen[str], Owner]:
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    return process, msgspec.json.decode(process.stdout.readline(), type=Owner)
+
+
+def test_a_process_that_runs_and_one_that_was_killed() -> None:
+    process, owner = told_by(sys.executable, "-c", TELL.format("this"))
+    with process:
+        assert owner.process == process.pid
+        assert not owner.has_ended()
+        process.kill()
+    assert owner.has_ended()
+
+
+def test_a_killed_process_that_nobody_has_waited_for() -> None:
+    process, owner = told_by(sys.executable, "-c", TELL.format("this"))
+    process.kill()
+    assert process.stdout is not None
+    assert process.stdout.read() == ""  # it has ended, and its number is still taken
+    while not owner.has_ended():
+        assert process.returncode is None
+    process.communicate()
+
+
+def test_another_process_with_the_same_number() -> None:
+    this = Owner.this()
+    assert msgspec.structs.replace(this, started="1").has_ended()
+    assert not msgspec.structs.replace(this, started="").has_ended(), "when it started is not known"
+
+
+@pytest.mark.parametrize("process", [1, 2**22 + 1], ids=["there", "not there"])
+def test_another_machine(process: int) -> None:
+    assert not Owner("elsewhere", process, "1").has_ended()
+
+
+def test_a_process_of_somebody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_process: int, _signal: int) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(owners.os, "kill", refuse)
+    assert not msgspec.structs.replace(Owner.this(), started="1").has_ended()
+
+
+def test_where_processes_are_told_by_ps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on macOS, where there is no /proc."""
+    monkeypatch.setattr(owners, "_BOOT", Path("/nowhere"))
+    process, owner = told_by(sys.executable, "-c", TELL.format("this"))
+    with process:
+        found, this = owners._look_up(process.pid), owners._look_up(owners.os.getpid())
+        process.kill()
+    if this is None:
+        pytest.skip("there is no ps")
+    assert found is not None
+    assert (found.parent, found.is_zombie) == (owners.os.getpid(), False)
+    assert found.started.split()[-1].startswith("20")
+    assert owner.process == process.pid
+
+
+def test_the_java_process_above(tmp_path: Path) -> None:
+    """Spark starts a worker by way of a daemon; the owner is what started that."""
+    java = tmp_path / "java"
+    java.symlink_to("/bin/sh")
+    script = f'"{sys.executable}" -c "$0"; true'
+    process, owner = told_by(str(java), "-c", script, TELL.format("java"))
+    with process:
+        assert owner.process == process.pid
+        process.communicate()
+    assert Owner.java() == Owner.this()

@@ -1,0 +1,98 @@
+"""Verifying folders: each log that is missing or damaged is named, in any format and compression, at any byte."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from construct_messages.errors import IncompleteResult, UsageError
+from construct_messages.spark.logs.committer import LogJob
+from construct_messages.spark.logs.options import WriteOptions
+from construct_messages.spark.logs.verification import Verification, verify_folder
+
+TEXTS = ['<urn:s> <urn:p> "one" .', "", '<urn:s> <urn:p> "two" .\n<urn:s> <urn:q> <urn:o> .']
+
+
+def write(path: Path, *, overwrite: bool = False, **options: str) -> list[Path]:
+    """Writes two logs of three messages each."""
+    job = LogJob.begin(WriteOptions.of({"path": str(path), **options}), overwrite=overwrite)
+    batch = pa.record_batch({"message": pa.array(TEXTS, pa.string())})
+    parts = [job.write([batch], number, 0) for number in range(2)]
+    job.commit([part for part in parts if part is not None])
+    return sorted(each for each in path.iterdir() if not each.name.startswith(("_", ".")))
+
+
+def problems(folder: Path) -> list[str]:
+    return list(verify_folder(folder).problems)
+
+
+@pytest.mark.parametrize("compression", ["none", "gzip", "bzip2", "xz", "zstd"])
+@pytest.mark.parametrize("format", ["nq", "trig", "jelly"])
+def test_each_flipped_bit_and_each_cut(format: str, compression: str, tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+    log, other = write(folder, format=format, compression=compression)
+    assert verify_folder(folder)[2:] == (2, 6, 6, [], [])
+    whole = log.read_bytes()
+    for position in range(0, len(whole), max(1, len(whole) // 40)):
+        log.write_bytes(whole[:position] + bytes([whole[position] ^ 4]) + whole[position + 1 :])
+        assert [each.split(":")[0] for each in problems(folder)] == [log.name], position
+    for size in range(0, len(whole), max(1, len(whole) // 20)):
+        log.write_bytes(whole[:size])
+        assert problems(folder)[0].startswith(f"{log.name} has {size:,} bytes, and {len(whole):,} were written")
+    log.unlink()
+    assert f"{log.name} is missing (run " in problems(folder)[0]
+    assert verify_folder(folder).messages == 3
+    log.write_bytes(other.read_bytes())
+    assert problems(folder) == []  # the same log by another name: nothing is missing
+
+
+def test_what_is_there_beside_the_logs_of_runs(tmp_path: Path) -> None:
+    write(tmp_path)
+    (tmp_path / "more.nq").write_text("# @message\n")
+    (tmp_path / "_temporary").mkdir()
+    found = verify_folder(tmp_path)
+    assert found.problems == ["more.nq is of no run"]
+    assert found.notes == ["_temporary: a job that Spark itself commits still runs, or was stopped"]
+
+
+def test_the_last_run_and_the_records(tmp_path: Path) -> None:
+    write(tmp_path)
+    (record,) = tmp_path.glob("_run-*.json")
+    success = tmp_path / "_SUCCESS"
+    told = success.read_bytes()
+    success.unlink()
+    assert problems(tmp_path) == ["there is no _SUCCESS: what writes it still runs, or was stopped"]
+    success.write_bytes(told)
+    kept = record.read_bytes()
+    record.write_bytes(kept[:-20])
+    with pytest.raises(IncompleteResult, match="is no record of a run"):
+        verify_folder(tmp_path)
+    record.unlink()
+    assert problems(tmp_path) == [f"the record of run {record.stem.removeprefix('_run-')} is missing"]
+
+
+@pytest.mark.parametrize("success", [b"", b'{"name": "org.apache.hadoop", "jobId": "1"}'], ids=["Hadoop", "S3A"])
+def test_a_folder_of_another_program(success: bytes, tmp_path: Path) -> None:
+    (tmp_path / "_SUCCESS").write_bytes(success)
+    (tmp_path / "part-00000-8d-c000.txt").write_text("# @message\n<urn:s> <urn:p> <urn:o> .\n# @message\n")
+    (tmp_path / "b.trig").write_text("# @message\n<urn:s> <urn:p> 1 .\n")
+    found = verify_folder(tmp_path)
+    assert found[1:6] == ([], 2, 3, 2, [])
+    assert found.notes == ["no run has left a record: it is not known how many messages were written"]
+    (tmp_path / "b.trig").write_text("# @message\n<urn:s> <urn:p> .\n")
+    assert problems(tmp_path)[0].startswith("b.trig: ")
+
+
+def test_no_folder(tmp_path: Path) -> None:
+    for path in (tmp_path / "none", tmp_path / "file"):
+        (tmp_path / "file").touch()
+        with pytest.raises(UsageError, match="is no folder"):
+            verify_folder(path)
+
+
+def test_reading_at_once(tmp_path: Path) -> None:
+    write(tmp_path)
+    several: Verification = verify_folder(tmp_path, processes=2)
+    assert several == verify_folder(tmp_path, processes=1)
