@@ -83,7 +83,7 @@ async def test_pause_goes_on_receiving(page: Browser, upstream: FaultServer) -> 
         return { cards: await page.locator(".card").count(), kept: await page.textContent("#kept") };
         """
     )
-    assert paused == {"cards": before, "kept": "kept: 1 to 200; paused, and still receiving"}
+    assert paused == {"cards": before, "kept": "kept: 1 to 200; paused: not all of them are shown"}
     assert before < 200
     await page.run(
         """
@@ -143,7 +143,7 @@ async def test_a_cut_answer_is_never_shown_as_complete(
     upstream.go_on.set()
     banner = await page.run(ENDED + BANNER)
     assert banner["kind"] == "banner bad"
-    cut = "The answer was cut: the connection ended within it. It is not complete. What is below are the first "
+    cut = "The answer was cut: the connection ended within it. It is not complete. Only its beginning is below: "
     assert banner["text"].startswith(cut)
     seen = await page.run(
         """
