@@ -72,10 +72,9 @@ export class Cards {
     if (kept === 0) return "";
     const first = this.kept[this.first].number.toLocaleString();
     if (this.filter === "") return `kept: ${first} to ${this.kept.at(-1).number.toLocaleString()}`;
-    const found = this.cards.size === 0 ? "none" : this.cards.size.toLocaleString();
-    const among = `${found} of ${kept.toLocaleString()} ${this.cards.size === 1 || found === "none" ? "matches" : "match"}`;
-    const so = this.isDone ? "" : " so far";
-    return `${among}${so}${kept < total ? `; those before ${first} are not kept, and not searched` : ""}`;
+    const [all, found] = [kept.toLocaleString(), this.cards.size.toLocaleString()];
+    const matches = this.cards.size === 0 ? `no match in the ${all} that are kept` : `${found} of the ${all} that are kept match`;
+    return `${matches}${this.isDone ? "" : " so far"}${kept < total ? `; those before ${first} are not searched` : ""}`;
   }
 
   /** Shows the messages that hold a text, in any case, as their cards show it or as N-Quads write it. */

@@ -46,6 +46,7 @@ export class Export {
 
   /** Offers what a form of query can be answered in; null: which it is, the server will say. */
   offer(kind) {
+    if (this.downloading === null) $("download-state").hidden = true; // it was of another query
     if (kind === this.kind) return;
     this.kind = kind;
     const groups = [...$("format").querySelectorAll("optgroup")];
