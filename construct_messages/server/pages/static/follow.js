@@ -38,6 +38,7 @@ export function followIn(section, stream, { started = () => {}, changed = () => 
   filter.addEventListener("input", () => {
     filtered = true;
     cards.show(filter.value);
+    count();
   });
   const keep = element("select", {}, ...KEPT.map((count) => option(count, count, count === KEPT[1])));
   keep.addEventListener("change", () => cards.keep(Number(keep.value)));

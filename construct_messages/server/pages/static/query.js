@@ -67,6 +67,7 @@ export class QuerySection {
     $("filter").addEventListener("input", () => {
       this.filtered = true;
       this.cards.show($("filter").value);
+      this.showFigures();
     });
     $("keep").addEventListener("change", () => this.cards.keep(Number($("keep").value)));
     $("go").addEventListener("click", () => this.jump());
