@@ -69,7 +69,10 @@ export class Export {
     const option = $("format").selectedOptions[0];
     const name = `${FILES[option.parentElement.label]}.${option.dataset.extension}`;
     const begun = performance.now();
-    const tick = () => this.say(`The query runs: ${Math.round((performance.now() - begun) / 1000)} s so far, nothing is saved yet.`);
+    const tick = () => {
+      const seconds = Math.floor((performance.now() - begun) / 1000);
+      this.show(`The query runs: ${seconds} s so far, nothing is saved yet.`);
+    };
     const { url, query } = this.form();
     $("download").textContent = "Cancel download";
     tick();
@@ -91,8 +94,14 @@ export class Export {
     }
   }
 
-  /** Says what has become of a download, beside its button: the results are those of another request. */
+  /** Says what has become of a download. */
   say(text, kind = "") {
+    this.show(text, kind);
+    $("announcement").textContent = text;
+  }
+
+  /** Shows how a download is, beside its button: the results are those of another request. */
+  show(text, kind = "") {
     $("download-state").className = kind === "" ? "help" : `banner ${kind}`;
     $("download-state").textContent = text;
     $("download-state").hidden = false;

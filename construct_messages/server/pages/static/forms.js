@@ -20,11 +20,14 @@ export function connectForms(document, changed = () => {}) {
 
 async function send(form, submitter, changed) {
   const result = form.querySelector(".result");
+  const area = form.querySelector("textarea");
+  const sent = area?.value;
   const buttons = form.querySelectorAll("button");
   for (const each of buttons) each.disabled = true;
-  result.replaceChildren();
+  result.replaceChildren(element("span", { class: "note" }, "Sent: no answer yet."));
   try {
     const said = await SENT[form.dataset.form](form, submitter);
+    result.replaceChildren();
     if (said) {
       result.append(element("p", { class: "banner good" }, ...said));
       changed();
@@ -32,8 +35,9 @@ async function send(form, submitter, changed) {
   } catch (error) {
     const place = error.line ? ` (line ${error.line}, column ${error.column})` : "";
     const hint = error.hint ? ` Try: ${error.hint}.` : "";
-    result.append(element("p", { class: "banner bad" }, `${error.message}${place}.${hint}`));
-    if (error.line) select(form.querySelector("textarea"), error.line, error.column);
+    result.replaceChildren(element("p", { class: "banner bad" }, `${error.message}${place}.${hint}`));
+    // not in what was typed since
+    if (error.line && area !== null && area.value === sent) select(area, error.line, error.column);
   } finally {
     for (const each of buttons) each.disabled = false;
   }
@@ -41,7 +45,6 @@ async function send(form, submitter, changed) {
 
 /** Selects the character where an error is. */
 function select(area, line, column) {
-  if (area === null) return;
   const { start, end } = tokenAt([], area.value, placeOf(area.value, line, column));
   area.focus();
   area.setSelectionRange(start, end);

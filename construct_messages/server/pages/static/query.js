@@ -214,7 +214,7 @@ export class QuerySection {
   async takeLog(response, running) {
     $("figures").hidden = $("tabs").hidden = false;
     this.show("messages");
-    const reader = await readLog(this.counted(response.body), (message) => {
+    const reader = await readLog(this.counted(response.body, running), (message) => {
       if (this.running !== running) return;
       this.came(message.number);
       this.cards.add(message);
@@ -224,7 +224,7 @@ export class QuerySection {
 
   /** Takes what is no log, and returns in words how much it was. */
   async takeOther(response, type, running) {
-    const pieces = this.counted(response.body);
+    const pieces = this.counted(response.body, running);
     if (type.startsWith(SOLUTIONS_TYPE)) return this.takeSolutions(pieces, running);
     if (!isGraph(type)) {
       const text = await textElement(pieces, type);
@@ -261,7 +261,7 @@ export class QuerySection {
     const document = reader.close();
     if ("boolean" in document) {
       this.showTable(truthElement(document.boolean));
-      return "an answer of yes or no";
+      return document.boolean ? "yes" : "no";
     }
     const variables = document.head?.vars ?? [];
     if (String(table.variables) !== String(variables)) table.columns(variables);
@@ -283,8 +283,9 @@ export class QuerySection {
     this.say(`The first ${this.what} is here.`);
   }
 
-  async *counted(body) {
+  async *counted(body, running) {
     for await (const bytes of piecesOf(body)) {
+      if (this.running !== running) return;
       this.bytes += bytes.length;
       this.showSoon();
       yield bytes;
