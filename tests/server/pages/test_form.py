@@ -74,19 +74,22 @@ async def test_one_graph_is_asked_anew_with_each_answer(page: Browser, served: S
 
 
 async def test_one_graph_can_be_stopped(page: Browser, upstream: FaultServer) -> None:
-    upstream.play(response(solutions(3)), [HOLD])
+    upstream.play(response(solutions(3)), [HOLD], response(b"<urn:s> <urn:p> <urn:o> .\n", "application/n-triples"))
     await ask(page, "remote")
     said = await page.run(
         """
         await page.click("#tab-graph");
         const running = await page.textContent("#graph-view .note");
         await page.click("#graph-view button");
-        return [running, await page.textContent("#graph-view .banner")];
+        const stopped = await page.textContent("#graph-view .banner");
+        await page.click("#tab-graph");
+        await page.waitForSelector("#graph-view .message");
+        return [running, stopped, await page.textContent("#graph-view .note")];
         """
     )
     upstream.go_on.set()
     assert said[0].startswith("The query runs again, without messages: 0 triples in ")
-    assert said[1] == "Stopped: the answer is not complete."
+    assert said[1:] == ["Stopped: the answer is not complete.", "1 triple, 1 of them distinct"]
 
 
 async def test_a_download_says_nothing_of_the_results(page: Browser, upstream: FaultServer) -> None:

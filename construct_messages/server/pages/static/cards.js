@@ -73,7 +73,8 @@ export class Cards {
     const first = this.kept[this.first].number.toLocaleString();
     if (this.filter === "") return `kept: ${first} to ${this.kept.at(-1).number.toLocaleString()}`;
     const [all, found] = [kept.toLocaleString(), this.cards.size.toLocaleString()];
-    const matches = this.cards.size === 0 ? `no match in the ${all} that are kept` : `${found} of the ${all} that are kept match`;
+    const none = this.cards.size === 0;
+    const matches = none ? `no match in the ${all} that are kept` : `${found} of the ${all} that are kept match`;
     return `${matches}${this.isDone ? "" : " so far"}${kept < total ? `; those before ${first} are not searched` : ""}`;
   }
 
@@ -94,7 +95,7 @@ export class Cards {
     return this.texts.get(message).some((text) => text.includes(this.filter));
   }
 
-  /** The texts of a message that the filter searches, in lower case: its lines, and its statements as cards show them. */
+  /** The texts of a message that the filter searches, in lower case: its lines, and statements as cards show them. */
   searched(message) {
     const shown = statementsOf(message.lines).statements.map(({ subject, predicate, object, graph }) => {
       const verb = predicate.value === `${RDF}type` ? "a" : shownText(predicate, this.prefixes);

@@ -1,4 +1,4 @@
-// Text that was typed, kept with the page's entry in the history of the browser: reload, Back and Forward bring it back.
+// Text that was typed, kept with the page's entry in the browser's history: reload, Back and Forward bring it back.
 //
 // WHATWG HTML, section 7.2.5 (History): the state of an entry is of one tab, and goes to no server. Browsers that
 // restore forms by themselves do it for some fields only, and not where a page fills them.

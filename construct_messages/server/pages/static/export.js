@@ -7,7 +7,12 @@ import { asCommand, asCurl, asPython } from "./snippets.js";
 const $ = (id) => document.getElementById(id);
 
 // which of the formats a form of query can be answered in
-const GROUPS = { CONSTRUCT: ["messages", "one graph"], DESCRIBE: ["one graph"], SELECT: ["solutions"], ASK: ["solutions"] };
+const GROUPS = {
+  CONSTRUCT: ["messages", "one graph"],
+  DESCRIBE: ["one graph"],
+  SELECT: ["solutions"],
+  ASK: ["solutions"],
+};
 const FILES = { messages: "messages", "one graph": "graph", solutions: "results" };
 
 export class Export {

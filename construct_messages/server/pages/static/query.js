@@ -263,7 +263,7 @@ export class QuerySection {
       this.showTable(truthElement(document.boolean));
       return document.boolean ? "yes" : "no";
     }
-    const variables = document.head?.vars ?? [];
+    const variables = document.head?.vars ?? table.variables ?? [];
     if (String(table.variables) !== String(variables)) table.columns(variables);
     this.showTable(table.element);
     table.show();
@@ -352,6 +352,7 @@ export class QuerySection {
     const timer = setInterval(tick, 1000);
     place.replaceChildren(note, button("Stop", () => this.graph.abort()));
     let made;
+    let isWhole = false;
     try {
       const response = await ask(url, query, GRAPH_TYPE, signal);
       const type = response.headers.get("Content-Type") ?? "";
@@ -359,14 +360,18 @@ export class QuerySection {
       made = isGraph(type)
         ? graphElementOf(await readGraph(pieces, (statements) => (count = statements)), prefixes)
         : await textElement(pieces, type);
+      isWhole = true;
     } catch (error) {
       const refused = error instanceof Refusal ? `Refused (${error.status}): ${error.text}` : null;
-      const text = signal.aborted ? "Stopped: the answer is not complete." : refused ?? `The answer was cut or failed: ${error.message}.`;
+      const failed = refused ?? `The answer was cut or failed: ${error.message}.`;
+      const text = signal.aborted ? "Stopped: the answer is not complete." : failed;
       made = element("p", { class: "banner bad", role: "alert" }, text);
     } finally {
       clearInterval(timer);
     }
-    if (this.graph?.signal === signal) place.replaceChildren(made);
+    if (this.graph?.signal !== signal) return;
+    if (!isWhole) this.graph = null; // the next click asks again
+    place.replaceChildren(made);
   }
 
   showSoon() {
@@ -380,12 +385,13 @@ export class QuerySection {
     if (this.asked === null) return;
     const now = this.ended ?? performance.now();
     const seconds = (now - this.begun) / 1000;
-    $("progress").textContent = `The query runs at /${this.asked.endpoint}: no answer yet, after ${Math.floor(seconds)} s.`;
+    const whole = Math.floor(seconds);
+    $("progress").textContent = `The query runs at /${this.asked.endpoint}: no answer yet, after ${whole} s.`;
     $("figure-what").textContent = `${this.what}s`;
     $("figure-count").textContent = this.count.toLocaleString();
     $("figure-rate").textContent = this.count && seconds > 0 ? Math.round(this.count / seconds).toLocaleString() : "–";
     $("figure-first").textContent = this.first === null ? "–" : duration(this.first - this.begun);
-    $("figure-total").textContent = this.ended === null ? `${Math.floor(seconds)} s …` : duration(now - this.begun);
+    $("figure-total").textContent = this.ended === null ? `${whole} s …` : duration(now - this.begun);
     $("figure-bytes").textContent = this.bytes.toLocaleString();
     $("kept").textContent = `${this.cards.described(this.count)}${this.heldBack()}`;
     if (this.filtered && this.cards.isDone) {

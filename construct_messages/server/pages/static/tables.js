@@ -39,7 +39,7 @@ export function truthElement(truth) {
   return element("p", { class: "banner good" }, truth ? "yes (true)" : "no (false)");
 }
 
-/** Solutions as a table that grows while they come: its first rows at once, others on demand, as far as they are kept. */
+/** Solutions as a table that grows while they come: its first rows at once, others that are kept on demand. */
 export class SolutionTable {
   constructor(prefixes) {
     this.prefixes = prefixes;
@@ -180,7 +180,8 @@ export async function textElement(pieces, type) {
   }
   if (text.length <= TEXT_CHARACTERS) text += decoder.decode();
   const cut = text.length > TEXT_CHARACTERS;
-  const note = `the source answered ${type || "without a media type"}, ${countOf(bytes, "byte")}${cut ? "; the beginning of it" : ""}`;
+  const what = `the source answered ${type || "without a media type"}, ${countOf(bytes, "byte")}`;
+  const note = cut ? `${what}; the beginning of it` : what;
   return element(
     "div",
     {},

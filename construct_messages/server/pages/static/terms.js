@@ -229,8 +229,10 @@ export function shownText(term, prefixes) {
       return prefixes.shorten(term.value) ?? `<${term.value}>`;
     case "blank":
       return `_:${term.value}`;
-    case "triple":
-      return `<<( ${[term.subject, term.predicate, term.object].map((part) => shownText(part, prefixes)).join(" ")} )>>`;
+    case "triple": {
+      const parts = [term.subject, term.predicate, term.object];
+      return `<<( ${parts.map((part) => shownText(part, prefixes)).join(" ")} )>>`;
+    }
     default: {
       const text = `"${term.value}"`;
       if (term.language !== null) return `${text}@${term.language}${term.direction ? `--${term.direction}` : ""}`;
