@@ -100,8 +100,9 @@ async def test_solutions_are_seen_before_the_next_ones_come(page: Browser, upstr
     upstream.play([whole[:half], HOLD, whole[half:]])
     await choose(page, "remote")
     shown = 'return [await page.locator("tbody tr").count(), await page.textContent("#table-view .note")];'
-    before = await page.run(RUN + 'await page.waitForSelector("tbody tr");' + shown, query="SELECT * { ?s ?p ?o }")
-    assert before == [9, "9 solutions"]
+    nine = 'await page.waitForFunction(() => document.querySelectorAll("tbody tr").length === 9);'
+    assert await page.run(RUN + nine + shown, query="SELECT * { ?s ?p ?o }") == [9, "9 solutions"]
+    assert await page.run('return page.locator("#banner").isHidden()') is True
     upstream.go_on.set()
     assert await page.run(ENDED + BANNER) == {"kind": "banner good", "text": "Complete: 20 solutions."}
     assert await page.run(shown) == [20, "20 solutions"]
