@@ -1,5 +1,6 @@
 """Behind nginx, set up as the manual says: messages come as they are made, and half an answer is never a whole one."""
 
+import asyncio
 import http.client
 import shutil
 import socket
@@ -9,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import aiohttp
 import pytest
 
 from tests.support.docs import BLOCKS
@@ -133,3 +135,18 @@ def test_metrics_are_not_for_the_public(behind: Behind) -> None:
         client.request("GET", "/metrics")
         assert client.getresponse().status == status
         client.close()
+
+
+def test_streams_are_followed_over_websockets(behind: Behind, tmp_path: Path) -> None:
+    async def follow(url: str) -> str:
+        async with aiohttp.ClientSession() as client:
+            async with client.put(f"{url}/streams/a") as made:
+                assert made.status == 201
+            async with client.ws_connect(f"{url}/streams/a/socket?after=0") as following:
+                body, turtle = "<urn:s> <urn:p> <urn:o> .\n", {"Content-Type": "text/turtle"}
+                async with client.post(f"{url}/streams/a/input", data=body, headers=turtle) as published:
+                    assert published.status == 201
+                return await following.receive_str(timeout=120)
+
+    url, _ = behind(STREAMS__FILE=str(tmp_path / "streams.db"), STREAMS__PUBLISH="allow")
+    assert asyncio.run(follow(url)) == "<urn:s> <urn:p> <urn:o> .\n"

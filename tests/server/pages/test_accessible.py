@@ -16,6 +16,7 @@ from tests.support.pages.stores import PEOPLE, store_of
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.engine, pytest.mark.slow]
 
 QUERY = "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }"
+OTHER = "another query than was asked, a filter without match, and a refused download"
 STATES = {
     "at first": "",
     "a picture": "await run(given.query); await page.click('.card header button');",
@@ -24,13 +25,18 @@ STATES = {
     "one graph": (
         "await run(given.query); await page.click('#tab-graph'); await page.waitForSelector('#graph-view .message');"
     ),
-    "no messages": "await run('CONSTRUCT WHERE { <urn:none> <urn:none> ?o }');",
+    OTHER: (
+        "await run(given.query); await page.fill('#filter', 'nothing'); await page.fill('#query', 'SELECT nothing');"
+        "await page.click('#download'); await page.waitForSelector('#download-state.bad');"
+        "await page.waitForSelector('#asked:not([hidden])'); await page.waitForSelector('#kept:text(\"no match\")');"
+    ),
+    "no messages": "await page.fill('#filter', ''); await run('CONSTRUCT WHERE { <urn:none> <urn:none> ?o }');",
     "a copy": "await page.click('#copy-curl'); await page.waitForSelector('dialog[open]');",
 }
 LOOKS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "light": ({"colorScheme": "light"}, tuple(STATES)),
-    "dark": ({"colorScheme": "dark"}, ("a picture", "an error", "a table", "a copy")),
-    "narrow": ({"viewport": {"width": 360, "height": 740}, "hasTouch": True}, ("a picture", "a table")),
+    "dark": ({"colorScheme": "dark"}, ("a picture", "an error", "a table", OTHER, "a copy")),
+    "narrow": ({"viewport": {"width": 360, "height": 740}, "hasTouch": True}, ("a picture", "a table", OTHER)),
 }
 RUN = """
 const run = async (query) => {

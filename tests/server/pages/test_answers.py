@@ -13,9 +13,19 @@ import aiohttp
 import pytest
 
 from construct_messages.formats import LOGS, content_type
-from tests.support.http.fault_server import FaultServer, response
+from tests.support.http.fault_server import HOLD, FaultServer, response
 from tests.support.http.serving import Served, unlabelled
-from tests.support.pages.asking import EVERYTHING, RUN, ask, choose, solutions
+from tests.support.pages.asking import (
+    BANNER,
+    ENDED,
+    EVERYTHING,
+    RUN,
+    ask,
+    choose,
+    packed,
+    packed_solutions,
+    solutions,
+)
 from tests.support.pages.browser import Browser
 from tests.support.places import ROOT
 
@@ -68,12 +78,66 @@ async def test_a_table_of_many_rows_grows_on_demand(page: Browser) -> None:
     assert rows == [500, 1000, "10,000 solutions"]
 
 
-async def test_a_cut_table_is_no_table(page: Browser, upstream: FaultServer) -> None:
-    whole = response(solutions(20), framing="chunked")
-    upstream.play([whole[: len(whole) // 2]])
-    banner = await ask(page, "remote", "SELECT * { ?s ?p ?o }")
+async def test_a_cut_table_is_never_shown_as_complete(page: Browser, upstream: FaultServer) -> None:
+    whole = response(solutions(200), framing="chunked")
+    upstream.play([whole[: whole.index(b"value 150")], HOLD])
+    await choose(page, "remote")
+    seen = 'return page.locator("tbody tr").count();'
+    before = await page.run(RUN + 'await page.waitForSelector("tbody tr");' + seen, query="SELECT * { ?s ?p ?o }")
+    upstream.go_on.set()
+    banner = await page.run(ENDED + BANNER)
     assert banner["kind"] == "banner bad"
-    assert await page.run('return page.locator("#table-view").isHidden()') is True
+    assert banner["text"].startswith("The answer was cut: the connection ended within it. It is not complete. ")
+    after = await page.run(seen)
+    assert before <= after < 200
+    assert banner["text"].endswith(f"Only its beginning is below: {after} solutions.")
+    assert await page.run('return page.textContent("#announcement")') == "The first solution is here."
+
+
+async def test_solutions_are_seen_before_the_next_ones_come(page: Browser, upstream: FaultServer) -> None:
+    whole = response(solutions(20), framing="close")
+    half = whole.index(b"value 10")
+    upstream.play([whole[:half], HOLD, whole[half:]])
+    await choose(page, "remote")
+    shown = 'return [await page.locator("tbody tr").count(), await page.textContent("#table-view .note")];'
+    nine = 'await page.waitForFunction(() => document.querySelectorAll("tbody tr").length === 9);'
+    assert await page.run(RUN + nine + shown, query="SELECT * { ?s ?p ?o }") == [9, "9 solutions"]
+    assert await page.run('return page.locator("#banner").isHidden()') is True
+    upstream.go_on.set()
+    assert await page.run(ENDED + BANNER) == {"kind": "banner good", "text": "Complete: 20 solutions."}
+    assert await page.run(shown) == [20, "20 solutions"]
+
+
+async def test_a_select_beyond_the_longest_string_is_complete(page: Browser, upstream: FaultServer) -> None:
+    """540 MB, as no string of Chromium holds: packed, so that they are not sent through sockets."""
+    upstream.play(response(packed_solutions(540, 1_000_000), headers={"Content-Encoding": "gzip"}, framing="length"))
+    banner = await ask(page, "remote", "SELECT * { ?s ?p ?o }")
+    assert banner == {"kind": "banner good", "text": "Complete: 540 solutions."}
+    note, rows, size = await page.run(
+        """
+        return [await page.textContent("#table-view .note"), await page.locator("tbody tr").count(),
+          await page.textContent("#figure-bytes")];
+        """
+    )
+    assert note == "540 solutions; the first 67 are kept here, and Download saves all"
+    assert rows == 67
+    assert int(size.replace(",", "")) > 540_000_000
+
+
+@pytest.mark.parametrize(
+    ("content_type", "query", "expected"),
+    [
+        ("text/csv", "SELECT * { ?s ?p ?o }", "Complete: 536,870,912 bytes."),
+        ("application/n-triples", "DESCRIBE <urn:s>", "Complete: 0 triples."),
+    ],
+)
+async def test_other_answers_beyond_the_longest_string(
+    page: Browser, upstream: FaultServer, content_type: str, query: str, expected: str
+) -> None:
+    line = b"# %s\n" % (b"x" * ((1 << 20) - 3))
+    body = packed([line] * 512)
+    upstream.play(response(body, content_type, headers={"Content-Encoding": "gzip"}, framing="length"))
+    assert (await ask(page, "remote", query))["text"] == expected
 
 
 async def test_the_same_as_one_graph(page: Browser) -> None:
@@ -119,7 +183,7 @@ async def test_downloads_are_what_the_server_gives(page: Browser, served: Served
             """
             await page.fill("#query", given.query);
             await page.selectOption("#format", given.type);
-            const failed = page.waitForSelector("#banner.bad").then((banner) => banner.textContent());
+            const failed = page.waitForSelector("#download-state.bad").then((banner) => banner.textContent());
             failed.catch(() => {});  // the page is closed without one
             const saved = page.waitForEvent("download");
             await page.press("#download", "Enter");
@@ -148,9 +212,9 @@ async def test_a_cut_download_is_not_saved(page: Browser, upstream: FaultServer)
         page.on("download", () => { saved += 1; });
         await page.fill("#query", given.query);
         await page.click("#download");
-        await page.waitForSelector("#banner:not([hidden])");
-        await page.waitForSelector("#download:not([disabled])");
-        return [await page.textContent("#banner"), saved];
+        await page.waitForSelector("#download-state.bad");
+        await page.waitForSelector("#download:text-is('Download')");
+        return [await page.textContent("#download-state"), saved];
         """,
         query=EVERYTHING,
     )

@@ -83,7 +83,7 @@ async def test_pause_goes_on_receiving(page: Browser, upstream: FaultServer) -> 
         return { cards: await page.locator(".card").count(), kept: await page.textContent("#kept") };
         """
     )
-    assert paused == {"cards": before, "kept": "kept: 1 to 200; paused, and still receiving"}
+    assert paused == {"cards": before, "kept": "kept: 1 to 200; paused: not all of them are shown"}
     assert before < 200
     await page.run(
         """
@@ -119,6 +119,58 @@ async def test_filter_and_jump(page: Browser) -> None:
     }
 
 
+FOUND = {
+    "ex:knows": ["1"],
+    "EX:KNOWS ex:b": ["1"],
+    '"bea"@en': ["2"],
+    '"7"^^xsd:integer': ["3"],
+    "http://example.org/age": ["3"],
+    "XMLSchema#integer": ["3"],
+    'say "hi"': ["4"],
+    "ex:e a ex:thing": ["5"],
+    "<urn:x:y>": ["5"],
+    "ex:": ["1", "2", "3", "4", "5"],
+    "foaf:knows": [],
+    "": ["1", "2", "3", "4", "5"],
+}
+"""The messages that a filter finds, as cards show their text, with the prefixes of query and endpoint, or N-Quads."""
+
+
+async def test_the_filter_finds_what_is_shown(page: Browser) -> None:
+    query = """PREFIX ex: <http://example.org/> CONSTRUCT { ?s ?p ?o . ?x a ex:Thing ; ex:in <urn:x:y> }
+    WHERE { { ?s ?p ?o } UNION { VALUES (?s ?p ?o) { (ex:d ex:says 'say "hi"') } } UNION { VALUES ?x { ex:e } } }
+    ORDER BY DESC(BOUND(?s)) ?s"""
+    assert (await ask(page, "people", query))["text"] == "Complete: 5 messages."
+    for text, found in FOUND.items():
+        seen = await page.run(
+            """
+            await page.fill("#filter", given.text);
+            await page.waitForFunction((it) => document.getElementById("kept").textContent === it, given.said);
+            return [await page.locator(".card h3").allTextContents(), await page.textContent("#announcement")];
+            """,
+            text=text,
+            said=(said := said_of(len(found)) if text else "kept: 1 to 5"),
+        )
+        assert seen == [found, said], text
+
+
+def said_of(found: int) -> str:
+    return f"{found} of the 5 that are kept match" if found else "no match in the 5 that are kept"
+
+
+async def test_the_filter_says_what_it_does_not_search(page: Browser) -> None:
+    await ask(page, "many")
+    said = await page.run(
+        """
+        await page.fill("#filter", "http://example.org/12>");
+        await page.waitForFunction(() => /^no match/.test(document.getElementById("kept").textContent)
+          && !/so far/.test(document.getElementById("kept").textContent));
+        return page.textContent("#kept");
+        """
+    )
+    assert said == "no match in the 1,000 that are kept; those before 9,001 are not searched"
+
+
 async def test_a_new_query_takes_the_place_of_the_one_before(page: Browser, upstream: FaultServer) -> None:
     whole = response(solutions(20), framing="close")
     upstream.play([whole[: len(whole) // 2], HOLD])
@@ -143,7 +195,7 @@ async def test_a_cut_answer_is_never_shown_as_complete(
     upstream.go_on.set()
     banner = await page.run(ENDED + BANNER)
     assert banner["kind"] == "banner bad"
-    cut = "The answer was cut: the connection ended within it. It is not complete. What is below are the first "
+    cut = "The answer was cut: the connection ended within it. It is not complete. Only its beginning is below: "
     assert banner["text"].startswith(cut)
     seen = await page.run(
         """

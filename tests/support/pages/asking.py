@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import zlib
+from collections.abc import Iterable
+from itertools import chain, repeat
 from typing import Any, Final
 
 from tests.support.pages.browser import Browser
@@ -43,3 +46,16 @@ def solutions(count: int) -> bytes:
         for number in range(1, count + 1)
     ]
     return json.dumps({"head": {"vars": ["s", "p", "o"]}, "results": {"bindings": bindings}}).encode()
+
+
+def packed(parts: Iterable[bytes]) -> bytes:
+    """The parts of a body in gzip: much of the same takes no room."""
+    packing = zlib.compressobj(1, wbits=31)
+    return b"".join([*map(packing.compress, parts), packing.flush()])
+
+
+def packed_solutions(count: int, characters: int) -> bytes:
+    """A SPARQL result of so many solutions with a literal of so many characters each, in gzip."""
+    one = b'{"o": {"type": "literal", "value": "%s"}}' % (b"x" * characters)
+    head, tail = b'{"head": {"vars": ["o"]}, "results": {"bindings": [', b"]}}"
+    return packed(chain([head, one], repeat(b"," + one, count - 1), [tail]))

@@ -50,8 +50,9 @@ state.errors = [];
 page.on("request", (request) => state.asked.push(request.url()));
 page.on("pageerror", (error) => state.errors.push(String(error)));
 page.on("console", (said) => {
-  // a status that is no success is said by the browser as well, and checked where it is expected
-  if (said.type() === "error" && !said.text().startsWith("Failed to load resource")) state.errors.push(said.text());
+  // a status that is no success, or no status, is said by the browser as well, and checked where it is expected
+  const refused = /^(Failed to load resource|WebSocket connection to '[^']*' failed)/.test(said.text());
+  if (said.type() === "error" && !refused) state.errors.push(said.text());
 });
 page.on("dialog", (dialog) => { state.errors.push(`dialog: ${dialog.message()}`); dialog.dismiss(); });
 await page.goto(given.url);

@@ -1,11 +1,12 @@
 // A bounded list of message cards: messages come at any speed, cards are made within the time of a frame.
 //
 // A card is made when a frame has time for it, and only of a message that is among the last `limit`: what would be
-// thrown out again is never made. What is paused goes on being counted and kept.
+// thrown out again is never made. What is paused goes on being counted and kept. A filter is tried when a card would be
+// made, within the same time.
 
 import { button, element, messageElement, statementsOf } from "./message-view.js";
 import { graphElement } from "./graph.js";
-import { Prefixes } from "./terms.js";
+import { Prefixes, RDF, shownText } from "./terms.js";
 
 const FRAME_MILLISECONDS = 8; // for making cards, of the 16 that a frame has
 const KEPT_CHARACTERS = 1 << 26; // of the messages that are kept; at least one is, however large
@@ -25,7 +26,8 @@ export class Cards {
     this.first = 0; // where they begin in `kept`, whose head is cut off now and then
     this.characters = 0;
     this.cards = new Map(); // by message
-    this.pending = []; // messages without a card, oldest first
+    this.texts = new WeakMap(); // by message: what the filter searches
+    this.pending = []; // messages that were not looked at yet, oldest first
     this.next = 0; // where they begin in `pending`
     this.paused = false;
     this.filter = "";
@@ -41,7 +43,7 @@ export class Cards {
   add(message) {
     this.kept.push(message);
     this.characters += message.characters;
-    if (this.matches(message)) this.pending.push(message);
+    this.pending.push(message);
     this.bound();
     this.schedule();
   }
@@ -59,24 +61,48 @@ export class Cards {
     this.schedule();
   }
 
-  /** Shows the messages whose statements hold a text, in any case. */
-  show(filter) {
-    this.filter = filter.toLowerCase();
-    this.rebuild();
+  /** Whether the filter has looked at all messages that are kept. */
+  get isDone() {
+    return this.next === this.pending.length;
   }
 
-  /** Makes all cards anew, as where prefixes have changed. */
-  rebuild() {
+  /** What is kept, or what the filter found of it, in words; `total` is how many messages there were. */
+  described(total) {
+    const kept = this.kept.length - this.first;
+    if (kept === 0) return "";
+    const first = this.kept[this.first].number.toLocaleString();
+    if (this.filter === "") return `kept: ${first} to ${this.kept.at(-1).number.toLocaleString()}`;
+    const [all, found] = [kept.toLocaleString(), this.cards.size.toLocaleString()];
+    const none = this.cards.size === 0;
+    const matches = none ? `no match in the ${all} that are kept` : `${found} of the ${all} that are kept match`;
+    return `${matches}${this.isDone ? "" : " so far"}${kept < total ? `; those before ${first} are not searched` : ""}`;
+  }
+
+  /** Shows the messages that hold a text, in any case, as their cards show it or as N-Quads write it. */
+  show(filter) {
+    this.filter = filter.toLowerCase();
     this.list.replaceChildren();
     this.cards.clear();
-    this.pending = this.messages().filter((message) => this.matches(message));
+    this.pending = this.messages();
     this.next = 0;
     if (this.paused) this.make(Infinity);
     else this.schedule();
   }
 
   matches(message) {
-    return this.filter === "" || message.lines.some((line) => line.toLowerCase().includes(this.filter));
+    if (this.filter === "") return true;
+    if (!this.texts.has(message)) this.texts.set(message, this.searched(message));
+    return this.texts.get(message).some((text) => text.includes(this.filter));
+  }
+
+  /** The texts of a message that the filter searches, in lower case: its lines, and statements as cards show them. */
+  searched(message) {
+    const shown = statementsOf(message.lines).statements.map(({ subject, predicate, object, graph }) => {
+      const verb = predicate.value === `${RDF}type` ? "a" : shownText(predicate, this.prefixes);
+      const [from, to] = [subject, object].map((term) => shownText(term, this.prefixes));
+      return `${from} ${verb} ${to}${graph === null ? "" : ` ${shownText(graph, this.prefixes)}`}`;
+    });
+    return [...message.lines, ...shown].map((text) => text.toLowerCase());
   }
 
   /** Shows the card of message `number` and gives it the focus; false where it is not kept. */
@@ -139,7 +165,7 @@ export class Cards {
       const message = this.pending[this.next];
       this.pending[this.next] = null;
       this.next += 1;
-      if (message.number < oldest) continue;
+      if (message.number < oldest || !this.matches(message)) continue;
       const card = this.card(message);
       this.cards.set(message, card);
       made.append(card);

@@ -6,14 +6,21 @@ import { button, element } from "./message-view.js";
 import { COMMON_PREFIXES, Prefixes } from "./terms.js";
 
 const KEPT = [50, 200, 1000];
-const STATES = { connecting: "connecting …", live: "live", waiting: "not connected", ended: "stopped" };
+const STATES = {
+  connecting: "connecting …",
+  live: "live",
+  waiting: "not connected",
+  released: "not connected while this tab is hidden",
+  ended: "stopped",
+};
 
 function option(value, text, selected = false) {
   return element("option", { value, selected }, text);
 }
 
-/** Fills a section with the live part of a stream; `started` is called when somebody begins to follow. */
-export function followIn(section, stream, started = () => {}) {
+/** Fills a section with the live part of a stream; `started` is called when somebody begins to follow, and `changed`
+ *  after each element. */
+export function followIn(section, stream, { started = () => {}, changed = () => {} } = {}) {
   const begin = element(
     "select",
     {},
@@ -28,11 +35,16 @@ export function followIn(section, stream, started = () => {}) {
   const go = button("Follow", () => (follower.stopped ? start() : follower.stop()), { class: "primary" });
   const pause = button("Pause", () => setPaused(!cards.paused), { "aria-pressed": "false", disabled: true });
   const filter = element("input", { type: "search", autocomplete: "off" });
-  filter.addEventListener("input", () => cards.show(filter.value));
+  filter.addEventListener("input", () => {
+    filtered = true;
+    cards.show(filter.value);
+    count();
+  });
   const keep = element("select", {}, ...KEPT.map((count) => option(count, count, count === KEPT[1])));
   keep.addEventListener("change", () => cards.keep(Number(keep.value)));
   const state = element("span", { class: "state", role: "status" }, "not followed");
   const counts = element("span", { class: "help counts" });
+  const announced = element("span", { class: "unseen", role: "status" });
   const gaps = element("div", { class: "gaps", role: "alert" });
   const list = element("ol", { class: "cards", "aria-label": "Elements as they come" });
   const tail = element("div", { class: "tail", tabindex: "0", role: "region", "aria-label": "Live elements" }, list);
@@ -40,13 +52,14 @@ export function followIn(section, stream, started = () => {}) {
 
   let received = 0;
   let behind = 0; // that came while paused
+  let filtered = false; // whether what a filter found is still to be announced
   let sticks = true; // whether the newest card is to stay in sight
   tail.addEventListener("scroll", () => (sticks = tail.scrollTop + tail.clientHeight > tail.scrollHeight - 40));
-  const changed = () => {
+  const shown = () => {
     count();
     if (sticks) tail.scrollTop = tail.scrollHeight;
   };
-  const cards = new Cards(list, { limit: KEPT[1], changed });
+  const cards = new Cards(list, { limit: KEPT[1], changed: shown });
   cards.prefixes = new Prefixes(COMMON_PREFIXES);
 
   const follower = new Follower(stream, {
@@ -56,6 +69,7 @@ export function followIn(section, stream, started = () => {}) {
       if (cards.paused) behind += 1;
       cards.add(message);
       if (cards.paused) count();
+      changed();
     },
     gap: (first, last) => {
       const which = first === last ? `Element ${first} is` : `Elements ${first} to ${last} are`;
@@ -68,7 +82,7 @@ export function followIn(section, stream, started = () => {}) {
       if (name === "ended") text += `: ${detail}`;
       state.textContent = text;
       go.textContent = name === "ended" ? "Follow" : "Stop";
-      pause.disabled = name === "ended";
+      pause.disabled = name === "ended" && !cards.paused; // what is held back can be shown after the end, too
       count();
     },
   });
@@ -78,13 +92,18 @@ export function followIn(section, stream, started = () => {}) {
     const parts = [`${received.toLocaleString()} received`];
     if (behind) parts.push(`${behind.toLocaleString()} of them since the pause`);
     if (reconnected) parts.push(`connected again ${reconnected === 1 ? "once" : `${reconnected} times`}`);
-    counts.textContent = parts.join(", ");
+    if (filter.value !== "") parts.push(cards.described(received));
+    counts.textContent = parts.filter((part) => part !== "").join(", ");
+    if (!filtered || !cards.isDone) return;
+    filtered = false;
+    announced.textContent = cards.described(received);
   }
 
   function setPaused(paused) {
     behind = 0;
     cards.pause(paused);
     pause.setAttribute("aria-pressed", String(paused));
+    pause.disabled = follower.stopped && !paused;
     count();
   }
 
@@ -98,6 +117,7 @@ export function followIn(section, stream, started = () => {}) {
     sticks = true;
     tail.hidden = false;
     started();
+    pause.disabled = false;
     if (begin.value === "after") follower.start({ after: Number(after.value) });
     else follower.start({ newest: begin.value === "next" ? 0 : Number(begin.value) });
   }
@@ -111,10 +131,12 @@ export function followIn(section, stream, started = () => {}) {
       element("label", {}, "Keep the last ", keep),
       state,
       counts,
+      announced,
     ),
     gaps,
     tail,
   );
+  document.addEventListener("visibilitychange", () => follower.seen(!document.hidden));
   section.hidden = false;
   return follower;
 }

@@ -3,47 +3,51 @@
 // Each sends what any client would send, and shows what the server says to it. A token stays in this module's memory.
 
 import { element } from "./message-view.js";
-import { accepted } from "./server.js";
+import { Refusal, accepted } from "./server.js";
+import { placeOf, tokenAt } from "./sparql.js";
 
 const SENT = { create, publish, register, manage };
 
-/** Lets the forms of a document send what they hold. */
-export function connectForms(document) {
+/** Lets the forms of a document send what they hold; `changed` is called after each success. */
+export function connectForms(document, changed = () => {}) {
   for (const form of document.querySelectorAll("form[data-form]")) {
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      send(form, event.submitter);
+      send(form, event.submitter, changed);
     });
   }
 }
 
-async function send(form, submitter) {
+async function send(form, submitter, changed) {
   const result = form.querySelector(".result");
+  const area = form.querySelector("textarea");
+  const sent = area?.value;
   const buttons = form.querySelectorAll("button");
   for (const each of buttons) each.disabled = true;
-  result.replaceChildren();
+  result.replaceChildren(element("span", { class: "note" }, "Sent: no answer yet."));
   try {
     const said = await SENT[form.dataset.form](form, submitter);
-    if (said) result.append(element("p", { class: "banner good" }, ...said));
+    result.replaceChildren();
+    if (said) {
+      result.append(element("p", { class: "banner good" }, ...said));
+      changed();
+    }
   } catch (error) {
     const place = error.line ? ` (line ${error.line}, column ${error.column})` : "";
     const hint = error.hint ? ` Try: ${error.hint}.` : "";
-    result.append(element("p", { class: "banner bad" }, `${error.message}${place}.${hint}`));
-    if (error.line) select(form.querySelector("textarea"), error.line, error.column);
+    result.replaceChildren(element("p", { class: "banner bad" }, `${error.message}${place}.${hint}`));
+    // not in what was typed since
+    if (error.line && area !== null && area.value === sent) select(area, error.line, error.column);
   } finally {
     for (const each of buttons) each.disabled = false;
   }
 }
 
-/** Puts the caret where an error is; lines and columns count from 1, columns by characters. */
+/** Selects the character where an error is. */
 function select(area, line, column) {
-  if (area === null) return;
-  const lines = area.value.split("\n");
-  if (line > lines.length) return;
-  const before = lines.slice(0, line - 1).reduce((sum, each) => sum + each.length + 1, 0);
-  const inLine = [...lines[line - 1]].slice(0, column - 1).join("").length;
+  const { start, end } = tokenAt([], area.value, placeOf(area.value, line, column));
   area.focus();
-  area.setSelectionRange(before + inLine, before + inLine + 1);
+  area.setSelectionRange(start, end);
 }
 
 async function request(form, url, method, body, headers = {}) {
@@ -63,7 +67,13 @@ async function create(form) {
   if (retainedElements.value) said.retainedElements = Number(retainedElements.value);
   if (retainedSeconds.value) said.retainedSeconds = Number(retainedSeconds.value);
   const url = `${form.dataset.to}/${encodeURIComponent(name.value)}`;
-  await request(form, url, "PUT", JSON.stringify(said), { "Content-Type": "application/json", "If-None-Match": "*" });
+  try {
+    await request(form, url, "PUT", JSON.stringify(said), { "Content-Type": "application/json", "If-None-Match": "*" });
+  } catch (error) {
+    // the condition that there is no such stream does not hold
+    if (error.status !== 412) throw error;
+    throw new Refusal({ detail: `There is a stream ${name.value} already`, hint: "another name" }, error.status);
+  }
   return ["Created ", link(url, name.value), "."];
 }
 

@@ -1,8 +1,9 @@
-// Follows a stream: server-sent events, each element once, resumed behind the last one whenever the connection breaks.
+// Follows a stream: each element once, resumed behind the last one whenever the connection breaks.
 //
-// WHATWG HTML, section 9.2. EventSource tells no status and gives up at the first refusal, so each connection is made
-// here: the description of the stream says first whether what comes next is still there. Touches no document.
+// Neither EventSource nor WebSocket tells a status, so the description of the stream says first whether what comes next
+// is still there. Touches no document.
 
+import { Events, Socket } from "./connections.js";
 import { Message } from "./log.js";
 import { accepted } from "./server.js";
 
@@ -13,16 +14,19 @@ const LONGEST_PAUSE = 15_000;
  *
  *  - `element(message)`: an element as a Message, whose number is its sequence;
  *  - `gap(first, last)`: elements that retention took before they came;
- *  - `state(name, detail)`: "connecting", "live", "waiting" (`detail`: milliseconds) or "ended" (`detail`: why). */
+ *  - `state(name, detail)`: "connecting", "live", "waiting" (`detail`: milliseconds), "released" or "ended" (`detail`:
+ *    why). */
 export class Follower {
   constructor(stream, handlers) {
     this.stream = stream;
     this.handlers = handlers;
     this.last = null; // the sequence of the element before the next one
     this.connections = 0;
-    this.source = null;
+    this.connection = null;
+    this.Kind = Socket; // Events, once a WebSocket was refused
     this.timer = 0;
     this.stopped = true;
+    this.hidden = false; // whether nobody sees what is followed
     this.pause = FIRST_PAUSE;
   }
 
@@ -40,29 +44,48 @@ export class Follower {
 
   end(why) {
     this.stopped = true;
-    clearTimeout(this.timer);
     this.close();
     this.handlers.state("ended", why);
   }
 
   close() {
-    this.source?.close();
-    this.source = null;
+    clearTimeout(this.timer);
+    this.connection?.close();
+    this.connection = null;
+  }
+
+  /** Says whether anybody sees the page. A hidden one gives back a connection of which browsers have six. */
+  seen(isSeen) {
+    this.hidden = !isSeen;
+    if (this.stopped) return;
+    if (this.isReleased) this.release();
+    else if (this.connection === null) this.connect();
+  }
+
+  get isReleased() {
+    return this.hidden && this.Kind === Events;
+  }
+
+  release() {
+    this.close();
+    this.handlers.state("released");
   }
 
   async connect() {
+    this.close();
+    const turn = (this.turn = {}); // a later connection takes the place of this one
     this.handlers.state("connecting");
     let description;
     try {
       const answer = await fetch(this.stream, { headers: { Accept: "application/json" }, cache: "no-store" });
       description = await (await accepted(answer)).json();
     } catch (error) {
-      if (this.stopped) return;
+      if (this.stopped || this.turn !== turn) return;
       if (error.status === 404 || error.status === 410) this.end("there is no such stream any more");
       else this.again();
       return;
     }
-    if (this.stopped) return;
+    if (this.stopped || this.turn !== turn) return;
     const { firstSequence: first, lastSequence: newest } = description;
     this.last ??= Math.max(first - 1, newest - this.newest);
     if (this.last > newest) {
@@ -73,33 +96,44 @@ export class Follower {
       this.handlers.gap(this.last + 1, first - 1);
       this.last = first - 1;
     }
-    this.open();
+    if (this.isReleased) this.release();
+    else this.open();
   }
 
   open() {
-    this.source = new EventSource(`${this.stream}/events?format=nq&after=${this.last}`);
-    this.source.addEventListener("open", () => {
-      this.pause = FIRST_PAUSE;
-      this.connections += 1;
-      this.handlers.state("live");
+    const connection = new this.Kind(this.stream, this.last, {
+      opened: () => {
+        this.pause = FIRST_PAUSE;
+        this.connections += 1;
+        this.handlers.state("live");
+      },
+      element: (sequence, lines) => this.take(sequence, lines),
+      lost: () => {
+        this.connection = null;
+        if (connection.wasOpen) this.again();
+        else this.other();
+      },
+      refused: (why) => this.end(why),
     });
-    this.source.addEventListener("rdf-message", (event) => this.take(event));
-    this.source.addEventListener("error", (event) => {
-      if (event.data !== undefined) {
-        this.end(event.data); // what the server says where it can send no more
-        return;
-      }
-      this.close();
-      this.again();
-    });
+    this.connection = connection;
   }
 
-  take(event) {
-    const sequence = Number(event.lastEventId);
+  /** Tries the other kind of connection where one was refused, as by a proxy that knows no WebSockets. */
+  other() {
+    if (this.Kind === Socket) {
+      this.Kind = Events;
+      if (this.isReleased) this.release();
+      else this.open();
+    } else {
+      this.Kind = Socket;
+      this.again();
+    }
+  }
+
+  take(sequence, lines) {
     if (sequence <= this.last) return;
     if (sequence > this.last + 1) this.handlers.gap(this.last + 1, sequence - 1);
     this.last = sequence;
-    const lines = event.data.split("\n").filter((line) => line !== "");
     this.handlers.element(new Message(sequence, lines));
   }
 

@@ -11,6 +11,9 @@ const COMMENT = /^[ \t]*#\s*@message/;
 const NOTHING = /^[ \t]*(?:#|$)/;
 const LABELS = ["1.2-messages", "1.2-basic-messages", "1.1-messages"];
 
+/** The characters of what is read as one text; strings of Chromium have less than twice as many. */
+export const LONGEST_TEXT = 1 << 28;
+
 /** The Accept header for a log that is shown while it comes: each message ends with its own delimiter. */
 export const LOG_TYPE = "application/n-quads; version=1.2-messages";
 
@@ -47,6 +50,7 @@ export class LogReader {
     this.syntax = syntax;
     this.decoder = new TextDecoder("utf-8", { fatal: true });
     this.pieces = []; // of a line without an end
+    this.open = 0; // their characters
     this.lines = []; // of the message that is open
     this.begun = false; // whether a delimiter has opened the message (`rdfm`)
   }
@@ -92,11 +96,15 @@ export class LogReader {
         this.pieces.push(line);
         line = this.pieces.join("");
         this.pieces = [];
+        this.open = 0;
       }
       this.line(line);
       start = end + 1;
     }
-    if (start < text.length) this.pieces.push(text.slice(start));
+    if (start === text.length) return;
+    this.pieces.push(text.slice(start));
+    this.open += text.length - start;
+    if (this.open > LONGEST_TEXT) throw new LogError("a statement is too long for this page");
   }
 
   line(line) {
@@ -155,13 +163,27 @@ function behind(line) {
   }
 }
 
-/** The pieces of a response's body, which not all browsers iterate over by themselves; leaving off cancels it. */
+/** The pieces of a response's body, which not all browsers iterate over by themselves; leaving off cancels it.
+ *  Throws CutError where the connection ends before the body does. */
 export async function* piecesOf(body) {
   const reader = body.getReader();
   try {
-    for (let { done, value } = await reader.read(); !done; { done, value } = await reader.read()) yield value;
+    for (;;) {
+      const { done, value } = await next(reader);
+      if (done) return;
+      yield value;
+    }
   } finally {
-    await reader.cancel();
+    await reader.cancel().catch(() => {}); // of a body that has failed, which was told already
+  }
+}
+
+async function next(reader) {
+  try {
+    return await reader.read();
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new CutError("the connection ended within it");
   }
 }
 

@@ -23,9 +23,7 @@ async function start() {
   $("to-streams").hidden = server.streams === null;
   if (server.streams !== null) $("to-streams").href = urlOf(server.streams);
   const queries = new QuerySection(server);
-  window.addEventListener("hashchange", () => {
-    if (location.hash.includes("query=")) queries.restore();
-  });
+  window.addEventListener("hashchange", () => queries.moved());
   document.documentElement.dataset.ready = "";
 }
 

@@ -69,9 +69,40 @@ export function undeclaredPrefixes(found) {
   return [...used];
 }
 
-/** The place of a line and a column, which count from 1, columns in characters as the server counts them. */
+/** The form of a query by its first keyword after the prologue, as SELECT; null: there is none. */
+export function queryForm(found) {
+  const keyword = found.find(({ kind, text }) => kind === "keyword" && !/^(?:base|prefix|version)$/i.test(text));
+  const form = keyword?.text.toUpperCase();
+  return ["CONSTRUCT", "SELECT", "ASK", "DESCRIBE"].includes(form) ? form : null;
+}
+
+/** The place in a text, in UTF-16 units, of a line and a column as the server counts them.
+ *
+ *  Both count from 1, and columns count code points. Lines end at LF, CRLF or CR. A place that is not in the text is
+ *  the nearest one that is. */
 export function placeOf(text, line, column) {
-  const lines = text.split("\n").slice(0, line);
-  const last = Array.from(lines.at(-1) ?? "").slice(0, column - 1).join("");
-  return lines.slice(0, line - 1).reduce((sum, each) => sum + each.length + 1, 0) + last.length;
+  const ends = /\r\n|\r|\n|$/g;
+  let start = 0;
+  let { index: end } = ends.exec(text);
+  for (let number = 1; number < line; number += 1) {
+    if (end === text.length) return end;
+    start = ends.lastIndex;
+    end = ends.exec(text).index;
+  }
+  let place = start;
+  for (let number = 1; number < column && place < end; number += 1) place += text.codePointAt(place) > 0xffff ? 2 : 1;
+  return place;
+}
+
+/** The part of a text that an error at a place is about: {start, end}.
+ *
+ *  That is the token there. White space is marked by its one character, and the end of a line or of the text by
+ *  nothing: start is end. */
+export function tokenAt(found, text, place) {
+  const token = found.find((each) => place >= each.start && place < each.start + each.text.length);
+  if (token !== undefined && token.text.trim() !== "") {
+    return { start: token.start, end: token.start + token.text.length };
+  }
+  const [character] = text.slice(place, place + 2).match(/^[^\r\n]/u) ?? [""];
+  return { start: place, end: place + character.length };
 }

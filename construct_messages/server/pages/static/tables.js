@@ -1,12 +1,15 @@
 // What is no log: solutions of SELECT as a table, the answer of ASK, and one graph without its messages.
 //
-// SPARQL 1.2 Query Results JSON Format; N-Triples for graphs, and any other text as it came.
+// SPARQL 1.2 Query Results JSON Format; N-Triples for graphs, and any other text as it came. What is shown is bounded,
+// and what an answer has is counted to its end.
 
-import { piecesOf } from "./log.js";
+import { LONGEST_TEXT, LogError } from "./log.js";
 import { button, element, messageElement, termElement } from "./message-view.js";
 import { DIRECTED_STRING, LANGUAGE_STRING, XSD } from "./terms.js";
 
 const ROWS = 500;
+const SOLUTIONS = 100_000; // that are kept
+const KEPT_CHARACTERS = 1 << 26; // of what is kept of solutions or statements; at least one is, however long
 const STATEMENTS = 20_000; // distinct ones that are kept of one graph
 const TEXT_CHARACTERS = 200_000;
 
@@ -31,86 +34,158 @@ export function termOf(value) {
   }
 }
 
-/** A SPARQL result as an element: a table of solutions, or yes and no. */
-export function resultElement(document, prefixes) {
-  if ("boolean" in document) {
-    return element("p", { class: "banner good" }, document.boolean ? "yes (true)" : "no (false)");
-  }
-  const variables = document.head.vars ?? [];
-  const solutions = document.results.bindings;
-  const rows = element("tbody", {});
-  const place = element("div", {});
-  const rest = button("", () => grow());
-  let shown = 0;
-  const grow = () => {
-    for (const solution of solutions.slice(shown, shown + ROWS)) {
-      const cells = variables.map((name) =>
-        element("td", {}, Object.hasOwn(solution, name) ? termElement(termOf(solution[name]), prefixes) : ""),
-      );
-      rows.append(element("tr", {}, ...cells));
-    }
-    shown = Math.min(solutions.length, shown + ROWS);
-    rest.hidden = shown === solutions.length;
-    rest.textContent = `show more: ${(solutions.length - shown).toLocaleString()} solutions are left`;
-  };
-  grow();
-  const head = element("tr", {}, ...variables.map((name) => element("th", { scope: "col" }, `?${name}`)));
-  const table = element("table", { "aria-label": "Solutions" }, element("thead", {}, head), rows);
-  const count = solutions.length;
-  place.append(
-    element("p", { class: "note" }, `${count.toLocaleString()} ${count === 1 ? "solution" : "solutions"}`),
-    element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of solutions" }, table),
-    rest,
-  );
-  return place;
+/** The answer of ASK. */
+export function truthElement(truth) {
+  return element("p", { class: "banner good" }, truth ? "yes (true)" : "no (false)");
 }
 
-/** Reads a graph in N-Triples: {lines, statements, distinct}, with at most STATEMENTS distinct lines kept. */
-export async function readGraph(body) {
+/** Solutions as a table that grows while they come: its first rows at once, others that are kept on demand. */
+export class SolutionTable {
+  constructor(prefixes) {
+    this.prefixes = prefixes;
+    this.variables = null; // the columns
+    this.kept = []; // the first solutions
+    this.characters = 0;
+    this.count = 0;
+    this.shown = 0;
+    this.wanted = ROWS;
+    this.note = element("p", { class: "note" });
+    this.head = element("tr", {});
+    this.rows = element("tbody", {});
+    this.rest = button("", () => {
+      this.wanted += ROWS;
+      this.show();
+    });
+    const table = element("table", { "aria-label": "Solutions" }, element("thead", {}, this.head), this.rows);
+    const region = { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of solutions" };
+    this.element = element("div", {}, this.note, element("div", region, table), this.rest);
+  }
+
+  /** Takes a solution of so many characters; it is counted, and kept while there is room. */
+  add(solution, characters) {
+    this.count += 1;
+    const fits = this.kept.length < SOLUTIONS && this.characters + characters <= KEPT_CHARACTERS;
+    // those that are kept are the first ones, without a gap
+    if (this.kept.length === this.count - 1 && (fits || this.count === 1)) {
+      this.kept.push(solution);
+      this.characters += characters;
+    }
+  }
+
+  /** Names the columns; what is shown already is shown anew. */
+  columns(variables) {
+    this.variables = variables;
+    this.head.replaceChildren(...variables.map((name) => element("th", { scope: "col" }, `?${name}`)));
+    this.rows.replaceChildren();
+    this.shown = 0;
+  }
+
+  /** Shows what is to be seen of what has come. */
+  show() {
+    const made = document.createDocumentFragment();
+    for (const solution of this.kept.slice(this.shown, this.wanted)) {
+      const cells = this.variables.map((name) =>
+        element("td", {}, Object.hasOwn(solution, name) ? termElement(termOf(solution[name]), this.prefixes) : ""),
+      );
+      made.append(element("tr", {}, ...cells));
+    }
+    this.rows.append(made);
+    this.shown = Math.min(this.kept.length, this.wanted);
+    const left = this.kept.length - this.shown;
+    this.rest.hidden = left === 0;
+    this.rest.textContent = `show more: ${left.toLocaleString()} solutions are left`;
+    const kept = this.kept.length.toLocaleString();
+    const bound = `; the first ${kept} are kept here, and Download saves all`;
+    this.note.textContent = `${countOf(this.count, "solution")}${this.kept.length < this.count ? bound : ""}`;
+  }
+}
+
+/** A number of things in words. */
+export function countOf(count, what) {
+  return `${count.toLocaleString()} ${what}${count === 1 ? "" : "s"}`;
+}
+
+/** Reads a graph in N-Triples: {lines, statements, left}, where `lines` are distinct ones that are kept, and `left`
+ *  statements are none of them. `counted` is called with the number of statements so far. */
+export async function readGraph(pieces, counted = () => {}) {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   const lines = new Set();
+  let characters = 0;
   let statements = 0;
   let left = 0;
-  let pieces = [];
+  let open = [];
+  let openCharacters = 0;
   const take = (line) => {
     if (!/^[<_]/.test(line)) return;
     statements += 1;
-    if (lines.size < STATEMENTS) lines.add(line);
-    else if (!lines.has(line)) left += 1;
+    if (lines.has(line)) return;
+    const fits = lines.size < STATEMENTS && characters + line.length <= KEPT_CHARACTERS;
+    if (left === 0 && (fits || lines.size === 0)) {
+      lines.add(line);
+      characters += line.length;
+    } else {
+      left += 1;
+    }
   };
   const read = (text) => {
     const found = text.split(/[\r\n]+/);
     for (const [index, piece] of found.entries()) {
-      pieces.push(piece);
-      if (index < found.length - 1) {
-        take(pieces.join(""));
-        pieces = [];
-      }
+      open.push(piece);
+      openCharacters += piece.length;
+      if (openCharacters > LONGEST_TEXT) throw new LogError("a statement is too long for this page");
+      if (index === found.length - 1) break;
+      take(open.join(""));
+      open = [];
+      openCharacters = 0;
     }
   };
-  for await (const bytes of piecesOf(body)) read(decoder.decode(bytes, { stream: true }));
-  read(`${decoder.decode()}\n`);
+  const decode = (bytes, options) => {
+    try {
+      return decoder.decode(bytes, options);
+    } catch {
+      throw new LogError("it is not UTF-8");
+    }
+  };
+  for await (const bytes of pieces) {
+    read(decode(bytes, { stream: true }));
+    counted(statements);
+  }
+  read(`${decode(new Uint8Array(), {})}\n`);
+  counted(statements);
   return { lines: [...lines], statements, left };
 }
 
-/** One graph as an element, or what another format says as text. */
-export async function graphAnswerElement(response, prefixes) {
-  const type = response.headers.get("Content-Type") ?? "";
-  if (!/^application\/n-(?:triples|quads)/.test(type)) {
-    const text = await response.text();
-    const cut = text.length > TEXT_CHARACTERS;
-    return element(
-      "div",
-      {},
-      element("p", { class: "note" }, `the source answered ${type || "without a media type"}${cut ? "; the beginning of it" : ""}`),
-      element("pre", { class: "scroll", tabindex: "0" }, text.slice(0, TEXT_CHARACTERS)),
-    );
-  }
-  const { lines, statements, left } = await readGraph(response.body);
-  const distinct = lines.length + left;
+/** Whether a response has one graph, line by line. */
+export function isGraph(type) {
+  return /^application\/n-(?:triples|quads)/.test(type);
+}
+
+/** One graph as `readGraph` returns it, as an element. */
+export function graphElementOf({ lines, statements, left }, prefixes) {
   const note =
     left === 0
-      ? `${statements.toLocaleString()} triples, ${distinct.toLocaleString()} of them distinct`
-      : `${statements.toLocaleString()} triples; the first ${lines.length.toLocaleString()} distinct ones can be seen here`;
+      ? `${countOf(statements, "triple")}, ${lines.length.toLocaleString()} of them distinct`
+      : `${countOf(statements, "triple")}; the first ${lines.length.toLocaleString()} distinct ones can be seen here`;
   return element("div", {}, element("p", { class: "note" }, note), messageElement(lines, prefixes));
+}
+
+/** Another text as an element: its beginning. It is read to its end, so that one that was cut throws CutError. */
+export async function textElement(pieces, type) {
+  const decoder = new TextDecoder();
+  let text = "";
+  let bytes = 0;
+  for await (const piece of pieces) {
+    bytes += piece.length;
+    if (text.length <= TEXT_CHARACTERS) text += decoder.decode(piece, { stream: true });
+  }
+  if (text.length <= TEXT_CHARACTERS) text += decoder.decode();
+  const cut = text.length > TEXT_CHARACTERS;
+  const what = `the source answered ${type || "without a media type"}, ${countOf(bytes, "byte")}`;
+  const note = cut ? `${what}; the beginning of it` : what;
+  return element(
+    "div",
+    {},
+    element("p", { class: "note" }, note),
+    element("pre", { class: "scroll", tabindex: "0" }, text.slice(0, TEXT_CHARACTERS)),
+  );
 }

@@ -222,6 +222,26 @@ export class Prefixes {
   }
 }
 
+/** A term as the page shows it: IRIs shortened where a prefix fits, the text of literals as it is. */
+export function shownText(term, prefixes) {
+  switch (term.kind) {
+    case "iri":
+      return prefixes.shorten(term.value) ?? `<${term.value}>`;
+    case "blank":
+      return `_:${term.value}`;
+    case "triple": {
+      const parts = [term.subject, term.predicate, term.object];
+      return `<<( ${parts.map((part) => shownText(part, prefixes)).join(" ")} )>>`;
+    }
+    default: {
+      const text = `"${term.value}"`;
+      if (term.language !== null) return `${text}@${term.language}${term.direction ? `--${term.direction}` : ""}`;
+      const plain = term.datatype === `${XSD}string`;
+      return plain ? text : `${text}^^${shownText({ kind: "iri", value: term.datatype }, prefixes)}`;
+    }
+  }
+}
+
 /** A term as N-Triples writes it. */
 export function termText(term) {
   switch (term.kind) {

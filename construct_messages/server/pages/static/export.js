@@ -1,0 +1,142 @@
+// Takes the query of the form away: its answer as a file, and the query as a command, a program or a link.
+
+import { element } from "./message-view.js";
+import { Refusal, ask } from "./server.js";
+import { asCommand, asCurl, asPython } from "./snippets.js";
+
+const $ = (id) => document.getElementById(id);
+
+// which of the formats a form of query can be answered in
+const GROUPS = {
+  CONSTRUCT: ["messages", "one graph"],
+  DESCRIBE: ["one graph"],
+  SELECT: ["solutions"],
+  ASK: ["solutions"],
+};
+const FILES = { messages: "messages", "one graph": "graph", solutions: "results" };
+
+export class Export {
+  /** `form` returns what the form holds now: {url, query}; `link` returns a URL that brings it back. */
+  constructor(server, { form, link }) {
+    this.server = server;
+    this.form = form;
+    this.link = link;
+    this.downloading = null; // an AbortController
+    this.chosen = new Map(); // by form of query: the format that was chosen last
+    this.kind = null;
+    this.fill();
+    $("format").addEventListener("change", () => this.chosen.set(this.kind, $("format").value));
+    $("download").addEventListener("click", () => this.download());
+    for (const kind of ["curl", "python", "command", "link"]) {
+      $(`copy-${kind}`).addEventListener("click", () => this.copy(kind));
+    }
+    $("text-dialog-close").addEventListener("click", () => $("text-dialog").close());
+    $("text-dialog-copy").addEventListener("click", () => this.copyText());
+  }
+
+  fill() {
+    const syntaxOf = ({ name, syntax, type }) => (syntax ? `${name}, ${type.replace(/^[^;]*; /, "")}` : name);
+    const groups = [
+      ["messages", this.server.logs.map((log) => [log.type, syntaxOf(log), log.extension])],
+      ["one graph", this.server.graphs.map(({ name, type, extension }) => [type, name, extension])],
+      ["solutions", this.server.solutions.map(({ name, type, extension }) => [type, name, extension])],
+    ];
+    for (const [label, options] of groups) {
+      const made = options.map(([type, name, extension]) =>
+        element("option", { value: type, "data-extension": extension }, name),
+      );
+      $("format").append(element("optgroup", { label }, ...made));
+    }
+  }
+
+  /** Offers what a form of query can be answered in; null: which it is, the server will say. */
+  offer(kind) {
+    if (this.downloading === null) $("download-state").hidden = true; // it was of another query
+    if (kind === this.kind) return;
+    this.kind = kind;
+    const groups = [...$("format").querySelectorAll("optgroup")];
+    for (const group of groups) group.disabled = kind !== null && !GROUPS[kind].includes(group.label);
+    const [first] = groups.find((group) => !group.disabled).children;
+    $("format").value = this.chosen.get(kind) ?? first.value;
+    // both give messages, which only CONSTRUCT has
+    for (const id of ["copy-python", "copy-command"]) $(id).hidden = kind !== null && kind !== "CONSTRUCT";
+  }
+
+  // --- downloads ---
+
+  /** Saves the answer in the chosen format as the server gives it; one that was cut is not saved. */
+  async download() {
+    if (this.downloading !== null) {
+      this.downloading.abort();
+      return;
+    }
+    const { signal } = (this.downloading = new AbortController());
+    const option = $("format").selectedOptions[0];
+    const name = `${FILES[option.parentElement.label]}.${option.dataset.extension}`;
+    const begun = performance.now();
+    const tick = () => {
+      const seconds = Math.floor((performance.now() - begun) / 1000);
+      this.show(`The query runs: ${seconds} s so far, nothing is saved yet.`);
+    };
+    const { url, query } = this.form();
+    $("download").textContent = "Cancel download";
+    tick();
+    const timer = setInterval(tick, 1000);
+    try {
+      const blob = await (await ask(url, query, option.value, signal)).blob();
+      const href = URL.createObjectURL(blob);
+      element("a", { href, download: name }).click();
+      setTimeout(() => URL.revokeObjectURL(href), 60_000);
+      this.say(`${name} is downloaded: ${blob.size.toLocaleString()} bytes.`);
+    } catch (error) {
+      if (signal.aborted) this.say("The download was cancelled: nothing is saved.");
+      else if (error instanceof Refusal) this.say(`Refused (${error.status}): ${error.text}`, "bad");
+      else this.say("The answer was cut or failed: nothing is saved.", "bad");
+    } finally {
+      clearInterval(timer);
+      this.downloading = null;
+      $("download").textContent = "Download";
+    }
+  }
+
+  /** Says what has become of a download. */
+  say(text, kind = "") {
+    this.show(text, kind);
+    $("announcement").textContent = text;
+  }
+
+  /** Shows how a download is, beside its button: the results are those of another request. */
+  show(text, kind = "") {
+    $("download-state").className = kind === "" ? "help" : `banner ${kind}`;
+    $("download-state").textContent = text;
+    $("download-state").hidden = false;
+  }
+
+  // --- copies ---
+
+  copy(kind) {
+    const { url, query } = this.form();
+    const chosen = $("format").value;
+    const log = this.server.logs.find(({ type }) => type === chosen);
+    const made = {
+      curl: () => ["curl", asCurl(url, query, chosen)],
+      python: () => ["Python", asPython(url, query)],
+      command: () => ["Command line", asCommand(url, query, log === undefined ? "nq" : log.type)],
+      link: () => ["Link to this page", this.link()],
+    }[kind]();
+    [$("text-dialog-heading").textContent, $("text-dialog-text").value] = made;
+    $("text-dialog-done").textContent = "";
+    $("text-dialog").showModal();
+    $("text-dialog-text").select();
+  }
+
+  async copyText() {
+    $("text-dialog-text").select();
+    try {
+      await navigator.clipboard.writeText($("text-dialog-text").value);
+      $("text-dialog-done").textContent = "copied";
+    } catch {
+      $("text-dialog-done").textContent = "the text is selected: press Ctrl-C"; // no clipboard without HTTPS
+    }
+  }
+}

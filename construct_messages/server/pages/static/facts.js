@@ -1,0 +1,46 @@
+// What a stream's description says now, put where its page shows what it said when the page was written.
+
+const WORDS = {
+  kept: ({ firstSequence: first, lastSequence: last }) => {
+    const count = (last - first + 1).toLocaleString("en");
+    return last < first ? count : `${count}: ${first} to ${last}`;
+  },
+  read: ({ taken, lag }) =>
+    `${taken.toLocaleString("en")} ${taken === 1 ? "element" : "elements"}, ${lag.toLocaleString("en")} waiting`,
+  given: ({ given }) => given.toLocaleString("en"),
+};
+const PAUSE = 3000; // milliseconds between two requests
+
+export class Facts {
+  /** `stream` is the URL of the stream; `document` has elements with `data-fact`. */
+  constructor(stream, document) {
+    this.stream = stream;
+    this.document = document;
+    this.timer = 0;
+  }
+
+  /** Shows what the description says, soon: as often as it may have changed, this may be called. */
+  soon() {
+    this.timer ||= setTimeout(() => this.show(), PAUSE);
+  }
+
+  async show() {
+    try {
+      const answer = await fetch(this.stream, { headers: { Accept: "application/json" }, cache: "no-store" });
+      if (answer.ok) this.put(await answer.json());
+    } catch {
+      // the page says what it said; who follows is told that the server does not answer
+    } finally {
+      this.timer = 0;
+    }
+  }
+
+  put(description) {
+    for (const place of this.document.querySelectorAll("[data-fact]")) {
+      place.textContent = WORDS[place.dataset.fact](description);
+    }
+    const newest = this.document.getElementById("newest");
+    const isOld = Number(newest.dataset.last) < description.lastSequence;
+    this.document.getElementById("newer").hidden = !isOld;
+  }
+}
