@@ -57,6 +57,7 @@ def construct_messages(
     prefixes: Mapping[str, str] | None = None,
     base: str | None = None,
     page_size: int | None = None,
+    page_key: str | None = None,
     max_messages: int | None = None,
     timeout: float | None = None,
     method: str = "post",
@@ -93,6 +94,8 @@ def construct_messages(
         prefixes: prefixes that the query uses but does not declare.
         base: resolve relative IRIs of the query against this IRI.
         page_size: solutions per request, for endpoints that limit their answers.
+        page_key: a variable of the template that is an IRI in every solution: pages follow each other by its values
+            instead of by OFFSET, so that the endpoint's order of other values does not matter.
         max_messages: end the result after this number of messages.
         timeout: seconds for the whole answer of the source.
         method, headers, results, profile, retries, allow_stale: see `open_source`.
@@ -127,6 +130,8 @@ def construct_messages(
     for name, value in limits.items():
         if value is not None and value <= 0:
             raise UsageError(f"{name}={value} must be more than 0")
+    if page_key is not None and page_size is None:
+        raise UsageError(f"page_key={page_key!r} is given without page_size", hint="give the solutions per request")
     if max_messages is not None and max_messages < 0:
         raise UsageError(f"max_messages={max_messages} is negative")
     if skolemize is not None:
@@ -162,6 +167,7 @@ def construct_messages(
             timeout,
             lenience=Lenience() if lenient else None,
             labels=Labels(label_prefix),
+            page_key=None if page_key is None else page_key.lstrip("?$"),
         ),
         options,
         owns_source=opened is not source,

@@ -50,6 +50,7 @@ def add_source(group: argparse._ArgumentGroup) -> None:
 def add_asking(group: argparse._ArgumentGroup) -> None:
     """Adds the options that say how the source is asked."""
     option(group, "--page-size N", "request N solutions at a time", type=int)
+    option(group, "--page-key ?v", "let pages follow each other by the IRIs of ?v, not by OFFSET")
     option(group, "--timeout SECONDS", "stop if the whole answer takes longer", type=float)
     option(group, "--method", "the HTTP method for an endpoint", choices=["get", "post"], default="post")
     option(group, "--header K:V", "send an additional request header", repeatable=True)
@@ -61,7 +62,7 @@ def add_asking(group: argparse._ArgumentGroup) -> None:
 
 def asking(options: argparse.Namespace) -> dict[str, Any]:
     """The options of `add_asking` as `construct_messages` takes them."""
-    names = ("page_size", "timeout", "method", "results", "profile", "retries", "allow_stale")
+    names = ("page_size", "page_key", "timeout", "method", "results", "profile", "retries", "allow_stale")
     return _named(options, *names) | {"headers": pairs("--header", options.header, "K:V")}
 
 

@@ -44,8 +44,8 @@ NAME: Final = "watch"
 
 OPTIONS: Final = frozenset(
     (
-        *("bindings", "default_graph", "named_graphs", "prefixes", "base", "skolemize", "page_size", "timeout"),
-        *("method", "headers", "results", "profile", "retries", "allow_stale", "strict"),
+        *("bindings", "default_graph", "named_graphs", "prefixes", "base", "skolemize", "page_size", "page_key"),
+        *("timeout", "method", "headers", "results", "profile", "retries", "allow_stale", "strict"),
     )
 )
 """The options of `construct_messages` that a watch takes: those under which a solution is a message."""
@@ -351,8 +351,8 @@ async def watch(
         skip_first: yield nothing of the first evaluation.
         skip_empty: leave out messages without quads.
         options: further options of `construct_messages`: `bindings`, `default_graph`, `named_graphs`, `prefixes`,
-            `base`, `skolemize`, `page_size`, `timeout`, `method`, `headers`, `results`, `profile`, `retries`,
-            `allow_stale`, `strict`.
+            `base`, `skolemize`, `page_size`, `page_key`, `timeout`, `method`, `headers`, `results`, `profile`,
+            `retries`, `allow_stale`, `strict`.
 
     Raises:
         QueryError: the query is not a valid CONSTRUCT query.

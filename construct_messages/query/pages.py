@@ -16,6 +16,7 @@ from construct_messages.errors import UsageError
 from construct_messages.query.select import Select
 from construct_messages.query.tokens import Token, decoded, error, outer, tokenize
 from construct_messages.query.volatile import volatile
+from construct_messages.terms import literal
 
 BY_VALUE: Final = ("?{}",)
 """Sort keys of a variable, as format strings: its value, as ORDER BY compares terms."""
@@ -68,6 +69,37 @@ def page(
     if limit < 1:
         return None
     return _slice(_ordered(select, keys), limit, select.offset + offset, wrap=wrap)
+
+
+def by_key(select: Select, key: str, limit: int, *, least: str | None = None, offset: int = 0) -> Select:
+    """The first solutions in the order of the texts of a key, from one text on.
+
+    Args:
+        select: the query.
+        key: the name of a projected variable.
+        limit: how many solutions.
+        least: the least text of the key; None: any.
+        offset: how many solutions to leave out.
+
+    Raises:
+        UsageError: the query has its own order or window, or does not project the key.
+
+    >>> select = Select("", "SELECT ?s ", ("s",), "WHERE ", "{ ?s ?p ?o }")
+    >>> str(by_key(select, "s", 10, least="urn:a"))
+    'SELECT ?s WHERE { { SELECT ?s WHERE { ?s ?p ?o } } FILTER(STR(?s) >= "urn:a") } ORDER BY STR(?s) LIMIT 10'
+    """
+    if select.order or select.slice:
+        clause = (select.order or select.slice).split()[0]
+        raise UsageError(f"the query has {clause}, and pages by ?{key} have an order of their own", hint="remove one")
+    if key not in select.variables or key in volatile(select):
+        listed = ", ".join(f"?{name}" for name in select.variables)
+        raise UsageError(f"?{key} is no key of the solutions", hint=f"use one that is an IRI in each of them: {listed}")
+    nested = select.nested()
+    group = nested.group
+    if least is not None:
+        group = f"{group[:-1]}FILTER(STR(?{key}) >= {literal(least)}) }}"
+    window = f" LIMIT {limit}" + (f" OFFSET {offset}" if offset else "")
+    return replace(nested, group=group, order=f" ORDER BY STR(?{key})", slice=window, limit=limit, offset=offset)
 
 
 def beyond(select: Select, count: int, *, wrap: bool = False) -> Select:

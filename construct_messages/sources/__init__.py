@@ -73,6 +73,8 @@ class Request:
         labels: create labels of the data's blank nodes that are unique to this request (`labels.of_data` is the scope
             for `terms.blank` and for the readers of other libraries' terms).
         condition: only used by endpoints that are asked by GET, and not in pages; None: no condition.
+        page_key: the variable, an IRI in each solution, by whose texts pages follow each other; None: they follow each
+            other by OFFSET.
     """
 
     select: Select
@@ -85,6 +87,7 @@ class Request:
     lenience: Lenience | None = None
     labels: Labels = field(default_factory=Labels, compare=False)
     condition: Condition | None = field(default=None, compare=False)
+    page_key: str | None = None
 
 
 class Source(Protocol):

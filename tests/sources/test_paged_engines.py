@@ -130,6 +130,18 @@ def test_pages_are_the_whole(
         assert came == expected
 
 
+@pytest.mark.parametrize("engine", SIZES)
+@pytest.mark.parametrize("name", ["optional", "mixed types"])
+def test_pages_by_key(
+    serve_with: Callable[[str, Path], str], data: Callable[[str], Path], engine: str, name: str
+) -> None:
+    """Issue 26, 12."""
+    template, pattern, _ = QUERIES[name]
+    query, url, profile = f"CONSTRUCT {{ {template} }} WHERE {pattern}", data(engine), ALL[engine].profile
+    options = {"profile": profile, "page_size": SIZES[engine], "page_key": "?s"}
+    assert _solutions(query, serve_with(engine, url), **options) == _solutions(query, str(url))
+
+
 def test_virtuoso_again_and_again(
     request: pytest.FixtureRequest, serve_with: Callable[[str, Path], str], data: Callable[[str], Path]
 ) -> None:

@@ -89,9 +89,7 @@ def _reading(
         return iter([read_document(body, base=base, message_bytes=message_bytes)]), True
     context = implied_context(media_type, parameters)
     # the media type tells whether comments delimit messages
-    options = DecoderOptions(
-        base=base, contexts=CONTEXTS, context=context, message_bytes=message_bytes, comments=False
-    )
+    options = DecoderOptions(base=base, contexts=CONTEXTS, context=context, message_bytes=message_bytes, comments=False)
     decoder = partial(decoder_for, options=options)
     if media_type in _JSON:
         # between the tokens of JSON a line end is a blank, and within them there is none

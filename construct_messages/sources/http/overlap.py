@@ -126,11 +126,6 @@ class OverlappingReader(ResponseReader):
         self._overlap, self._size = overlap, size
         self._again: list[_Solution] = []
 
-    @property
-    def new(self) -> int:
-        """The number of solutions so far that had not arrived before."""
-        return max(0, self.count - self._size)
-
     def feed(self, piece: bytes) -> Iterator[Solutions]:
         """Yields the solutions that a piece completes and that are new; see `ResponseReader.feed`.
 

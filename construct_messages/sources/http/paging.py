@@ -15,13 +15,14 @@ from types import TracebackType
 from typing import Final, TypeAlias
 
 from construct_messages.errors import IncompleteResult, QueryError, SourceError, SourceTimeout
-from construct_messages.query.pages import beyond
+from construct_messages.query.pages import beyond, by_key
 from construct_messages.query.pages import page as window
 from construct_messages.query.prologue import undeclared
 from construct_messages.query.select import Select
 from construct_messages.query.volatile import volatile
 from construct_messages.solutions import Solutions
 from construct_messages.sources import Request
+from construct_messages.sources.http.keyset import Groups, KeyEnd, KeyReader
 from construct_messages.sources.http.overlap import Overlap, OverlappingReader
 from construct_messages.sources.http.profiles import SORT_FAILURES, Profile
 from construct_messages.sources.http.response import Header, ResponseReader
@@ -144,6 +145,48 @@ class _Window(Page):
 
 
 @dataclass
+class _KeyPage(Page):
+    """A page by key: the solutions from the last group on that is not whole.
+
+    Args:
+        key: the name of the variable.
+        limit: the number of solutions to request.
+        groups: what has arrived.
+    """
+
+    key: str
+    limit: int
+    groups: Groups
+
+    @property
+    def select(self) -> Select:
+        return by_key(self.query, self.key, self.limit, least=self.groups.last)
+
+    @property
+    def _kind(self) -> _Kind:
+        return partial(KeyReader, self.groups)
+
+    def may_retry(self, _: SourceError) -> bool:
+        """Returns True: the next request begins with the group that is not whole."""
+        return True
+
+
+@dataclass
+class _KeyEnd(Page):
+    """The end of a result in pages by key, or what shows that there is more.
+
+    Args:
+        groups: what has arrived.
+    """
+
+    groups: Groups
+
+    @property
+    def _kind(self) -> _Kind:
+        return partial(KeyEnd, self.groups)
+
+
+@dataclass
 class _Probe(Page):
     """A page that only checks whether there are more solutions.
 
@@ -184,7 +227,8 @@ def pages(request: Request, profile: Profile, *, asked: tuple[str, ...], url: st
     """Yields the pages of a request, or a single one without paging; read each to its end before the next.
 
     Between pages there are probes, which yield no solutions: after a page that was shorter than requested, or if the
-    endpoint's row limit may have cut an answer without pages, a probe requests the next solution.
+    endpoint's row limit may have cut an answer without pages, a probe requests the next solution. That of pages by key
+    yields the last group.
 
     Raises:
         IncompleteResult: the row limit of the endpoint cut the result, or its pages do not fit together.
@@ -210,7 +254,9 @@ def pages(request: Request, profile: Profile, *, asked: tuple[str, ...], url: st
             condition=request.condition if select is request.select else None,
         )
 
-    if request.page_size is None:
+    if request.page_size is not None and request.page_key is not None:
+        yield from _by_key(request.select, request.page_size, request.page_key, url, new_reader)
+    elif request.page_size is None:
         yield from _whole(request.select, profile, url, new_reader)
     else:
         yield from _windows(request.select, request.page_size, profile, url, new_reader)
@@ -268,6 +314,29 @@ def _windows(select: Select, full: int, profile: Profile, url: str, new_reader: 
                     return
             full = page.received  # what it gives at most, announced or not
         size = full
+
+
+def _by_key(select: Select, size: int, key: str, url: str, new_reader: _NewReader) -> Iterator[Page]:
+    by_key(select, key, size)  # which raises an error for a variable that is none
+    groups = Groups(url, key, select.variables.index(key))
+    while True:
+        before = groups.count, groups.last
+        yield (page := _KeyPage(url, select, new_reader, key, size, groups))
+        if not page.received:
+            if groups.last is not None:
+                raise groups.vanished()
+            return
+        if page.received < size:
+            rest = by_key(select, key, 2, least=groups.last, offset=groups.pending - 1)
+            yield (end := _KeyEnd(url, rest, new_reader, groups))
+            if end.received == 1:
+                return
+            size = page.received  # what it returns at most, announced or not
+        if (groups.count, groups.last) == before:
+            raise IncompleteResult(
+                f"{url} has {page.received} solutions or more with {groups.last} for ?{key}",
+                hint="raise page_size above their number, or choose another key",
+            )
 
 
 _HINT: Final = (

@@ -1,0 +1,163 @@
+"""Pages by key: each page has the solutions that follow the last whole group of the page before.
+
+All solutions with one value of the key are a group. A page that is full may end within a group, so its last group is
+left to the next page, which begins with it. So no page depends on the order of equal keys, or on an order that two
+requests share (`overlap.py` checks that of OFFSET). The order is that of texts by code point (SPARQL 1.2 Query, section
+17.4.1.7). Nothing here sends a request or writes a query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from construct_messages.errors import IncompleteResult, shown
+from construct_messages.solutions import Solutions
+from construct_messages.sources.http.response import ResponseReader
+from construct_messages.terms import Term
+
+
+class Groups:
+    """The groups that have arrived, in the order of their keys.
+
+    Args:
+        url: the endpoint, for errors.
+        variable: the name of the key.
+        column: its index among the variables.
+
+    Attributes:
+        last: the key of the last group that has arrived, perhaps not whole; None: nothing has arrived.
+        count: the number of solutions of whole groups.
+        pending: the number of solutions of the last group.
+    """
+
+    def __init__(self, url: str, variable: str, column: int) -> None:
+        self._url, self._variable, self._column = url, variable, column
+        self._pending: list[Solutions] = []
+        self._first: str | None = None
+        self.last: str | None = None
+        self.count = 0
+
+    @property
+    def pending(self) -> int:
+        return sum(map(len, self._pending))
+
+    def begin(self) -> None:
+        """Discards the group that is not whole: the next response begins with it."""
+        self._pending.clear()
+        self.expect_last()
+
+    def expect_last(self) -> None:
+        """Makes the next response begin with the last group."""
+        self._first = self.last
+
+    def check_first(self, batch: Solutions) -> None:
+        """Checks that a response begins with the last group.
+
+        Raises:
+            IncompleteResult: it does not, perhaps because the engine has another text for the key.
+        """
+        first = self._key(batch.text[self._column][0])
+        if first != self._first:
+            raise IncompleteResult(
+                f"{self._url} was asked for solutions from {shown(str(self._first))} on, and began with {shown(first)}",
+                hint="ask again if the data changed meanwhile; otherwise read the result without page_key",
+            )
+        self._first = None
+
+    def add(self, batch: Solutions) -> Iterator[Solutions]:
+        """Takes the next solutions of a response, and yields those of groups that are whole.
+
+        Raises:
+            IncompleteResult: a key is no IRI, or comes after a greater one.
+        """
+        if self._first is not None:
+            self.check_first(batch)
+        start = 0
+        for place, term in enumerate(batch.text[self._column]):
+            key = self._key(term)
+            if self.last is not None and key < self.last:
+                raise IncompleteResult(
+                    f"{self._url} does not order texts by code point: {shown(key)} came after {shown(self.last)}",
+                    hint="read the result without page_key",
+                )
+            if key != self.last:
+                yield from self._whole(batch.head(place).tail(place - start))
+                start, self.last = place, key
+        self._pending.append(batch.tail(len(batch) - start))
+
+    def end(self) -> Iterator[Solutions]:
+        """Yields the last group, after the last page."""
+        yield from self._whole(None)
+
+    def vanished(self) -> IncompleteResult:
+        """Returns the error for an endpoint that does not send the last group again."""
+        return IncompleteResult(
+            f"{self._url} did not send the solution with {shown(str(self.last))} again",
+            hint="ask again if the data changed meanwhile; otherwise read the result without page_key",
+        )
+
+    def _whole(self, rest: Solutions | None) -> Iterator[Solutions]:
+        for part in (*self._pending, *(() if rest is None else (rest,))):
+            if len(part):
+                self.count += len(part)
+                yield part
+        self._pending.clear()
+
+    def _key(self, term: Term) -> str:
+        if not term.startswith("<") or term.startswith("<<("):
+            what = shown(term) if term else "unbound"
+            raise IncompleteResult(
+                f"?{self._variable} is {what} in a solution of {self._url}, and no key",
+                hint="name a variable that is an IRI in every solution",
+            )
+        return term[1:-1]
+
+
+class KeyReader(ResponseReader):
+    """Reads a response, and yields the solutions of whole groups.
+
+    Args:
+        groups: what has arrived.
+        arguments, options: see `ResponseReader`.
+    """
+
+    def __init__(self, groups: Groups, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._groups = groups
+        groups.begin()
+
+    def feed(self, piece: bytes) -> Iterator[Solutions]:
+        """Yields the solutions of the groups that a piece completes; see `ResponseReader.feed`."""
+        for batch in super().feed(piece):
+            yield from self._groups.add(batch)
+
+
+class KeyEnd(ResponseReader):
+    """Reads whether anything follows the last group, and yields that group if nothing does.
+
+    The response has the last solution of the group, and one more if there is one.
+    """
+
+    def __init__(self, groups: Groups, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._groups = groups
+        groups.expect_last()
+
+    def feed(self, piece: bytes) -> Iterator[Solutions]:
+        """Checks the solution that the piece completes, and yields nothing."""
+        for batch in super().feed(piece):
+            if self.count == len(batch):
+                self._groups.check_first(batch)
+        return iter(())
+
+    def rest(self) -> list[Solutions]:
+        """Returns the last group if nothing follows it; see `ResponseReader.rest`.
+
+        Raises:
+            IncompleteResult: the group is not there any more.
+        """
+        super().rest()
+        if self.count == 0 and self._status == 200:
+            raise self._groups.vanished()
+        return list(self._groups.end()) if self.count == 1 else []
