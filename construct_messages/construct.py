@@ -7,13 +7,10 @@ in `template.py`, how it is written in `logs/`, where solutions come from in `so
 
 from __future__ import annotations
 
-import sys
 from collections.abc import AsyncGenerator, Generator, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
-
-import pyoxigraph as ox
 
 from construct_messages.arguments import checked
 from construct_messages.assembly import DISTINCT_LIMIT, GROUP_LIMIT, Assembly, Options, Writing
@@ -29,7 +26,7 @@ from construct_messages.sources import Condition, Request, Source
 from construct_messages.sources.http.timeouts import RETRIES
 from construct_messages.sources.open import open_source
 from construct_messages.targets import LogTarget, format_of_target, log_file
-from construct_messages.terms import Lenience, Term, from_pyoxigraph, from_rdflib, iri, parse_term
+from construct_messages.terms import Lenience, as_term, iri
 
 if TYPE_CHECKING:
     from construct_messages.sources.open import SourceLike
@@ -112,6 +109,7 @@ def construct_messages(
         UsageError: an invalid option.
         SourceError: the source cannot be opened.
 
+    >>> import pyoxigraph as ox
     >>> store = ox.Store()
     >>> for name in "ab":
     ...     store.add(ox.Quad(ox.NamedNode(f"urn:{name}"), ox.NamedNode("urn:p"), ox.Literal(name)))
@@ -172,50 +170,6 @@ def construct_messages(
         options,
         owns_source=opened is not source,
     )
-
-
-def as_term(value: object) -> Term:
-    """Converts a value of a caller to a term.
-
-    Args:
-        value: N-Triples text, a term of pyoxigraph or rdflib, or a plain value of Python. A `str` is always N-Triples:
-            `"42"` is an integer, `'"42"'` a string. A number, boolean, date, time or duration becomes a literal of its
-            datatype.
-
-    Raises:
-        TermError: the text is not a term.
-        UsageError: another type.
-
-    >>> as_term("42") == as_term(ox.Literal(42)) == as_term(42)
-    True
-    >>> as_term(0.5)
-    '"0.5"^^<http://www.w3.org/2001/XMLSchema#double>'
-    """
-    if isinstance(value, (ox.NamedNode, ox.BlankNode, ox.Literal, ox.Triple)):
-        return parse_term(from_pyoxigraph(value))  # it may have been parsed leniently
-    if isinstance(value, str) and not _is_rdflib(value):
-        return parse_term(value)
-    if isinstance(value, (bool, float)):
-        return from_pyoxigraph(ox.Literal(value))
-    if _is_plain(value):
-        import rdflib  # which knows the lexical forms; slow to import
-
-        return from_rdflib(rdflib.Literal(value))
-    if _is_rdflib(value):
-        return from_rdflib(value)
-    raise UsageError(f"{value!r} is no term", hint='write it as in N-Triples: "<http://…>", \'"text"@en\' or "42"')
-
-
-def _is_plain(value: object) -> bool:
-    from datetime import date, time, timedelta  # a datetime is a date; most queries do without all of them
-    from decimal import Decimal
-
-    return isinstance(value, (int, date, time, timedelta)) or (isinstance(value, Decimal) and value.is_finite())
-
-
-def _is_rdflib(value: object) -> bool:
-    rdflib = sys.modules.get("rdflib")
-    return rdflib is not None and isinstance(value, rdflib.term.Identifier)
 
 
 class QueryMessages(SingleUse):

@@ -10,12 +10,11 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from construct_messages.construct import as_term
 from construct_messages.errors import Position, QueryError, UsageError
 from construct_messages.query.algebra.plan import Plan
 from construct_messages.query.algebra.translation import translate_query
 from construct_messages.query.rewrite import ConstructQuery
-from construct_messages.terms import XSD, literal
+from construct_messages.terms import XSD, as_term, literal
 
 _LINE_BREAK: Final = re.compile(r"\r\n|\r|\n")
 

@@ -1,8 +1,8 @@
 """RDF terms: a term **is** its canonical N-Triples string.
 
 `canonical.py` makes and reads them, `wellformed.py` says what an IRI and a language tag is, `resolution.py` resolves
-relative IRIs, `libraries.py` has terms of pyoxigraph and rdflib. No I/O here, and nothing about queries, messages or
-logs.
+relative IRIs, `libraries.py` has terms of pyoxigraph and rdflib, `values.py` has those of callers. No I/O here, and
+nothing about queries, messages or logs.
 """
 
 from construct_messages.terms.canonical import (
@@ -49,6 +49,7 @@ from construct_messages.terms.libraries import (
     to_rdflib,
 )
 from construct_messages.terms.resolution import resolve
+from construct_messages.terms.values import as_term
 from construct_messages.terms.wellformed import (
     Lenience,
     is_iri,
@@ -73,6 +74,7 @@ __all__ = [
     "Lenience",
     "OxTerm",
     "Term",
+    "as_term",
     "blank",
     "boolean",
     "escape",
