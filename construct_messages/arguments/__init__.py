@@ -178,7 +178,9 @@ def _check(annotation: Any) -> _Check | None:
     if kind in (Sequence, Collection):
         return _collection(*(_check(each) for each in inner))
     if kind is Mapping:
-        return _mapping(*(_check(each) for each in inner))
+        # an error about one value of many is the function's, which knows what they are
+        is_plain = not any(get_args(part) for each in inner for part in get_args(each))
+        return _mapping(*(_check(each) for each in inner if is_plain))
     if not isinstance(kind, type) or getattr(kind, "_is_protocol", False):
         return None
     return lambda value: isinstance(value, kind)

@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass, fields, replace
 from enum import IntEnum
 from typing import Any, Final
 
-from construct_messages.arguments import checked_fields
 from construct_messages.errors import UsageError
 from construct_messages.logs.jelly.wire import Malformed, delimited, integer, text, varint
 from construct_messages.logs.jelly.wire import fields as fields_of
@@ -69,7 +68,6 @@ _OF_NUMBERS: Final = {**_TYPES, "generalized_statements": bool}
 _BOOLEANS: Final = {"true": True, "false": False}
 
 
-@checked_fields
 @dataclass(frozen=True)
 class JellyOptions:
     """The options of a Jelly stream, of a log that was read or to write a log.
