@@ -36,6 +36,7 @@ OF_URLS: Final = (
     *("profile", "results", "method", "page_size", "strict", "contact"),
     *("user_variable", "password_variable", "token_variable"),
     *("forward_headers", "allow_private", "update", "update_source", "sponge"),
+    *("row_cap", "refuse_capped"),
     *("retries", "connect_seconds", "read_seconds", "rate"),
 )
 OF_FILES: Final = ("union_default_graph", "evaluators", "evaluator_bytes")
@@ -82,6 +83,9 @@ class EndpointSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
             endpoint's own business for a URL.
         update: whether updates are sent on to a URL.
         update_source: the URL that updates are sent on to, where it is not the one of queries.
+        row_cap: how many rows or triples a URL sends at most in one answer. A CONSTRUCT of its own with as many may be
+            a part, which the log tells. None: nothing is counted.
+        refuse_capped: whether that, or an answer that says that it is a part, is an error instead.
         sponge: whether parameters that make a Virtuoso fetch from the web are sent on.
         retries: how often a request that failed for the moment is sent again.
         connect_seconds, read_seconds: how long to wait for a URL's connection, and between two of its bytes.
@@ -114,6 +118,8 @@ class EndpointSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     service: Literal["deny", "allow"] | tuple[str, ...] | None = None
     update: bool = False
     update_source: str | None = None
+    row_cap: Count | None = 10_000
+    refuse_capped: bool = False
     sponge: bool = False
     retries: Size = 3
     connect_seconds: Seconds = 10.0

@@ -21,9 +21,11 @@ from construct_messages.assembly import Options
 from construct_messages.construct import QueryMessages
 from construct_messages.errors import (
     Forbidden,
+    IncompleteResult,
     ProtocolError,
     SourceError,
     UsageError,
+    shown,
 )
 from construct_messages.formats import LogType, content_type
 from construct_messages.formats.documents import JSON_LD, N_TRIPLES, RDF_XML, TRIPLES, TURTLE
@@ -43,12 +45,14 @@ from construct_messages.server.http.request_log import RequestLog
 from construct_messages.server.http.sending import send
 from construct_messages.server.pages.files import send_page
 from construct_messages.server.pages.templates import wants_html
+from construct_messages.server.sparql.cap import counted_codings, watched
 from construct_messages.server.sparql.description import describe
 from construct_messages.server.sparql.protocol import ProtocolRequest, forwarded, read_request
 from construct_messages.server.sparql.record import SparqlRecord
 from construct_messages.sources import UNION, Request
 from construct_messages.sources.http.profiles import Profile
-from construct_messages.sources.operations import Backend, Operation
+from construct_messages.sources.http.response import partial_reason
+from construct_messages.sources.operations import Answer, Backend, Operation
 from construct_messages.terms import Lenience
 
 # what a client may say to a remote endpoint through us, beside what the endpoint's settings add
@@ -263,7 +267,7 @@ class SparqlEndpoint:
         if choice.accept is not None:
             headers["Accept"] = choice.accept
         if settings.is_remote and (codings := request.headers.get("Accept-Encoding")):
-            headers["Accept-Encoding"] = codings
+            headers["Accept-Encoding"] = counted_codings(codings) if self._counts(record) else codings
         answer = await self._backend.answer(
             Operation(
                 asked.text,
@@ -278,18 +282,62 @@ class SparqlEndpoint:
         )
         own = dict(answer.headers)
         record.format = own.get("Content-Type")
+        if settings.is_remote and (reason := partial_reason(answer.status, own.get)) is not None:
+            await self._is_part(answer, record, reason)
         if request.method == "HEAD":
             async with aclosing(answer.body):
                 return web.StreamResponse(status=answer.status, headers=own)
         coding = None if settings.is_remote else negotiate_coding(request.headers.get("Accept-Encoding"))
+        body = answer.body
+        if self._counts(record) and settings.row_cap is not None and answer.status == 200:
+            content_type, packed = own.get("Content-Type", ""), own.get("Content-Encoding")
+            met, refuses = partial(self._meets_cap, record), settings.refuse_capped
+            body = watched(
+                body, settings.row_cap, content_type, packed, met=met, refuses=refuses, executor=self._executor
+            )
         return await send(
             request,
-            answer.body,
+            body,
             own,
             status=answer.status,
             idle_seconds=settings.limits.idle_seconds,
             coding=coding,
             sent=record.sent,
+        )
+
+    def _counts(self, record: SparqlRecord) -> bool:
+        """Whether the triples of an answer are counted; SELECTs have a header that tells of the cap."""
+        settings = self._settings
+        return settings.is_remote and settings.row_cap is not None and record.form in ("CONSTRUCT", "DESCRIBE")
+
+    async def _is_part(self, answer: Answer, record: SparqlRecord, reason: str) -> None:
+        """Tells of an answer of which the source says that it is a part.
+
+        Raises:
+            IncompleteResult: the settings say that this is an error.
+        """
+        if self._settings.refuse_capped:
+            await answer.body.aclose()
+            said = f": {shown(reason)}" if reason else ""
+            raise IncompleteResult(
+                f"the source sent a part of the answer only{said}", hint="ask for less, or give the source more time"
+            )
+        self._request_log.log("warning", "a part", form=record.form, reason=shown(reason), endpoint=self.path)
+
+    def _meets_cap(self, record: SparqlRecord, count: int) -> None:
+        """Tells of an answer with as many triples as the source sends at most.
+
+        Raises:
+            IncompleteResult: the settings say that this is an error.
+        """
+        settings = self._settings
+        if settings.refuse_capped:
+            raise IncompleteResult(
+                f"the source answered with {count} triples, and sends no more than {settings.row_cap}",
+                hint="ask for messages, which are read in pages, or for less",
+            )
+        self._request_log.log(
+            "warning", "maybe a part", form=record.form, triples=count, row_cap=settings.row_cap, endpoint=self.path
         )
 
     # --- the page for people, and the service description ---

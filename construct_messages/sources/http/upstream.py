@@ -47,7 +47,7 @@ _NOT_SENT_ON: Final = frozenset(
 # Strict-Transport-Security, Alt-Svc), nor those that would act in a browser on the server's own origin (Set-Cookie,
 # Content-Security-Policy, Access-Control-*, Location).
 _RELAYED: Final = (
-    *("Content-Type", "Content-Encoding", "Content-Length", "Content-Language", "Content-Disposition"),
+    *("Content-Type", "Content-Encoding", "Content-Length", "Content-Language", "Content-Disposition", "Content-Range"),
     *("ETag", "Last-Modified", "Cache-Control", "Expires", "Age", "Vary"),
     *("Retry-After", "WWW-Authenticate", "Allow", "Link", "Warning"),
     *("X-SPARQL-MaxRows", "X-SPARQL-Default-Graph", "X-SQL-State", "X-SQL-Message"),
