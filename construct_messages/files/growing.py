@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,9 +17,10 @@ from typing import IO, Final
 from zlib import crc32
 
 from construct_messages.errors import CannotWrite, UsageError
-from construct_messages.files.output import atomic_file
 
 _PIECE_BYTES: Final = 1 << 20
+_JOURNAL: Final = re.compile(rb"(\d+) (\d+) (\d+)\n")
+"""Where the part begins, its length, and its checksum."""
 
 
 def settled_size(path: Path) -> int:
@@ -89,9 +91,8 @@ def _is_due(path: Path, file: IO[bytes], data: bytes, at: int) -> bool:
 
 def _append(path: Path, file: IO[bytes], data: bytes, at: int) -> None:
     journal = _journal(path)
-    with atomic_file(journal) as kept:
-        kept.write(b"%d %d %d\n" % (at, len(data), crc32(data)))
-        kept.flush()
+    with open(journal, "wb", buffering=0) as kept:
+        _write(kept, b"%d %d %d\n" % (at, len(data), crc32(data)))
         os.fsync(kept.fileno())
     _sync_folder(path)  # the names of journal and file are on disk before the part is
     _write(file, data)
@@ -102,13 +103,14 @@ def _append(path: Path, file: IO[bytes], data: bytes, at: int) -> None:
 def _settle(path: Path, file: IO[bytes]) -> None:
     """Cuts off the part that the journal tells of, unless it is whole, and removes the journal."""
     try:
-        at, size, checksum = map(int, _journal(path).read_text().split())
+        journal = _JOURNAL.fullmatch(_journal(path).read_bytes())
     except FileNotFoundError:
         return
-    if file.seek(0, os.SEEK_END) > at:
+    # a part is begun when the journal is whole, and on disk
+    at, size, checksum = map(int, journal.groups()) if journal else (0, 0, 0)
+    if journal and file.seek(0, os.SEEK_END) > at:
         file.seek(at)
-        found = 0
-        left = size
+        found, left = 0, size
         while left and (piece := file.read(min(left, _PIECE_BYTES))):
             found, left = crc32(piece, found), left - len(piece)
         # a power failure may leave the whole length, but zeros in it

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.micro import continuous, data, embedded, jsonld, layouts, watch, windows_soak
+from benchmarks.micro import continuous, data, embedded, jsonld, layouts, watch, watch_log, windows_soak
 from construct_messages import construct_messages
 
 
@@ -71,3 +71,8 @@ def test_the_hostile_query_is_hostile() -> None:
     sizes = {len(message) for message in messages}
     assert len(sizes) > 2, "triples are dropped, and equal ones counted once"
     assert any("_:x_d" in str(quad) for message in messages for quad in message)
+
+
+async def test_the_benchmark_of_the_log_of_a_watch_runs(tmp_path: Path) -> None:
+    _, appending, whole = await watch_log.measure(1500, tmp_path)
+    assert 1 <= appending < whole

@@ -241,7 +241,12 @@ EVENTS = {"Content-Type": "text/event-stream", "RDF-Message-Content-Type": "appl
         ({"Content-Type": "application/ld+json"}, b'{"push": "file:///etc/passwd"}', UsageError, "malformed"),
         ({}, b"event: rdf-message\nid: 7\ndata: <urn:s>\n\n", LogError, "message 7: "),
         ({}, b"event: rdf-message\nid: 7\ndata: \xff\n\n", LogError, "message 7: "),
-        ({}, b"event: rdf-message\ndata: # @message\ndata: # @message\n\n", LogError, "2 messages"),
+        (
+            {},
+            b'event: rdf-message\ndata: VERSION "1.2-messages"\ndata: MESSAGE\ndata: MESSAGE\n\n',
+            LogError,
+            "2 messages",
+        ),
         ({}, b"data: " + b"x" * 9000, LimitExceeded, "an event has more"),
     ],
     ids=lambda value: str(value)[:40],

@@ -9,6 +9,7 @@ import sys
 import threading
 from pathlib import Path
 from random import Random
+from typing import IO
 
 import pytest
 
@@ -32,8 +33,12 @@ def log(tmp_path: Path) -> Path:
 def begin(path: Path, part: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that ends when the part is written, and nothing is on disk for sure."""
 
-    def killed(*_: object) -> None:
-        raise Killed
+    write = growing._write
+
+    def killed(file: IO[bytes], data: bytes) -> None:
+        if data == part:
+            raise Killed
+        write(file, data)
 
     with monkeypatch.context() as patch:
         patch.setattr(growing, "_write", killed)
@@ -56,6 +61,16 @@ def test_a_part_of_a_part_is_cut_off(log: Path, left: bytes, again: bytes, monke
     assert log.read_bytes() == b"one\n"
     append_once(log, again, 4)
     assert log.read_bytes() == b"one\n" + again
+    assert files(log) == ["log"]
+
+
+@pytest.mark.parametrize("journal", [b"", b"4", b"4 4 12", bytes(20)])
+def test_a_journal_that_is_not_whole(log: Path, journal: bytes) -> None:
+    """A kill or a power failure came before the part was begun."""
+    (log.parent / ".log.appending").write_bytes(journal)
+    assert settled_size(log) == 4
+    append_once(log, b"two\n", 4)
+    assert log.read_bytes() == b"one\ntwo\n"
     assert files(log) == ["log"]
 
 

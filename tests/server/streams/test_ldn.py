@@ -241,7 +241,8 @@ async def test_where_a_log_is_malformed(served: StreamsServer) -> None:
     [
         (TURTLE, b"", [0]),
         (TURTLE, b"@prefix : <urn:> . :a :b :c, :d .", [2]),
-        (TURTLE, b"# @message\n<urn:a> <urn:b> 1 .\n# @message\n", [1, 0]),
+        (TURTLE, b"# @message\n<urn:a> <urn:b> 1 .\n# @message\n", [1]),
+        (f"{TURTLE}; messages=rdfm", b"# @message\n<urn:a> <urn:b> 1 .\n# @message\n", [1, 0]),
         ("application/trig", b"<urn:g> { <urn:a> <urn:b> 1 }", [1]),
         (JSON_LD, b"{}", [0]),
         (JSON_LD, b"[]", [0]),
