@@ -67,6 +67,7 @@ bench:
 	$(PYTHON) -m benchmarks micro layouts
 	$(PYTHON) -m benchmarks micro log_memory
 	$(PYTHON) -m benchmarks micro lines
+	$(PYTHON) -m benchmarks micro message_memory
 	$(PYTHON) -m benchmarks micro memory
 	$(PYTHON) -m benchmarks micro page
 	$(PYTHON) -m benchmarks micro proxy

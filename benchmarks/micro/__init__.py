@@ -13,6 +13,7 @@ NAMES = {
     "layouts": "logs written for a template, in all formats that are text",
     "lines": "N-Quads logs, read and written, against npm's n3",
     "log_memory": "logs of 10,000 against 1,000,000 messages",
+    "message_memory": "one large message, read and converted: memory as a multiple of its size",
     "memory": "100,000 against 1,000,000 solutions",
     "page": "the page in Chromium: the first card, the longest frame, memory",
     "proxy": "through `construct-messages serve`, against a direct download",

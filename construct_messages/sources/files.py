@@ -60,6 +60,9 @@ def load_into(
                 _load(store, file, format, path.absolute().as_uri(), lenient)
         except LimitExceeded as error:
             raise SourceError(f"{path}: {error.message}", hint=error.hint) from error
+        except MemoryError as error:  # of the parser's buffer, not of the machine
+            hint = "shorten the literal, or load the file into a store directory by other means"
+            raise SourceError(f"{path}: a term is too long for the parser: {error}", hint=hint) from error
         except unpack_errors(SyntaxError, ValueError) as error:
             raise SourceError(
                 f"{path}: {error}",

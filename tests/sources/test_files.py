@@ -110,6 +110,19 @@ def test_an_error_of_rdf_xml_says_where(lenient: bool, tmp_path: Path) -> None:
             load_files([path], lenient=lenient)
 
 
+@pytest.mark.parametrize("extension", ["nt", "ttl", "rdf"])
+def test_a_literal_that_is_too_long_is_an_error(extension: str, tmp_path: Path) -> None:
+    """No `MemoryError`: the machine has room, and the file is named."""
+    text = "x" * (17 << 20)
+    path = tmp_path / f"long.{extension}"
+    if extension == "rdf":
+        path.write_bytes(RDF_XML.replace(b"daml:", b"").replace(b"<e:x/>", text.encode()))
+    else:
+        path.write_text(f'<urn:s> <urn:p> "{text}" .')
+    with pytest.raises(SourceError, match=rf"long\.{extension}: a term is too long"):
+        load_files([path])
+
+
 # flushed so that a statement is whole where the data are cut
 CUT: dict[str, Callable[[bytes], bytes]] = {
     ".gz": lambda data: (packer := zlib.compressobj(wbits=31)).compress(data) + packer.flush(zlib.Z_SYNC_FLUSH),

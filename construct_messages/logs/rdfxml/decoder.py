@@ -13,18 +13,21 @@ from typing import Final
 import pyoxigraph as ox
 
 from construct_messages.errors import LimitExceeded, LogError, Position, TermError
-from construct_messages.formats import Format, Syntax
+from construct_messages.formats import N_TRIPLES, Format, Syntax
 from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions
-from construct_messages.logs.from_pyoxigraph import log_error, most_characters, to_message
+from construct_messages.logs.from_pyoxigraph import Rename, log_error, most_characters, to_message
 from construct_messages.logs.line_buffer import WholeLines, decode_utf8
+from construct_messages.logs.lines.statements import Statements
 from construct_messages.logs.turtle.declarations import MOST_BASE
-from construct_messages.message import Message
+from construct_messages.message import Message, Quad
 from construct_messages.rdfxml import Limits, NTriplesFile, RdfXmlError
-from construct_messages.terms import RDF
+from construct_messages.terms import RDF, Lenience, map_blanks
 
 _MOST: Final = 1024
 """Attributes of one element; elements open and prefixes in scope at one place."""
+_LONG: Final = 1 << 21
+"""How many bytes of a document are read together: pyoxigraph's buffer holds 16 MiB, and a byte may become `\\u007F`."""
 _ONE_A_LINE: Final = "write each message as one RDF/XML document on one line, line ends in its literals as &#10;"
 
 
@@ -101,15 +104,36 @@ def _read(
     limits = Limits(f"message {number}", most, open=_MOST, base=MOST_BASE, doctype=False)
     statements = NTriplesFile(io.BytesIO(document), options.base, limits, lenient=lenient)
     try:
+        rename = labels.in_message(number).__getitem__
+        if len(document) > _LONG:
+            return _message_of_long_lines(statements.read(), rename, options.lenience), statements.prefixes
         # pyoxigraph asks a file for no more than `read`
         quads = ox.parse(statements, format=ox.RdfFormat.N_TRIPLES, lenient=lenient)  # type: ignore[arg-type]
-        rename = labels.in_message(number).__getitem__
         return to_message(quads, rename, options.lenience, number=number, most=most), statements.prefixes
     except SyntaxError as error:
         ends_early = isinstance(error, RdfXmlError) and error.ends_early
         raise log_error(statements.located(error), number, number, hint if ends_early else None) from error
+    except MemoryError as error:  # of that buffer; namespaces that an XML literal repeats may make so much
+        raise LimitExceeded(f"message {number}: a term is too long for the parser: {error}") from error
     except TermError as error:
         raise _error(error.message, number, error.hint) from error
+
+
+def _message_of_long_lines(text: bytes, rename: Rename, lenience: Lenience | None) -> Message:
+    """The message of statements that may be longer than what pyoxigraph takes at once, each on its own."""
+    reader = Statements(N_TRIPLES, lenience)
+
+    def read() -> Iterator[Quad]:
+        for number, line in enumerate(io.BytesIO(text), 1):
+            try:
+                (quad,) = reader.parse(line[:-1].decode())
+            except SyntaxError as error:
+                error.lineno = number
+                raise
+            subject, object = (map_blanks(term, rename) for term in (quad.subject, quad.object))
+            yield Quad(subject, quad.predicate, object)
+
+    return Message(read())
 
 
 def _error(message: str, number: int, hint: str | None) -> LogError:

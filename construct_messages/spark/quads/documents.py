@@ -184,6 +184,8 @@ def _quads(
             yield read(quad.subject), read(quad.predicate), read(quad.object), graph
     except LimitExceeded as error:
         raise QuadsError(f"{file}: {error.message}", hint=error.hint) from error
+    except MemoryError as error:  # of the parser's buffer, not of the machine
+        raise QuadsError(f"{file}: a term is too long for the parser: {error}", hint="shorten the literal") from error
     except unpack_errors(SyntaxError, ValueError) as error:
         if isinstance(document, NTriplesFile) and isinstance(error, SyntaxError):
             error = document.located(error)

@@ -278,6 +278,22 @@ def test_hostile_documents_are_refused_at_once(case: str) -> None:
     assert "message 2" in str(reading.error)
 
 
+def test_a_literal_longer_than_any_buffer() -> None:
+    """Issue 26: pyoxigraph takes no term of more than 16 MiB, as it is or with its escapes."""
+    for char, size, written in (("x", 17 << 20, 1), ('"', 9 << 20, 2), ("\x7f", 3 << 20, 6)):
+        (read_back,) = read([described(f"<ex:p>{char * size}</ex:p><ex:q rdf:nodeID='b'/>").encode()], KIND).messages
+        (object,) = (quad.object for quad in read_back if quad.predicate == P)
+        assert len(object) == written * size + 2
+
+
+def test_an_xml_literal_that_repeats_a_namespace_has_bounds() -> None:
+    namespace = f' xmlns:l="urn:{"l" * 100_000}"'
+    text = described(f"<ex:p rdf:parseType='Literal'>{'<l:p/>' * 1000}</ex:p>", EX + namespace)
+    reading = read([text.encode()], KIND)
+    assert isinstance(reading.error, LimitExceeded)
+    assert "message 1" in str(reading.error)
+
+
 def test_a_large_literal_is_read_in_linear_time_and_memory() -> None:
     text = described(f"<ex:p>{'x' * 10_000_000}</ex:p>").encode()
     tracemalloc.start()

@@ -1,4 +1,4 @@
-"""What benchmarks import: nothing that `pip install '.[bench]'` does not install, in what they share with tests too."""
+"""Extras install what needs them: benchmarks import nothing but what `.[bench]` installs, by what tests share too."""
 
 from __future__ import annotations
 
