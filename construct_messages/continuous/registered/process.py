@@ -90,7 +90,8 @@ class QueryProcess:
                 start_new_session=True,  # Ctrl-C in the terminal is this process's business
             )
         except OSError as error:
-            raise SourceError(f"no process for the query could be started: {error}", status=503) from error
+            message = f"no process for the query could be started: {error}"
+            raise SourceError(message, status=503, transient=True) from error
         process = cls(started, limits)
         begin = Begin(store, registration.encode(), saved, limits.memory_bytes, limits.output_bytes, static)
         try:
@@ -149,4 +150,4 @@ class QueryProcess:
         """Ends the process, whatever it does."""
         with suppress(ProcessLookupError):
             self._process.kill()
-        await self._process.wait()
+        await self._process.communicate()  # reads what is left of an answer, as else its pipe stays open

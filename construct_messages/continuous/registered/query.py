@@ -86,7 +86,7 @@ class RegisteredQuery:
         self._store, self._limits, self._threads, self._sources = store, limits, threads, sources
         self._task: asyncio.Task[None] | None = None
         self._process: QueryProcess | None = None
-        self._timed = self._more = self._due = False
+        self._timed = self._more = self._due = self._idle = False
         self._inputs: Mapping[str, int] = {}
         self.taken, self.given, self.evaluations = 0, 0, 0
         self.dropped: Mapping[str, int] = {}
@@ -184,7 +184,7 @@ class RegisteredQuery:
                 try:
                     await self._run()
                 except ConstructMessagesError as error:
-                    again = self._recovery.after(error, due=self._due)
+                    again = self._recovery.after(error, due=self._due, idle=self._idle)
                     if again is None or self.registration.source is not None:  # a watch repeats evaluations itself
                         raise
                     self.restarts += 1
@@ -204,6 +204,7 @@ class RegisteredQuery:
             await self._fail("the server failed", "a fault of the server")
 
     async def _run(self) -> None:
+        self._idle = False
         if self.registration.source is not None:
             await self._watch(self.registration.source)
         else:
@@ -268,6 +269,7 @@ class RegisteredQuery:
                 while True:
                     changed.clear()
                     process.check()
+                    self._idle = False
                     now = await self._store.anow() if self._timed else None
                     last = {state.name: state.last for state in self._states()}
                     is_new = any(last[name] > position for name, position in self.positions.items())
@@ -275,6 +277,7 @@ class RegisteredQuery:
                         await _whole(self._commit(await process.step(self._recovery.order(last, now))))
                         if self._more:
                             continue
+                    self._idle = True
                     # one's own elements are a change, too, and after it there is nothing to take
                     with suppress(TimeoutError):
                         async with asyncio.timeout(_TICK_SECONDS if self._timed else None):

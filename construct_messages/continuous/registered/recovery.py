@@ -22,7 +22,7 @@ from construct_messages.errors import (
 )
 
 TRIES: Final = 5
-"""How often a process may end at one place before the query is paused."""
+"""How often a process may end at one place, where it starts or evaluates, before the query is paused."""
 
 MOST_SKIPPED: Final = 10
 """How many elements may be left out one after the other before the query is paused."""
@@ -51,9 +51,9 @@ class Recovery:
         skip_after: after how many failures with one element alone that is left out; None: none is.
 
     >>> recovery = Recovery(1.0, None)
-    >>> [recovery.after(IncompleteResult("killed"), due=False) for _ in range(TRIES)][::2]
+    >>> [recovery.after(IncompleteResult("killed")) for _ in range(TRIES)][::2]
     [Again(seconds=1.0), Again(seconds=4.0), None]
-    >>> recovery.after(SourceTimeout("the evaluation took more than 30 seconds"), due=False) is None
+    >>> recovery.after(SourceTimeout("the evaluation took more than 30 seconds")) is None
     True
     """
 
@@ -64,15 +64,16 @@ class Recovery:
         self._skip = False
         self._singly = 0  # how many elements to take one by one, so that it shows which of them it is
 
-    def after(self, error: ConstructMessagesError, *, due: bool) -> Again | None:
+    def after(self, error: ConstructMessagesError, *, due: bool = False, idle: bool = False) -> Again | None:
         """What to do after a failure; None: pause the query with this error.
 
         Args:
             error: the failure.
             due: whether evaluations are due, which no element can be left out of.
+            idle: whether the process waited for elements, so that the query is not the reason.
         """
-        ended = isinstance(error, IncompleteResult)
-        skips = self._skip_after is not None and not due and error.status in _OF_ELEMENTS
+        ended = isinstance(error, IncompleteResult) or (isinstance(error, SourceError) and error.transient)
+        skips = self._skip_after is not None and not due and not idle and error.status in _OF_ELEMENTS
         if not ended and not skips:
             return None
         self._tries += 1
@@ -84,7 +85,7 @@ class Recovery:
                     return None
                 self._skip, self._tries = True, 0
                 self._skipped += 1
-        elif self._tries >= TRIES:
+        elif self._tries >= TRIES and not idle:
             return None
         return Again(min(self._seconds * 2 ** max(self._tries - 1, 0), _LONGEST_PAUSE))
 

@@ -68,6 +68,11 @@ def ended(code: int, hint: str) -> IncompleteResult:
     Args:
         code: its exit code; negative: the signal that ended it.
         hint: for one that a signal ended, most likely for want of memory.
+
+    >>> ended(-signal.SIGABRT, "give it more memory").message.partition(", ")[2]
+    'most likely because it needed more memory than it may take'
+    >>> print(ended(3, "give it more memory"))
+    the process that evaluated the query ended with code 3
     """
     try:
         how = signal.Signals(-code)
