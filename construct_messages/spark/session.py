@@ -49,9 +49,10 @@ _INSTALL_JAVA: Final = (
 # what is more than this many rows goes to disk when memory runs short.
 _BOUNDED: Final = {
     "spark.sql.sortMergeJoinExec.buffer.in.memory.threshold": "4096",
-    # Spark's parser of SQL keeps what it learns of each expression, without end; so, it forgets all at some 20 MB.
+    # Spark's parser of SQL keeps what it learns of each expression, without end; so, it forgets all at some 90 MB. One
+    # query with arithmetic takes half of that: with less it would learn it again each time, for a second or more.
     "spark.sql.parser.manageParserCaches": "true",
-    "spark.sql.parser.parserDfaCacheFlushThreshold": "5000",
+    "spark.sql.parser.parserDfaCacheFlushThreshold": "20000",
 }
 # Java's default collector works beside the tasks, on cores that they could have: with two a run takes a tenth longer.
 # So does the compiler that optimizes code, and a third of what it is given has soon run for the last time: by these

@@ -26,6 +26,7 @@ from construct_messages.errors import (
 from construct_messages.spark import session
 from construct_messages.spark.failures import error_of, in_short
 from construct_messages.spark.session import failures, local_session, remote_session, require, translated
+from tests.support.spark.sessions import activate, new_session
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -112,8 +113,9 @@ def test_a_session_does_not_grow_with_its_queries(spark: SparkSession) -> None:
     from construct_messages.spark.construct import construct_messages
 
     assert spark.conf.get("spark.sql.parser.manageParserCaches") == "true"
-    most = int(spark.conf.get("spark.sql.parser.parserDfaCacheFlushThreshold"))
-    quads = spark.createDataFrame([], "subject string, predicate string, object string")
+    most = 5000  # less than that of this package's sessions, so that few queries reach it
+    session = new_session(spark, {"spark.sql.parser.parserDfaCacheFlushThreshold": str(most)})
+    quads = session.createDataFrame([], "subject string, predicate string, object string")
     tests = ["?o {} 1", "STR(?o) {} 'a'", "?o + ?p {} ?s", "REGEX(?o, 'a{}')", "CONCAT(?o, '{}') = ?p", "?o {} NOW()"]
     kept: list[int] = []
     for test in tests:
@@ -123,6 +125,20 @@ def test_a_session_does_not_grow_with_its_queries(spark: SparkSession) -> None:
             kept.append(_parser(spark).getDFACacheNumStates())
     assert max(kept) <= most
     assert any(later < earlier for earlier, later in pairwise(kept))
+    activate(spark)
+
+
+def test_a_session_remembers_a_large_expression(spark: SparkSession) -> None:
+    """Issue 26, 38: what was forgotten after each query with arithmetic took a second to learn again."""
+    from construct_messages.spark.construct import construct_messages
+
+    quads = spark.createDataFrame([], "subject string, predicate string, object string")
+    where = "?s <urn:p> ?o FILTER(?o * 2 + 1 > 100 && ?o / 3 < 50)"
+    kept = []
+    for _ in range(2):
+        assert construct_messages(f"CONSTRUCT {{ ?s <urn:p> ?o }} WHERE {{ {where} }}", quads).frame.columns
+        kept.append(_parser(spark).getDFACacheNumStates())
+    assert kept[0] == kept[1] > 5000
 
 
 def _parser(spark: SparkSession) -> Any:

@@ -3,8 +3,7 @@
 SPARQL 1.1 Query, sections 9 and 18.4. Links, sequences and alternatives are bags of pairs; a path of any length is a
 set, found by semi-naive iteration: the frontier moves from the bound end until it finds no new nodes. Over few steps
 `small_closures` does that on the driver. Over many, each round is checkpointed, as Spark cannot plan the growing query
-of all rounds, and the driver gets only the number of pairs of a round. Single patterns are matched by `scans`; paths
-are joined with the rest of a query by `evaluation`.
+of all rounds. Single patterns are matched by `scans`; paths are joined with the rest of a query by `evaluation`.
 """
 
 from __future__ import annotations
@@ -409,7 +408,8 @@ class _Matching:
 
 
 def _swapped(pairs: DataFrame) -> DataFrame:
-    return pairs.withColumnsRenamed({"start": "end", "end": "start"})
+    turned = {"start": "end", "end": "start"}
+    return pairs.select(*(F.col(turned.get(name, name)).alias(name) for name in pairs.columns))
 
 
 def _with_ends(pairs: DataFrame, start: _Bound, end: _Bound) -> DataFrame:
