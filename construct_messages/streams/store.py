@@ -113,13 +113,15 @@ class StreamStore(StoreReader):
 
     # --- publishing ---
 
-    def append(self, stream: str, message: Message, *, key: str | None = None) -> int:
+    def append(self, stream: str, message: Message, *, key: str | None = None, own: str | None = None) -> int:
         """Appends a message, durably.
 
         Args:
             stream: the name of the stream.
             message: the message. A blank node label means the same node in the whole stream.
             key: the publisher's key of this message: a message with a known key is not appended again for a day.
+            own: a text in IRIs of the message that is to be replaced by its sequence, such as a random one in the IRI
+                that relative IRIs were resolved against; None: there is none.
 
         Returns:
             Its sequence; for a known key, the sequence that it got the first time.
@@ -130,25 +132,29 @@ class StreamStore(StoreReader):
             TermError: the message is not valid RDF.
             StoreFull: the disk is full.
         """
-        return self.append_all(stream, [message], key=key)[0]
+        return self.append_all(stream, [message], key=key, own=own)[0]
 
-    async def aappend(self, stream: str, message: Message, *, key: str | None = None) -> int:
+    async def aappend(self, stream: str, message: Message, *, key: str | None = None, own: str | None = None) -> int:
         """`append` for asyncio."""
-        return (await self.aappend_all(stream, [message], key=key))[0]
+        return (await self.aappend_all(stream, [message], key=key, own=own))[0]
 
-    def append_all(self, stream: str, messages: Iterable[Message], *, key: str | None = None) -> range:
+    def append_all(
+        self, stream: str, messages: Iterable[Message], *, key: str | None = None, own: str | None = None
+    ) -> range:
         """Appends messages, such as those of a log, all or none; see `append`.
 
         Returns:
             Their sequences.
         """
-        return self._write(_appending(stream, messages, key))
+        return self._write(_appending(stream, messages, key, own))
 
-    async def aappend_all(self, stream: str, messages: Iterable[Message], *, key: str | None = None) -> range:
+    async def aappend_all(
+        self, stream: str, messages: Iterable[Message], *, key: str | None = None, own: str | None = None
+    ) -> range:
         """`append_all` for asyncio; many messages are made ready in a thread."""
         if isinstance(messages, Sized) and len(messages) > _MANY:
-            return await self._awrite(await self._in_thread(_appending, stream, messages, key))
-        return await self._awrite(_appending(stream, messages, key))
+            return await self._awrite(await self._in_thread(_appending, stream, messages, key, own))
+        return await self._awrite(_appending(stream, messages, key, own))
 
     def trim(self, stream: str, last: int) -> None:
         """Removes the oldest elements of a stream up to a sequence, as its retention would.
@@ -258,8 +264,8 @@ def _creation(stream: str, description: Description | None, exist_ok: bool) -> C
     return Change(lambda transaction: transaction.create(stream, described, exist_ok=exist_ok))
 
 
-def _appending(stream: str, messages: Iterable[Message], key: str | None) -> Change[range]:
-    publications = Publications.of(messages, key)
+def _appending(stream: str, messages: Iterable[Message], key: str | None, own: str | None) -> Change[range]:
+    publications = Publications.of(messages, key, own)
     return Change(lambda transaction: transaction.append(stream, publications), publications.size)
 
 

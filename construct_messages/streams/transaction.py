@@ -128,7 +128,7 @@ class Transaction:
         time = max(self.now, stream.time)
         elements = [
             Element(name, sequence, time, nquads, generated)
-            for sequence, (nquads, generated) in enumerate(publications.messages, state.next)
+            for sequence, (nquads, generated) in enumerate(publications.numbered(state.next), state.next)
         ]
         start = row_id(stream.id, 0)
         self._connection.executemany(
@@ -140,7 +140,8 @@ class Transaction:
                 "INSERT INTO idempotency (stream, key, digest, first, count, time) VALUES (?, ?, ?, ?, ?, ?)",
                 (stream.id, *idempotency, state.next, len(elements), time),
             )
-        after = state._replace(next=state.next + len(elements), bytes=state.bytes + publications.size)
+        size = sum(len(element.nquads) for element in elements)
+        after = state._replace(next=state.next + len(elements), bytes=state.bytes + size)
         self.streams[name] = StoredStream(time, after)
         self._changed.add(name)
         self.elements += elements

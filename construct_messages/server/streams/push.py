@@ -231,7 +231,7 @@ async def event_stream(
 ) -> AsyncGenerator[bytes]:
     """Server-sent events, and a comment for each pause, which keeps the connection open.
 
-    An element that the format cannot carry ends them, with an event that says so.
+    An element that the format cannot carry ends them, with an event that says so; a server that stops, with a comment.
 
     Args:
         live: pages of elements, see `Live`; closed at the end.
@@ -251,6 +251,7 @@ async def event_stream(
             if pushed.refused is not None:
                 yield _error_event(not_carried(pushed.refused))
                 return
+    yield b": the server stops; come back behind the last event\n\n"
 
 
 def _error_event(error: ConstructMessagesError) -> bytes:

@@ -264,13 +264,6 @@ async def test_accepted_bodies(served: StreamsServer, type: str, body: bytes, le
     assert [len(message) for message in read_log(pulled.body, pulled.headers["Content-Type"])] == lengths
 
 
-async def test_relative_iris_resolve_against_the_input(served: StreamsServer) -> None:
-    await served.ask("POST", "/streams/a/input", b"<x> <#p> <> .", TURTLE)
-    element = await served.ask("GET", "/streams/a/output/1", Accept="application/n-quads")
-    at = f"{served.url}/streams/a/"
-    assert element.body.decode() == f"<{at}x> <{at}input#p> <{at}input> .\n"
-
-
 async def test_a_key_publishes_once(served: StreamsServer) -> None:
     for _ in range(2):
         answer = await served.ask("POST", "/streams/a/input", b"_:b <urn:p> 1 .", TURTLE, Idempotency_Key='"k-1"')
