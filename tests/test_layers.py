@@ -68,7 +68,7 @@ FLOORS = {
     ),
     "continuous/registered": floors("registration", "evaluator", "process", "registry"),
     "feeds": floors(
-        "event_stream / documents / client / state",
+        "event_stream / documents / client / state / sequences",
         "collections / transports / registration",
         "discovery",
         "subscription",

@@ -302,18 +302,6 @@ async def test_refused_sequences(served: StreamsServer, query: str) -> None:
     assert (answer.status, "write it as" in answer.json["hint"]) == (400, True)
 
 
-async def test_a_long_list_has_pages(served: StreamsServer) -> None:
-    await served.publish([Message()] * 2500)
-    pages, path = [], "/streams/a/output"
-    while path:
-        listed = (await served.ask("GET", path)).json
-        pages.append([int(iri.rpartition("/")[2]) for iri in listed["contains"]])
-        path = listed.get("previous", "")
-    assert [number for page in reversed(pages) for number in page] == list(range(1, 2501))
-    assert list(map(len, pages)) == [500, 1000, 1000]
-    assert listed["next"] == f"{served.url}/streams/a/output?list=1001"
-
-
 async def test_what_retention_took_is_gone(served: StreamsServer) -> None:
     """Row 14."""
     body = json.dumps({"label": "short", "retainedElements": 2}).encode()
