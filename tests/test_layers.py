@@ -51,12 +51,13 @@ FLOORS = {
     "query/continuous": floors("values", "cursor", "durations", "clauses", "patterns", "parse"),
     "streams": floors(
         "vocabulary",
-        "element / database / saved_state / contexts",
+        "element / damage / saved_state / contexts",
+        "database",
         "publication / reading / broadcast",
         "transaction",
         "writer",
         "reader",
-        "store",
+        "store / check",
     ),
     "continuous": floors(
         "windows / stored_terms / event_time / static / transform / comparison / spool",

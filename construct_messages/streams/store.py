@@ -17,6 +17,7 @@ from typing import Final, Self, TypeVar
 from construct_messages.errors import UsageError
 from construct_messages.message import Message
 from construct_messages.streams.broadcast import Broadcast
+from construct_messages.streams.damage import Damage
 from construct_messages.streams.element import Description, State
 from construct_messages.streams.publication import Publication, Publications
 from construct_messages.streams.reader import StoreReader
@@ -31,16 +32,19 @@ _MANY: Final = 50  # messages that take longer to check and write out than an ev
 _NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._~-]{0,126}[A-Za-z0-9])?")
 
 
-def open_store(path: str | os.PathLike[str], *, read_only: bool = False) -> StreamStore:
-    """Opens a store of streams.
+def open_store(path: str | os.PathLike[str], *, read_only: bool = False, reserve_bytes: int = 0) -> StreamStore:
+    """Opens a store of streams, and checks its file: for five seconds at most, and then in the background.
 
     Args:
         path: the path of the file, which is created if it does not exist, unless `read_only`. SQLite keeps two more
             files beside it while it is open.
         read_only: only read, while another process may write.
+        reserve_bytes: the size of a file beside the store that is let go when the disk is full, so that a smaller
+            retention, or deleting a stream, can make room; 0: none.
 
     Raises:
         StoreLocked: another process is writing.
+        StoreDamaged: the file is damaged.
         NotFound: the file does not exist, with `read_only`.
         StoreError: the file is not a store, or one of another version.
 
@@ -51,7 +55,7 @@ def open_store(path: str | os.PathLike[str], *, read_only: bool = False) -> Stre
     ...     store.append("measured", Message()), [element.sequence for element in store.read("measured")]
     (1, [1])
     """
-    return StreamStore(Path(path), read_only=read_only)
+    return StreamStore(Path(path), read_only=read_only, reserve_bytes=reserve_bytes)
 
 
 class StreamStore(StoreReader):
@@ -59,13 +63,16 @@ class StreamStore(StoreReader):
 
     Args:
         path: the path of the file.
-        read_only: see `open_store`.
+        read_only, reserve_bytes: see `open_store`.
         clock: returns the time of elements.
     """
 
-    def __init__(self, path: Path, *, read_only: bool = False, clock: Clock | None = None) -> None:
-        broadcast = Broadcast()
-        super().__init__(path, broadcast, None if read_only else Writer(path, broadcast, clock or _now))
+    def __init__(
+        self, path: Path, *, read_only: bool = False, reserve_bytes: int = 0, clock: Clock | None = None
+    ) -> None:
+        broadcast, damage = Broadcast(), Damage()
+        writer = None if read_only else Writer(path, broadcast, clock or _now, damage, reserve_bytes)
+        super().__init__(path, broadcast, writer, damage)
 
     # --- streams ---
 
@@ -93,11 +100,11 @@ class StreamStore(StoreReader):
         Raises:
             NotFound: there is no such stream.
         """
-        return self._write(Change(lambda transaction: transaction.describe(stream, description)))
+        return self._write(_describing(stream, description))
 
     async def adescribe(self, stream: str, description: Description) -> State:
         """`describe` for asyncio."""
-        return await self._awrite(Change(lambda transaction: transaction.describe(stream, description)))
+        return await self._awrite(_describing(stream, description))
 
     def delete(self, stream: str) -> None:
         """Deletes a stream with its elements. Its followers get `NotFound`.
@@ -105,11 +112,11 @@ class StreamStore(StoreReader):
         Raises:
             NotFound: there is no such stream.
         """
-        self._write(Change(lambda transaction: transaction.delete(stream)))
+        self._write(_deletion(stream))
 
     async def adelete(self, stream: str) -> None:
         """`delete` for asyncio."""
-        await self._awrite(Change(lambda transaction: transaction.delete(stream)))
+        await self._awrite(_deletion(stream))
 
     # --- publishing ---
 
@@ -162,11 +169,11 @@ class StreamStore(StoreReader):
         Raises:
             NotFound: there is no such stream.
         """
-        self._write(Change(lambda transaction: transaction.trim(stream, last)))
+        self._write(_trimming(stream, last))
 
     async def atrim(self, stream: str, last: int) -> None:
         """`trim` for asyncio."""
-        await self._awrite(Change(lambda transaction: transaction.trim(stream, last)))
+        await self._awrite(_trimming(stream, last))
 
     # --- state of programs ---
 
@@ -262,6 +269,18 @@ def _creation(stream: str, description: Description | None, exist_ok: bool) -> C
         )
     described = description or Description()
     return Change(lambda transaction: transaction.create(stream, described, exist_ok=exist_ok))
+
+
+def _describing(stream: str, description: Description) -> Change[State]:
+    return Change(lambda transaction: transaction.describe(stream, description), relieves=True)
+
+
+def _deletion(stream: str) -> Change[None]:
+    return Change(lambda transaction: transaction.delete(stream), relieves=True)
+
+
+def _trimming(stream: str, last: int) -> Change[None]:
+    return Change(lambda transaction: transaction.trim(stream, last), relieves=True)
 
 
 def _appending(stream: str, messages: Iterable[Message], key: str | None, own: str | None) -> Change[range]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import aiohttp
@@ -119,5 +119,54 @@ async def test_a_full_disk_loses_nothing(disk: Disk, tmp_path: Path, size: int) 
             filler.unlink()
             assert [await publish(session, server.url) for _ in range(5)] == [201] * 5
             await check(session, server.url)
+    finally:
+        server.kill()
+
+
+@pytest.mark.parametrize("relief", ["a smaller retention", "deleting a stream"])
+async def test_a_full_disk_is_relieved_through_the_server(disk: Disk, tmp_path: Path, relief: str) -> None:
+    """The reserve is let go for it; what is kept is as it was, and there is room to publish."""
+    settings = {"CONSTRUCT_MESSAGES_SERVER_STREAMS__RESERVE_BYTES": str(1 << 20)}
+    server = Running(Path("/tmp"), "--streams", str(tmp_path / "streams.db"), through=disk.through, **settings)
+    log = {"Accept": LOG}
+    try:
+        async with aiohttp.ClientSession() as session:
+            for name in ("a", "b"):
+                async with session.put(f"{server.url}/streams/{name}") as response:
+                    assert response.status == 201
+
+            async def publish(name: str, number: int) -> int:
+                headers = {"Content-Type": "application/n-quads"}
+                body = numbered(number, 30_000).lines
+                url = f"{server.url}/streams/{name}/input"
+                async with session.post(url, data=body, headers=headers) as response:
+                    return response.status
+
+            number = 0
+            while await publish("ab"[number % 2], number) == 201:
+                number += 1
+            # the last bytes of the disk, too
+            filler = disk.seen / "filler"
+            with filler.open("wb", buffering=0) as file, suppress(OSError):
+                while True:
+                    file.write(b"x")
+            assert await publish("a", number) == 507
+            if relief == "deleting a stream":
+                async with session.delete(f"{server.url}/streams/b") as response:
+                    assert response.status == 204, await response.text()
+            else:
+                body = {"retainedElements": 3}
+                async with session.put(f"{server.url}/streams/b", json=body) as response:
+                    assert response.status == 204, await response.text()
+            for each in range(number + 2, number + 20, 2):
+                assert await publish("a", each) == 201
+            async with session.get(f"{server.url}/streams/a/output", headers=log) as response:
+                read = list(read_log(await response.read(), LOG))
+            sent = [*range(0, number, 2), *range(number + 2, number + 20, 2)]
+            assert read == [numbered(each, 30_000) for each in sent]
+            if relief == "a smaller retention":
+                async with session.get(f"{server.url}/streams/b/output", headers=log) as response:
+                    read = list(read_log(await response.read(), LOG))
+                assert read == [numbered(each, 30_000) for each in range(1, number, 2)][-3:]
     finally:
         server.kill()
