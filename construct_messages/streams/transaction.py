@@ -63,7 +63,7 @@ class Transaction:
         if name in self.streams:
             if exist_ok:
                 return self.streams[name].state
-            raise Conflict(f"there is a stream {name}", hint="choose another name, or delete it first")
+            raise Conflict(f"the stream {name} exists already", hint="choose another name, or delete it first")
         cursor = self._connection.execute(
             "INSERT INTO stream (name, description, first, next, time, bytes) VALUES (?, ?, 1, 1, 0, 0)",
             (name, json.dumps(description.to_json())),

@@ -242,7 +242,8 @@ class StreamsEndpoint:
             self._admit(request)
             known = {state.name: state for state in self._store.streams()}
             if request.method == "PUT":
-                check_conditions(request, self._tags(request, known[name]) if name in known else ())
+                tags = self._tags(request, known[name]) if name in known else ()
+                check_conditions(request, tags, f"the stream {name}")
                 if name in known:
                     await self._store.adescribe(name, said.description)
                     return web.Response(status=204)

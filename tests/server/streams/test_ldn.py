@@ -428,3 +428,22 @@ async def test_damaged_and_compressed_bodies(served: StreamsServer, head: bytes,
     assert (await reader.readline()).split()[1] == status
     writer.close()
     assert (await served.ask("GET", "/streams/a")).json["lastSequence"] == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "status", "said", "hint"),
+    [
+        ("a", {"If_None_Match": "*"}, 412, "the stream a exists already", "choose another name"),
+        ("a", {"If_Match": '"x"'}, 412, "the stream a is not the one that If-Match names", "send its ETag"),
+        ("new", {"If_Match": "*"}, 412, "the stream new does not exist", "leave out If-Match"),
+    ],
+)
+async def test_conditions_that_do_not_hold(
+    served: StreamsServer, path: str, headers: dict[str, str], status: int, said: str, hint: str
+) -> None:
+    """What the page shows to somebody who creates a stream of a name that is taken."""
+    answer = await served.ask("PUT", f"/streams/{path}", **headers)
+    assert (answer.status, answer.json["detail"]) == (status, said)
+    assert hint in answer.json["hint"]
+    posted = await served.ask("POST", "/streams", Slug="a")
+    assert (posted.status, posted.json["detail"]) == (409, "the stream a exists already")
