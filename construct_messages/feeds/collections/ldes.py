@@ -322,6 +322,11 @@ class EventStreamReader:
         except LogError as error:
             error.add_note(without_query(url))
             raise
+        if self._stream.has_elements and page.has_members and not documents.format.graphs:
+            raise SourceError(
+                f"{without_query(url)} is in {documents.format.name}, which cannot tell what its members say",
+                hint="ask for N-Quads or TriG",
+            )
         directives = {directive.strip().lower() for directive in said.get("Cache-Control", "").split(",")}
         return _Answer(page, places, said.get("ETag"), "immutable" in directives or page.immutable(places))
 
