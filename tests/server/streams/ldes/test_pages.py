@@ -433,8 +433,9 @@ async def test_formats_without_names_of_graphs(served: StreamsServer, accept: st
                 said.append(quad)
     of_messages = [quads[2:] for quads in found]  # behind time and sequence
     assert [Message.from_pyoxigraph(each) for each in of_messages[:-1]] == sent
-    itself = of_messages[-1][0]
-    assert (str(itself.subject), itself.predicate.value) == (f"<{about.headers['Location']}>", "urn:p")
+    assert (f"<{about.headers['Location']}>", "urn:p") in [
+        (str(quad.subject), quad.predicate.value) for quad in of_messages[-1]
+    ]
     messages = list(read_log(answer.body, f"{accept}; messages=rdfm"))
     assert len(messages) == 2, "hypermedia, and a member"
 
