@@ -138,3 +138,17 @@ async def test_followers_resume_behind_what_they_got(tmp_path: Path, via: str) -
         rest = subscribe(f"{served.url}/streams/a", checkpoint=checkpoint, follow=False)
         seen += [element.message async for element in rest]
     assert seen == [numbered(each) for each in range(1, number + 1)]
+
+
+async def test_another_stream_of_the_same_name_is_not_followed(served: StreamsServer) -> None:
+    """It has got further than the one that was deleted before anybody who follows had a turn."""
+    store = served.streams._store
+    store.append_all("a", [numbered(number) for number in range(1, 4)])
+    async with served.client.get(f"{served.url}/streams/a/events?after=0") as response:
+        came = [await anext(each) for each in [events(response)] for _ in range(3)]
+        store.delete("a")
+        store.create("a")
+        store.append_all("a", [numbered(number) for number in range(11, 21)])
+        with pytest.raises(aiohttp.ClientError):
+            came += [event async for event in events(response)]
+    assert [event.id for event in came] == ["1", "2", "3"]
