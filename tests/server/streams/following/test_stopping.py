@@ -16,7 +16,7 @@ import pytest
 from construct_messages import Message
 from construct_messages.feeds import subscribe
 from tests.support.http.command import Running
-from tests.support.http.streams import serving_streams
+from tests.support.http.streams import StreamsServer, events, serving_streams
 from tests.support.streams import numbered
 from tests.support.waiting import SECONDS
 
@@ -90,10 +90,10 @@ async def test_followers_that_do_not_read_are_cut_off(tmp_path: Path) -> None:
         async with session.post(f"{server.url}/streams/a/input", data=io.BytesIO(sent), headers=headers) as response:
             assert response.status == 201
         with (
-            opened(server.url, "GET /streams/a/events?after=0 HTTP/1.1") as events,
+            opened(server.url, "GET /streams/a/events?after=0 HTTP/1.1") as pushed,
             opened(server.url, f"GET /streams/a/socket?after=0 HTTP/1.1\r\n{UPGRADE}") as frames,
         ):
-            assert events.recv(1)
+            assert pushed.recv(1)
             assert frames.recv(1)
             server.process.send_signal(signal.SIGTERM)
             assert server.wait() == 0
@@ -145,10 +145,11 @@ async def test_another_stream_of_the_same_name_is_not_followed(served: StreamsSe
     store = served.streams._store
     store.append_all("a", [numbered(number) for number in range(1, 4)])
     async with served.client.get(f"{served.url}/streams/a/events?after=0") as response:
-        came = [await anext(each) for each in [events(response)] for _ in range(3)]
+        coming = events(response)
+        came = [await anext(coming) for _ in range(3)]
         store.delete("a")
         store.create("a")
         store.append_all("a", [numbered(number) for number in range(11, 21)])
         with pytest.raises(aiohttp.ClientError):
-            came += [event async for event in events(response)]
+            came += [event async for event in coming]
     assert [event.id for event in came] == ["1", "2", "3"]
