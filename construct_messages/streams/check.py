@@ -81,6 +81,7 @@ def check_store(path: Path) -> Checked:
     if not path.exists():
         raise NotFound(f"there is no store {path}", hint="check the path")
     with closing(open_to_read(path)) as connection, translated(path):
+        connection.execute("BEGIN")  # one state of the store, while a server writes
         findings = list(_pages(connection))
         try:
             streams = sorted(load(connection).values(), key=lambda stream: stream.state.name)

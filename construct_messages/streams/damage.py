@@ -16,11 +16,16 @@ from construct_messages.errors import StoreDamaged
 _FOUND: Final = 3  # as many findings as an error tells
 
 
-def damaged(path: Path | str, found: str) -> StoreDamaged:
-    """The error for a store whose file is damaged."""
+def damaged(path: Path | str | None, found: str) -> StoreDamaged:
+    """The error for a store whose file is damaged.
+
+    Args:
+        path: of the store; None: it is not known here.
+        found: what is wrong with it.
+    """
     return StoreDamaged(
-        f"{path} is damaged: {found}",
-        hint=f"stop the server, and run construct-messages streams check {path}; see docs/streams.md",
+        f"{path or 'the store'} is damaged: {found}",
+        hint=f"stop the server, and run construct-messages streams check {path or 'FILE'}; see docs/streams.md",
     )
 
 

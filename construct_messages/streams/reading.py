@@ -198,7 +198,7 @@ def _time(connection: sqlite3.Connection, stream: int, sequence: int) -> int:
 def missing(stream: str, first: int, last: int) -> StoreDamaged:
     """The error for elements that a stream has, and its store has not."""
     which = f"element {first}" if first == last else f"some of the elements {first} to {last}"
-    return damaged("the store", f"{which} of {stream} cannot be found")
+    return damaged(None, f"{which} of {stream} cannot be found")
 
 
 def check_position(state: State, after: int) -> None:

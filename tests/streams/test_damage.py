@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -187,3 +188,13 @@ def test_a_reserve_is_taken_and_let_go(path: Path) -> None:
         assert reserve.stat().st_size == 1 << 20
     with open_store(path):
         assert reserve.exists(), "it stays, for a server that starts on a full disk"
+
+
+def test_a_store_is_checked_while_it_is_written(path: Path) -> None:
+    with open_store(path) as store:
+        store.create("a", Description(retention=Retention(count=50)))
+        with ThreadPoolExecutor(1) as threads:
+            writing = threads.submit(lambda: [store.append("a", message) for message in SENT * 3])
+            while not writing.done():
+                assert check_store(path).findings == []
+            writing.result()
