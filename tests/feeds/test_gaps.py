@@ -70,7 +70,7 @@ INBOX = "PREFIX ldp: <http://www.w3.org/ns/ldp#> </inbox> ldp:contains"
     "links",
     [
         {"/inbox": '</inbox?2>; rel="next"', "/inbox?2": '</inbox?3>; rel="next"'},
-        {"/inbox": '</inbox?2>; rel="prev"', "/inbox?2": '</inbox?3>; rel="prev", </inbox>; rel="next"'},
+        {"/inbox": '</inbox?2>; rel="prev"', "/inbox?2": '</inbox?3>; rel="previous", </inbox>; rel="next"'},
         {"/inbox": '</inbox?2>; rel="prev", </inbox?3>; rel="next"'},
     ],
     ids=["from the first", "from the last", "from the middle"],
@@ -78,7 +78,9 @@ INBOX = "PREFIX ldp: <http://www.w3.org/ns/ldp#> </inbox> ldp:contains"
 async def test_all_pages_of_an_inbox_are_read(links: dict[str, str]) -> None:
     async with site("text/turtle") as where:
         for number, path in enumerate(("/inbox", "/inbox?2", "/inbox?3"), 1):
-            where.page(path, f"{INBOX} </n/{number}> .", **({"Link": links[path]} if path in links else {}))
+            headers = {"Content_Location": "https://elsewhere.example/inbox"}
+            headers |= {"Link": links[path]} if path in links else {}
+            where.page(path, f"{INBOX} </n/{number}> .", **headers)
             where.page(f"/n/{number}", f"<> ex:number {number} .")
         read = await all_of(f"{where.url}/inbox", **FAST)
         assert {quad.subject for element in read for quad in element.message} == {

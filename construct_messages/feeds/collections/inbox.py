@@ -11,6 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 from typing import Final, NamedTuple
+from urllib.parse import urljoin
 
 from construct_messages.errors import LogError, SourceError, UsageError
 from construct_messages.feeds.client import CONTEXT, Client, link, target_of
@@ -75,6 +76,14 @@ class _ListPage(NamedTuple):
     place: str | None = None
     etag: str | None = None
     immutable: bool = False
+
+
+def _place(url: str, said: str | None) -> str | None:
+    """The URL that an answer says is its own; it is compared with others, and not asked for."""
+    try:
+        return None if said is None else urljoin(url, said)
+    except ValueError:
+        return None
 
 
 class InboxReader:
@@ -178,14 +187,13 @@ class InboxReader:
         following = link(response, "next") or next(
             (object[1:-1] for name in _NEXT for _, object in page.pairs(name) if object.startswith("<")), None
         )
-        before = link(response, "prev")
-        place = said.get("Content-Location")
+        before = link(response, "prev") or link(response, "previous")
         directives = {directive.strip().lower() for directive in said.get("Cache-Control", "").split(",")}
         return _ListPage(
             [_Listed(name, sequence) for name, sequence in zip(names, self._sequences(url, page, names), strict=True)],
             None if following is None else self._target(url, following),
             None if before is None else self._target(url, before),
-            None if place is None else self._target(url, place),
+            _place(url, said.get("Content-Location")),
             said.get("ETag"),
             url != self._url and "immutable" in directives,
         )

@@ -187,3 +187,22 @@ async def test_our_reader_notices_what_was_removed_before_it_was_read(served: St
         await anext(subscription)
     assert raised.value.status == 410
     await eventually(lambda: served.followers() == 0)
+
+
+async def test_the_list_of_streams_has_all(served: StreamsServer) -> None:
+    """In one document; pages for browsers lead from one to the next."""
+    store = served.streams._store
+    await asyncio.gather(*(store.acreate(f"s{number:03}") for number in range(410)))
+    expected = {f"{served.url}/streams/{name}" for name in ("a", *(f"s{number:03}" for number in range(410)))}
+    container = f"{served.url}/streams"
+    for media_type in FORMATS:
+        body, _ = await asyncio.to_thread(fetch, container, {"Accept": media_type})
+        assert members(body, media_type, container) == expected
+    found, page = set[str](), "/streams"
+    while page:
+        html = (await served.ask("GET", page, Accept="text/html")).body.decode()
+        rows = re.findall(r'<th scope="row"><a href="([^"]*)"', html)
+        found |= {row.rpartition("/")[2] for row in rows}
+        following = re.search(r'<a href="(\?after=[^"]*)"[^>]*rel="next"|<a rel="next" href="(\?after=[^"]*)"', html)
+        page = f"/streams{following[1] or following[2]}" if following else ""
+    assert found == {iri.rpartition("/")[2] for iri in expected}
