@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -35,6 +34,10 @@ AFTER: Final = "RDF-Stream-After"
 LAST: Final = "RDF-Stream-Last"
 """The response header that tells the sequence of the last element of an answer."""
 
+IDENTITY: Final = "RDF-Stream-Id"
+"""The response header that tells a stream from another one that had its name before, or will have it."""
+_GONE: Final = 410
+
 _EVENT: Final = "rdf-message"
 _ERROR: Final = "error"
 """The event that says why no further one can come, also on the next connection."""
@@ -57,6 +60,7 @@ class Position:
         event_id: the last that an event had; None: none yet.
         retry_seconds: how long to wait before the next connection.
         resumable: whether the next connection can begin behind the last element.
+        identity: of the stream; empty: it is not known.
     """
 
     sequence: int | None
@@ -64,11 +68,12 @@ class Position:
     event_id: str | None = None
     retry_seconds: float = 0.5
     resumable: bool = True
+    identity: str = ""
 
     @property
     def checkpoint(self) -> Checkpoint | None:
         """The position, as far as it can be kept."""
-        return None if self.sequence is None else Checkpoint(self.sequence)
+        return None if self.sequence is None else Checkpoint(self.sequence, identity=self.identity)
 
     def url(self, url: str) -> str:
         """The URL that asks for what comes behind the position.
@@ -115,7 +120,7 @@ async def events(client: Client, url: str, position: Position, reading: Reading)
         headers["Last-Event-ID"] = position.event_id
     asked = position.url(url)
     response = await client.open("GET", asked, headers)
-    async with aclosing(client.chunks(response, url)) as chunks:
+    async with client.reading(response, url) as chunks:
         documents = _documents(response, asked, reading)
         numbered = _begin(response, url, position)
         parser = EventParser(2 * reading.message_bytes)  # as text, a message may be longer than as N-Quads
@@ -149,12 +154,29 @@ def sequence_after(response: aiohttp.ClientResponse) -> int | None:
     return int(said) if is_sequence(said) else None
 
 
+def recognise(response: aiohttp.ClientResponse, url: str, position: Position) -> None:
+    """Makes sure that an answer is of the stream that was read before.
+
+    Raises:
+        SourceError: it is of another one, whose sequences say nothing of the position (410).
+    """
+    said = response.headers.get(IDENTITY, "")
+    if said and position.identity and said != position.identity:
+        raise SourceError(
+            f"{without_query(url)} is another stream than the one that was read before",
+            status=_GONE,
+            hint="it was deleted and created again: begin anew, without the state",
+        )
+    position.identity = said or position.identity
+
+
 def _begin(response: aiohttp.ClientResponse, url: str, position: Position) -> bool:
     """Takes the position at which an answer begins; returns whether the server tells it.
 
     Raises:
         SourceError: it begins elsewhere than was asked for.
     """
+    recognise(response, url, position)
     after = sequence_after(response)
     if after is None:
         return False
@@ -232,7 +254,7 @@ async def log(client: Client, url: str, position: Position, reading: Reading) ->
     """
     assert position.sequence is not None
     response = await client.open("GET", position.url(url), {"Accept": content_type(N_QUADS, RDFM)})
-    async with aclosing(client.chunks(response, url)) as chunks:
+    async with client.reading(response, url) as chunks:
         said = response.headers.get("Content-Type", "")
         try:
             format, syntax = find_format(said)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from construct_messages.errors import SourceError
 from construct_messages.feeds import subscribe
 from tests.support.http.feeds import answering
 from tests.support.http.ldes import FAST, all_of, site
+from tests.support.http.streams import StreamsServer
+from tests.support.streams import numbered
 
 EVENTS = {"Content-Type": "text/event-stream", "RDF-Message-Content-Type": "application/n-quads"}
 LOG = {"Content-Type": "application/n-quads; messages=rdfm"}
@@ -107,3 +111,25 @@ async def test_a_list_that_is_shorter_than_it_says() -> None:
         where.page("/inbox", f"{prefix} {INBOX} </n/1>, </n/2> ; {bounds} .")
         with pytest.raises(SourceError, match="lists 2 of its elements 1 to 3"):
             await all_of(f"{where.url}/inbox", **FAST)
+
+
+@pytest.mark.parametrize("via", ["sse", "websocket", "pull"])
+@pytest.mark.parametrize("again", [False, True], ids=["reconnected", "from a checkpoint"])
+async def test_another_stream_of_the_same_name(served: StreamsServer, via: Any, again: bool) -> None:
+    """It was created while nobody was connected, and has got further than the one that was deleted."""
+    url = f"{served.url}/streams/a"
+    await served.publish(numbered(number) for number in range(1, 4))
+    subscription = subscribe(url, via=via, after=0, **FAST)
+    assert [(await anext(subscription)).sequence for _ in range(3)] == [1, 2, 3]
+    checkpoint = subscription.checkpoint
+    if again:
+        await subscription.aclose()
+    await served.ask("DELETE", "/streams/a")
+    await served.ask("PUT", "/streams/a")
+    await served.publish(numbered(number) for number in range(11, 21))
+    if again:
+        subscription = subscribe(url, via=via, checkpoint=checkpoint, **FAST)
+    with pytest.raises(SourceError) as raised:
+        await anext(subscription)
+    assert raised.value.status in (404, 410), "a socket is closed with 4404 where the server notices first"
+    await subscription.aclose()

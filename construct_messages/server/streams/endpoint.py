@@ -29,7 +29,7 @@ from construct_messages.server.streams.description import read_description
 from construct_messages.server.streams.following.view import FollowingView
 from construct_messages.server.streams.html.view import SHOWN, HtmlView
 from construct_messages.server.streams.ldes.view import LdesView
-from construct_messages.server.streams.output_view import AFTER, LAST, OutputView
+from construct_messages.server.streams.output_view import AFTER, IDENTITY, LAST, OutputView
 from construct_messages.server.streams.publishing.view import PublishingView
 from construct_messages.server.streams.queries.parameters import WatchedEndpoint
 from construct_messages.server.streams.queries.view import QueriesView, check_query, is_query
@@ -77,7 +77,7 @@ class StreamsEndpoint:
 
     record = StreamRecord
     has_source = True
-    exposed_headers = ("Accept-Post", "ETag", "Link", "Location", "RDF-Message-Content-Type", AFTER, LAST)
+    exposed_headers = ("Accept-Post", "ETag", "Link", "Location", "RDF-Message-Content-Type", AFTER, LAST, IDENTITY)
     path = ROOT
 
     def __init__(

@@ -64,6 +64,9 @@ AFTER: Final = "RDF-Stream-After"
 LAST: Final = "RDF-Stream-Last"
 """The header that tells the sequence of the last element of an answer, so that its reader knows that all came."""
 
+IDENTITY: Final = "RDF-Stream-Id"
+"""The header that tells a stream from another one that had its name before, or will have it."""
+
 _WHOLE_BYTES: Final = 1 << 16  # lists up to this size are sent with their length
 
 
@@ -165,6 +168,7 @@ class OutputView:
             "Content-Type": record.format,
             "ETag": entity_tag(selection, times, record.format, coding),
             "Cache-Control": "no-cache",
+            IDENTITY: str(state.id),
             AFTER: str(selection.after),
             LAST: str(max(selection.after, selection.last)),
             "X-Accel-Buffering": "no",

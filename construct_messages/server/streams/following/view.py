@@ -16,7 +16,7 @@ from construct_messages.formats.media_types import EVENT_STREAM
 from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.sending import ClientLeft, send
 from construct_messages.server.streams.bounds import CLOSE_SECONDS, Bounds
-from construct_messages.server.streams.output_view import AFTER, OutputView
+from construct_messages.server.streams.output_view import AFTER, IDENTITY, OutputView
 from construct_messages.server.streams.push import SUBPROTOCOLS, Live, check_text, event_stream, push_frames
 from construct_messages.server.streams.record import StreamRecord
 from construct_messages.server.streams.requests import InThread, record_of
@@ -81,7 +81,7 @@ class FollowingView:
         with self._bounds.following(resumable=True):
             after = await self._after(name, parameters)
             await self._output.check_next(name, after, format)
-            headers[AFTER] = str(after)
+            headers |= {AFTER: str(after), IDENTITY: str(self._store.state(name).id)}
             if request.method == "HEAD":
                 return web.Response(headers=headers)
             body = event_stream(self._live.pages(name, after), self._output.events(format), record.deliver)
