@@ -277,6 +277,10 @@ class StoreLocked(StoreError):
     default_status = 503
 
 
+class StoreDamaged(StoreError):
+    """The file of the store is damaged. Nothing more is written to it; what can be read is still served."""
+
+
 class StoreFull(StoreError):
     """The disk is full; nothing new was stored, and what was stored before is intact."""
 

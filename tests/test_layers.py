@@ -54,12 +54,13 @@ FLOORS = {
     "query/continuous": floors("values", "cursor", "durations", "clauses", "patterns", "parse"),
     "streams": floors(
         "vocabulary",
-        "element / database / saved_state / contexts",
+        "element / damage / saved_state / contexts",
+        "database",
         "publication / reading / broadcast",
         "transaction",
         "writer",
         "reader",
-        "store",
+        "store / check",
     ),
     "continuous": floors(
         "windows / dataset / event_time / static / transform / comparison / spool",
@@ -72,7 +73,7 @@ FLOORS = {
     "continuous/dataset": floors("compacted_store / stored_terms", "contents"),
     "continuous/registered": floors("registration", "orders", "evaluator / process / recovery", "query", "registry"),
     "feeds": floors(
-        "event_stream / documents / client / state",
+        "event_stream / documents / client / state / sequences",
         "collections / transports / registration",
         "discovery",
         "subscription",

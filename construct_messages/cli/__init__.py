@@ -37,7 +37,7 @@ from construct_messages.errors import (
 # The commands by the module that adds them, which is imported when one of them is called, or all are to be shown.
 _COMMANDS: Final = {
     "run": ("run",),
-    "serve": ("serve",),
+    "serve": ("serve", "streams"),
     "convert": ("convert", "cat", "head", "slice", "tail"),
     "examine": ("validate", "inspect", "diff"),
     "feeds": ("publish", "subscribe", "register"),

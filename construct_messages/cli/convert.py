@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from itertools import chain, islice
 from typing import Final
 
 from construct_messages.cli.arguments import Commands, add_reports, format_options, option
 from construct_messages.cli.logs import add_input, add_output, open_log, watched
 from construct_messages.cli.standard import STANDARD, target
-from construct_messages.errors import CannotFold, UsageError
-from construct_messages.formats import N_QUADS, find_format
+from construct_messages.cli.stopping import END_SIGNALS
+from construct_messages.errors import CannotFold, LogError, UsageError
+from construct_messages.files.following import GrowingFile
+from construct_messages.formats import N_QUADS, find_format, find_log
 from construct_messages.labels import Labels
-from construct_messages.logs import options_for_writing
+from construct_messages.logs import Encoder, EncoderOptions, encoder_for, options_for_writing
 from construct_messages.message import Message
 from construct_messages.reading import LogReader
+from construct_messages.sources.http.urls import is_url
 from construct_messages.spaces import fold, unfold
 from construct_messages.targets import format_of_target
 from construct_messages.terms import iri
@@ -95,13 +99,18 @@ def add(commands: Commands) -> None:
     tail = commands.add_parser(
         "tail",
         help="write the last messages of a log",
-        description="Write the last messages of a log as a log.",
-        examples=["construct-messages tail -n 3 log.nq"],
+        description="Write the last messages of a log as a log; with --follow, also those that are appended to it.",
+        examples=["construct-messages tail -n 3 log.nq", "construct-messages tail -f log.nq --format ttl"],
         epilog=_STATUSES,
     )
     tail.set_defaults(command=_tail)
     tail.add_argument("log", metavar="LOG", help="the log to read; - for standard input")
     option(tail, "-n, --count N", "the number of messages", type=int, default=10)
+    option(
+        tail,
+        "-f, --follow",
+        "wait for more messages, also of a file that takes the place of LOG; ends by Ctrl-C or SIGTERM",
+    )
     for command in (cat, head, slice, tail):
         option(command, "--output FILE", "write FILE instead of standard output", default=STANDARD)
         add_input(command)
@@ -156,6 +165,14 @@ def _slice(options: argparse.Namespace) -> int:
 
 
 def _tail(options: argparse.Namespace) -> int:
+    if is_url(options.log):
+        follow = " --follow" if options.follow else ""
+        raise UsageError(
+            f"{options.log} is a URL, and not a file",
+            hint=f"construct-messages subscribe {options.log} --last {options.count}{follow}",
+        )
+    if options.follow and options.log != STANDARD:  # a pipe is read to its end in any case
+        return _follow(options)
     return _part(options, lambda reader: deque(reader, maxlen=options.count))
 
 
@@ -169,6 +186,94 @@ def _part(options: argparse.Namespace, choose: Callable[[LogReader], Iterable[Me
         format, label = _as_read(reader, options)
         _write([reader], messages, options, format, label, graphs=reader.names_graphs)
     return 0
+
+
+def _follow(options: argparse.Namespace) -> int:
+    """Writes the last messages once all that is there was read, and then each as soon as its end is there."""
+    if options.count < 0:
+        raise UsageError(f"--count {options.count} is less than 0")
+    if options.output != STANDARD:
+        raise UsageError("--follow writes standard output", hint="leave out --output, and redirect it")
+    for number in END_SIGNALS:
+        signal.signal(number, _interrupt)
+    written = _Followed(options)
+    with suppress(KeyboardInterrupt):
+        while True:
+            with open_log(
+                GrowingFile(options.log, written.catch_up), options, label_prefix=options.label_prefix
+            ) as log:
+                written.read(log)
+            if not options.quiet:
+                print(f"{options.log} was replaced or cut: its messages follow", file=sys.stderr)
+    written.finish()
+    return 0
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+class _Followed:
+    """The log that is written of logs which grow.
+
+    Args:
+        options: of the command.
+    """
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._options, self._held = options, deque[Message](maxlen=options.count)
+        self._encoder: Encoder | None = None
+        self._log: LogReader | None = None
+        self._live = False
+
+    def read(self, log: LogReader) -> None:
+        """Takes the messages of a log: all of one that takes the place of another."""
+        self._log = log
+        try:
+            for message in log:
+                if self._live:
+                    self._write(message)
+                else:
+                    self._held.append(message)
+        except LogError:
+            self.catch_up()  # the messages before the error are whole
+            raise
+        self.catch_up()
+
+    def catch_up(self) -> None:
+        """Writes what was held back, as nothing more is there now."""
+        for message in self._held:
+            self._write(message)
+        self._held.clear()
+        self._live = True
+        sys.stdout.buffer.flush()
+
+    def finish(self) -> None:
+        """Writes the end of the log."""
+        if self._encoder is not None:
+            sys.stdout.buffer.write(self._encoder.finish())
+            sys.stdout.buffer.flush()
+
+    def _write(self, message: Message) -> None:
+        sys.stdout.buffer.write((b"" if self._encoder else self._begin()) + self._encode(message))
+
+    def _encode(self, message: Message) -> bytes:
+        assert self._encoder is not None
+        return self._encoder.encode(message)
+
+    def _begin(self) -> bytes:
+        """The bytes before the first message, which tells what the log is."""
+        log, options = self._log, self._options
+        assert log is not None
+        name, label = _as_read(log, options)
+        format, syntax = find_log(name, label)
+        own = options_for_writing(
+            format, format_options(options), log.options, graphs=log.names_graphs, generalized=log.generalized
+        )
+        prefixes = {} if options.no_prefixes else dict(log.prefixes)
+        encoding = EncoderOptions(prefixes, graphs=log.names_graphs, triple_terms=True, own=own)
+        self._encoder = encoder_for(format, syntax, encoding)
+        return self._encoder.start()
 
 
 def _as_read(reader: LogReader, options: argparse.Namespace) -> tuple[str, str | None]:

@@ -13,6 +13,7 @@ from construct_messages.cli.arguments import LABELS, LOG_FORMATS, NO_PREFIXES, a
 from construct_messages.cli.progress import progress
 from construct_messages.cli.standard import STANDARD, standard_input
 from construct_messages.errors import UsageError
+from construct_messages.files.following import GrowingFile
 from construct_messages.logs import MESSAGE_BYTES
 from construct_messages.reading import LogReader, read_log
 
@@ -49,7 +50,7 @@ def add_output(command: argparse.ArgumentParser, default: str) -> None:
 
 
 def open_log(
-    name: str,
+    name: str | GrowingFile,
     options: argparse.Namespace,
     *,
     label_prefix: str | None = None,
@@ -59,7 +60,7 @@ def open_log(
     """The log of a name, or of standard input, as the options of `add_input` say.
 
     Args:
-        name: of the log.
+        name: of the log, or the file itself while it grows.
         options: of the command.
         label_prefix, keep_labels: see `read_log`; labels of one log by itself may stay as they are.
         standard: gives the bytes of standard input.

@@ -1,4 +1,4 @@
-"""The command `serve`: the server's flags, and what a terminal shows while files are loaded."""
+"""The commands `serve` and `streams`: the server's flags, what a terminal shows while files are loaded; its store."""
 
 from __future__ import annotations
 
@@ -72,6 +72,40 @@ def add(commands: Commands) -> None:
     option(server, "--log-queries", "log the text of queries", action="store_true", default=None)
     option(server, "--no-page", "serve no page for browsers", dest="page", action="store_false", default=None)
     add_reports(server, "do not show progress while files are loaded")
+
+    streams_command = commands.add_parser(
+        "streams",
+        help="check a store of live streams",
+        description="Work with the store of live streams that a server has.",
+        examples=["construct-messages streams check streams.db"],
+    )
+    steps = streams_command.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    check = steps.add_parser(
+        "check",
+        help="check the file and each element",
+        description="Check the file of a store, and read each element. Nothing is changed; a server may be running.",
+        examples=["construct-messages streams check streams.db"],
+        epilog="Exit status: 0 whole, 1 damaged, 2 no such file, or no store.",
+    )
+    check.set_defaults(command=_check, trouble=2)
+    check.add_argument("store", metavar="FILE", help="the store, as of serve --streams")
+    add_reports(check, quiet=None)
+
+
+def _check(options: argparse.Namespace) -> int:
+    from construct_messages.streams.check import check_store
+
+    streams, findings = check_store(Path(options.store))
+    for finding in findings:
+        print(finding)
+    for state in streams:
+        kept = f"elements {state.first} to {state.last}" if state.first < state.next else "no element"
+        print(f"{state.name}: {kept}")
+    if not findings:
+        print(f"{options.store} is whole")
+        return 0
+    print(f"{options.store} is damaged: restore a backup, or see docs/streams.md for what can be saved")
+    return 1
 
 
 def _serve(options: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, Callable, Container, Iterator, Mapping, Sequence
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from types import TracebackType
 from typing import Final, Self
 from urllib.parse import urldefrag, urljoin, urlsplit
@@ -179,6 +179,15 @@ class Client:
                 if not chunk:
                     return
                 yield chunk
+        finally:
+            response.close()
+
+    @asynccontextmanager
+    async def reading(self, response: aiohttp.ClientResponse, url: str) -> AsyncGenerator[AsyncGenerator[bytes]]:
+        """`chunks`, closed with the response at the end of the block, also where nothing was read."""
+        try:
+            async with aclosing(self.chunks(response, url)) as chunks:
+                yield chunks
         finally:
             response.close()
 

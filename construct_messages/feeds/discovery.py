@@ -29,7 +29,8 @@ _INBOX, _CONTAINS = f"{LDP}inbox", iri(f"{LDP}contains")
 _DESCRIPTIONS: Final = (NDJSON_LD.document_type, JSON)
 _ACCEPT: Final = {
     "Accept": f"{NDJSON_LD.document_type}, {JSON};q=0.9, {EVENT_STREAM};q=0.5, "
-    + ", ".join(f"{format.document_type};q=0.4" for format in FETCHED if format != NDJSON_LD)
+    + ", ".join(f"{format.document_type};q=0.4" for format in FETCHED if format != NDJSON_LD),
+    "Prefer": 'return=representation; max-member-count="1"',  # a long list need not be read to know what it is
 }
 _DESCRIPTION_BYTES: Final = 1 << 20  # at least
 _RDF: Final = {"Accept": ACCEPT_PAGES}

@@ -22,7 +22,16 @@ from construct_messages.feeds.collections.inbox import InboxReader
 from construct_messages.feeds.collections.ldes import EventStreamReader
 from construct_messages.feeds.discovery import Endpoints, discover
 from construct_messages.feeds.state import Checkpoint
-from construct_messages.feeds.transports import Position, Reading, Transport, events, frames, log, sequence_after
+from construct_messages.feeds.transports import (
+    Position,
+    Reading,
+    Transport,
+    events,
+    frames,
+    log,
+    recognise,
+    sequence_after,
+)
 from construct_messages.formats import N_QUADS, RDFM, content_type
 from construct_messages.logs import MESSAGE_BYTES
 from construct_messages.sources.http.response import without_query
@@ -176,8 +185,10 @@ class Subscription(AsyncIterator[Element]):
                 if chosen == "pull":
                     position.retry_seconds = collection.poll_seconds
                 yield None
+                # the frames of a socket say nothing of the stream that they are of
+                asked = endpoints.output if chosen == "websocket" else None
                 elements: AsyncGenerator[Element | None] = _connected(
-                    client, target, _TRANSPORTS[chosen], position, read, self._follow
+                    client, target, _TRANSPORTS[chosen], position, read, self._follow, asked
                 )
             else:
                 reader = (EventStreamReader if chosen == "ldes" else InboxReader)(client, target, collection)
@@ -196,14 +207,22 @@ class _Place(Protocol):
 
 
 async def _connected(
-    client: Client, target: str, transport: Transport, position: Position, reading: Reading, follow: bool
+    client: Client,
+    target: str,
+    transport: Transport,
+    position: Position,
+    reading: Reading,
+    follow: bool,
+    asked: str | None,
 ) -> AsyncGenerator[Element]:
-    """The elements of one connection after the other."""
+    """The elements of one connection after the other; `asked` tells before each whether the stream is the same."""
     while True:
         async for attempt in client.attempts():
             moved = False
             with attempt:
                 try:
+                    if asked is not None:
+                        await _ask_position(client, asked, position)
                     async with aclosing(transport(client, target, position, reading)) as elements:
                         async for element in elements:
                             moved = True
@@ -248,7 +267,7 @@ def _choose(endpoints: Endpoints, vias: Iterable[Via], via: Via | None) -> tuple
 def _position(collection: Collection) -> Position:
     """Returns the position to start connections at."""
     if collection.checkpoint is not None:
-        return Position(collection.checkpoint.sequence)
+        return Position(collection.checkpoint.sequence, identity=collection.checkpoint.identity)
     if collection.last is not None:
         return Position(None, {"last": str(collection.last)})
     if collection.since is not None:
@@ -256,15 +275,21 @@ def _position(collection: Collection) -> Position:
     return Position(collection.after)
 
 
+async def _ask_position(client: Client, output: str, position: Position) -> int | None:
+    """Asks where a stream begins for a position; it must be the one that was read before."""
+    url = position.url(output)
+    response = await client.open("HEAD", url, {"Accept": content_type(N_QUADS, RDFM)})
+    response.close()
+    recognise(response, url, position)
+    return sequence_after(response)
+
+
 async def _locate(client: Client, endpoints: Endpoints, via: Via, position: Position) -> None:
     """Finds the sequence to begin behind, so that what comes before the first element is not lost to a reconnect."""
     if position.sequence is not None:
         return
     if endpoints.output is not None:
-        url = position.url(endpoints.output)
-        response = await client.open("HEAD", url, {"Accept": content_type(N_QUADS, RDFM)})
-        position.sequence = sequence_after(response)
-        response.close()
+        position.sequence = await _ask_position(client, endpoints.output, position)
     if position.sequence is None and via != "sse":
         raise UsageError(
             f"{endpoints.stream} does not tell the number of its elements",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -19,6 +18,7 @@ from construct_messages.errors import SourceError, UsageError, shown
 from construct_messages.feeds.client import CONTEXT, Client, link, refusal
 from construct_messages.feeds.documents import Documents, element_of, format_of_documents
 from construct_messages.feeds.event_stream import EventParser
+from construct_messages.feeds.sequences import check_next, is_sequence
 from construct_messages.feeds.state import Checkpoint
 from construct_messages.formats import FORMATS, N_QUADS, RDFM, content_type, find_format
 from construct_messages.formats.media_types import EVENT_STREAM
@@ -29,7 +29,14 @@ from construct_messages.sources.http.response import without_query
 from construct_messages.streams.element import Element
 
 AFTER: Final = "RDF-Stream-After"
-"""The response header that tells the sequence before the first element of an answer."""
+"""The response header that tells the sequence before the first element of an answer: its elements have no gap."""
+
+LAST: Final = "RDF-Stream-Last"
+"""The response header that tells the sequence of the last element of an answer."""
+
+IDENTITY: Final = "RDF-Stream-Id"
+"""The response header that tells a stream from another one that had its name before, or will have it."""
+_GONE: Final = 410
 
 _EVENT: Final = "rdf-message"
 _ERROR: Final = "error"
@@ -53,6 +60,7 @@ class Position:
         event_id: the last that an event had; None: none yet.
         retry_seconds: how long to wait before the next connection.
         resumable: whether the next connection can begin behind the last element.
+        identity: of the stream; empty: it is not known.
     """
 
     sequence: int | None
@@ -60,11 +68,12 @@ class Position:
     event_id: str | None = None
     retry_seconds: float = 0.5
     resumable: bool = True
+    identity: str = ""
 
     @property
     def checkpoint(self) -> Checkpoint | None:
         """The position, as far as it can be kept."""
-        return None if self.sequence is None else Checkpoint(self.sequence)
+        return None if self.sequence is None else Checkpoint(self.sequence, identity=self.identity)
 
     def url(self, url: str) -> str:
         """The URL that asks for what comes behind the position.
@@ -78,7 +87,7 @@ class Position:
         return parts._replace(query=urlencode([*kept, *asked.items()])).geturl()
 
 
-_WISHES: Final = ("after", "last", "since", "until")
+_WISHES: Final = ("after", "before", "last", "since", "until")
 
 
 @dataclass(frozen=True)
@@ -111,10 +120,9 @@ async def events(client: Client, url: str, position: Position, reading: Reading)
         headers["Last-Event-ID"] = position.event_id
     asked = position.url(url)
     response = await client.open("GET", asked, headers)
-    async with aclosing(client.chunks(response, url)) as chunks:
+    async with client.reading(response, url) as chunks:
         documents = _documents(response, asked, reading)
-        if position.sequence is None:
-            position.sequence = sequence_after(response)
+        numbered = _begin(response, url, position)
         parser = EventParser(2 * reading.message_bytes)  # as text, a message may be longer than as N-Quads
         async for chunk in chunks:
             for event in parser.feed(chunk):
@@ -125,10 +133,13 @@ async def events(client: Client, url: str, position: Position, reading: Reading)
                 if event.type != _EVENT:
                     continue
                 last = position.sequence or 0
-                is_number = event.id.isascii() and event.id.isdigit()
-                sequence = int(event.id) if is_number and len(event.id) < 20 else last + 1
-                if is_number and position.sequence is not None and sequence <= last:
-                    continue  # it came before
+                is_number = is_sequence(event.id)
+                sequence = int(event.id) if is_number else last + 1
+                if is_number and position.sequence is not None:
+                    if sequence <= last:
+                        continue  # it came before
+                    if numbered:
+                        check_next(without_query(url), last, sequence)
                 element = element_of(reading.stream, sequence, documents.read(event.data, sequence))
                 position.sequence, position.resumable = sequence, bool(event.id)
                 position.event_id = event.id or None
@@ -140,7 +151,41 @@ async def events(client: Client, url: str, position: Position, reading: Reading)
 def sequence_after(response: aiohttp.ClientResponse) -> int | None:
     """The sequence before the first element of an answer, as the server tells it; None: it does not."""
     said = response.headers.get(AFTER, "")
-    return int(said) if said.isascii() and said.isdigit() and len(said) < 20 else None
+    return int(said) if is_sequence(said) else None
+
+
+def recognise(response: aiohttp.ClientResponse, url: str, position: Position) -> None:
+    """Makes sure that an answer is of the stream that was read before.
+
+    Raises:
+        SourceError: it is of another one, whose sequences say nothing of the position (410).
+    """
+    said = response.headers.get(IDENTITY, "")
+    if said and position.identity and said != position.identity:
+        raise SourceError(
+            f"{without_query(url)} is another stream than the one that was read before",
+            status=_GONE,
+            hint="it was deleted and created again: begin anew, without the state",
+        )
+    position.identity = said or position.identity
+
+
+def _begin(response: aiohttp.ClientResponse, url: str, position: Position) -> bool:
+    """Takes the position at which an answer begins; returns whether the server tells it.
+
+    Raises:
+        SourceError: it begins elsewhere than was asked for.
+    """
+    recognise(response, url, position)
+    after = sequence_after(response)
+    if after is None:
+        return False
+    if position.sequence is None:
+        position.sequence = after
+    check_next(without_query(url), position.sequence, after + 1)
+    if after < position.sequence:
+        raise SourceError(f"{without_query(url)} begins behind element {after}, and not behind {position.sequence}")
+    return True
 
 
 def _documents(response: aiohttp.ClientResponse, url: str, reading: Reading) -> Documents:
@@ -209,7 +254,7 @@ async def log(client: Client, url: str, position: Position, reading: Reading) ->
     """
     assert position.sequence is not None
     response = await client.open("GET", position.url(url), {"Accept": content_type(N_QUADS, RDFM)})
-    async with aclosing(client.chunks(response, url)) as chunks:
+    async with client.reading(response, url) as chunks:
         said = response.headers.get("Content-Type", "")
         try:
             format, syntax = find_format(said)
@@ -221,11 +266,18 @@ async def log(client: Client, url: str, position: Position, reading: Reading) ->
             base=without_query(url), contexts=reading.contexts, message_bytes=reading.message_bytes, labels=Labels()
         )
         decoder = decoder_for(format, syntax, options)
+        _begin(response, url, position)
+        last = response.headers.get(LAST, "")
         async for chunk in chunks:
             for message in decoder.feed(chunk):
                 yield _next(position, message, reading)
         for message in decoder.close():
             yield _next(position, message, reading)
+        if is_sequence(last) and position.sequence < int(last):
+            raise SourceError(
+                f"{without_query(url)} broke off behind element {position.sequence}, before its last, {last}",
+                transient=True,
+            )
 
 
 def _next(position: Position, message: Message, reading: Reading) -> Element:

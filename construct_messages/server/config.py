@@ -156,6 +156,8 @@ class StreamsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
         publish: who may publish, and make and delete streams: `"deny"`, `"allow"`, or the name of an environment
             variable that holds a token. None: allowed where the server listens on loopback only, else denied.
         register: who may register queries, pause and remove them; as `publish`.
+        reserve_bytes: of the disk, beside the store: let go when the disk is full, so that a smaller retention, or
+            deleting a stream, can make room.
         streams: how many there may be.
         message_bytes: of one message, as it is sent.
         body_bytes: of one request.
@@ -179,6 +181,7 @@ class StreamsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     file: str
     publish: str | None = None
     register: str | None = None
+    reserve_bytes: Size = 32 << 20
     streams: Count = 10_000
     message_bytes: Count = 8 << 20
     body_bytes: Count = 64 << 20

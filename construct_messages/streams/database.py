@@ -16,7 +16,8 @@ from queue import Empty, LifoQueue
 from threading import Event
 from typing import IO, Final
 
-from construct_messages.errors import NotFound, StoreError, StoreFull, StoreLocked
+from construct_messages.errors import NotFound, StoreDamaged, StoreError, StoreFull, StoreLocked
+from construct_messages.streams.damage import Damage, damaged, is_damage
 
 VERSION: Final = 2
 """Of the tables. A writer brings a file of an older version to this one; any other version is refused."""
@@ -84,6 +85,15 @@ def row_id(stream: int, sequence: int) -> int:
     (1, True)
     """
     return (stream << _SEQUENCE_BITS) + sequence
+
+
+def stream_of(row: int) -> int:
+    """The number of the stream in an element's key.
+
+    >>> stream_of(row_id(3, 77))
+    3
+    """
+    return row >> _SEQUENCE_BITS
 
 
 def sequence_of(row: int) -> int:
@@ -193,6 +203,14 @@ def _other_version(path: Path, version: int) -> StoreError:
     )
 
 
+def full_disk(path: str | os.PathLike[str]) -> StoreFull:
+    """The error for a store whose disk is full."""
+    return StoreFull(
+        f"cannot write {os.fspath(path)}: the disk is full",
+        hint="make room, also by a smaller retention of a stream, and publish again",
+    )
+
+
 @contextmanager
 def translated(path: str | os.PathLike[str]) -> Iterator[None]:
     """SQLite's exceptions as errors of this package."""
@@ -200,7 +218,9 @@ def translated(path: str | os.PathLike[str]) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
-            raise StoreFull(f"cannot write {path}: the disk is full", hint="make room, and publish again") from error
+            raise full_disk(path) from error
+        if is_damage(error):
+            raise damaged(os.fspath(path), str(error)) from error
         raise StoreError(f"{path}: {error}", hint="see whether it is a store of streams, and can be read") from error
 
 
@@ -209,10 +229,11 @@ class Readers:
 
     Args:
         path: of the store.
+        damage: told of damage that reading meets.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, damage: Damage) -> None:
+        self._path, self._damage = path, damage
         self._free: LifoQueue[sqlite3.Connection] = LifoQueue()
         self._closed = Event()
 
@@ -236,8 +257,10 @@ class Readers:
                     yield connection
                 finally:
                     connection.execute("COMMIT")
-        except BaseException:
+        except BaseException as error:
             connection.close()
+            if isinstance(error, StoreDamaged):
+                self._damage.report(error)
             raise
         if self._closed.is_set():
             connection.close()

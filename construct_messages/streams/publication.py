@@ -41,26 +41,32 @@ class Publications(NamedTuple):
         messages: in order.
         size: how many bytes of N-Quads they have.
         idempotency: the publisher's key for them and the digest of what they say; None: it has none.
+        own: what stands for the sequence of each message within it; None: nothing does.
     """
 
     messages: list[Publication]
     size: int
     idempotency: tuple[str, bytes] | None = None
+    own: bytes | None = None
 
     @classmethod
-    def of(cls, messages: Iterable[Message | Publication], key: str | None = None) -> Publications:
+    def of(
+        cls, messages: Iterable[Message | Publication], key: str | None = None, own: str | None = None
+    ) -> Publications:
         """Messages as they are stored.
 
         Args:
             messages: those that are publications already stay as they are; they have no key.
             key: the publisher's.
+            own: see `StreamStore.append`.
 
         Raises:
             TermError: a message is no RDF.
         """
         checker = Checker()
         publications = []
-        digest = None if key is None else _Digest()
+        placeholder = None if own is None else own.encode()
+        digest = None if key is None else _Digest(placeholder)
         for message in messages:
             if isinstance(message, Publication):
                 publications.append(message)
@@ -71,23 +77,53 @@ class Publications(NamedTuple):
             if digest is not None:
                 digest.add(message, publication.nquads)
         size = sum(len(publication.nquads) for publication in publications)
-        return cls(publications, size, None if key is None or digest is None else (key, digest.value))
+        return cls(publications, size, None if key is None or digest is None else (key, digest.value), placeholder)
+
+    def numbered(self, first: int) -> list[Publication]:
+        """The messages, each with its sequence in the place of `own`.
+
+        Args:
+            first: the sequence of the first.
+
+        >>> own = Publications([Publication(b"<urn:x> <urn:p> <urn:1> .\\n<urn:1> <urn:p> <urn:x> .")], 51, own=b"x")
+        >>> own.numbered(1)[0].nquads
+        b'<urn:1> <urn:p> <urn:1> .'
+        """
+        if self.own is None:
+            return self.messages
+        return [
+            publication._replace(nquads=_replaced(publication.nquads, self.own, b"%d" % sequence))
+            if self.own in publication.nquads
+            else publication
+            for sequence, publication in enumerate(self.messages, first)
+        ]
+
+
+def _replaced(nquads: bytes, own: bytes, sequence: bytes) -> bytes:
+    # a message that also says the IRI itself may now say something twice, and is a set of quads
+    return b"\n".join(dict.fromkeys(nquads.replace(own, sequence).split(b"\n")))
 
 
 class _Digest:
     """Identifies the messages of a publication, whatever their blank nodes are called.
 
     A publisher that sends a log again sends the same labels, and a decoder gives other ones each time.
+
+    Args:
+        own: what stands for sequences, which is another text each time.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, own: bytes | None) -> None:
         self._hash = blake2b(digest_size=16)
+        self._own = own
         self._names: dict[Term, Term] = {}
 
     def add(self, message: Message, nquads: bytes) -> None:
         """Adds the next message, which is also given as it is stored."""
         if b"_:" in nquads:
             nquads = message.map_blanks(self._name).lines[:-1]
+        if self._own is not None:
+            nquads = nquads.replace(self._own, b" ")  # which no IRI has
         self._hash.update(b"%d " % len(nquads))
         self._hash.update(nquads)
 

@@ -20,6 +20,7 @@ from construct_messages.arguments import checked
 from construct_messages.errors import StoreError
 from construct_messages.streams import reading, saved_state
 from construct_messages.streams.broadcast import Broadcast
+from construct_messages.streams.damage import Damage
 from construct_messages.streams.database import Readers
 from construct_messages.streams.element import Element, State, microseconds_of
 from construct_messages.streams.writer import Writer
@@ -38,15 +39,16 @@ class StoreReader:
         path: of the file.
         broadcast: tells what the writer committed.
         writer: of this process; None: another one writes, or none.
+        damage: told of damage that reading meets.
 
     Raises:
         NotFound: there is no such file.
         StoreError: it is no store, or one of another version.
     """
 
-    def __init__(self, path: Path, broadcast: Broadcast, writer: Writer | None) -> None:
-        self._path, self._broadcast, self._writer = path, broadcast, writer
-        self._readers = Readers(path)
+    def __init__(self, path: Path, broadcast: Broadcast, writer: Writer | None, damage: Damage) -> None:
+        self._path, self._broadcast, self._writer, self._damage = path, broadcast, writer, damage
+        self._readers = Readers(path, damage)
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="streams-reader")
         if writer is None:
             with self._readers.connection():  # for its errors
@@ -179,11 +181,13 @@ class StoreReader:
             await asyncio.gather(ahead, return_exceptions=True)  # whatever it came to, nobody wants it
 
     def check(self) -> None:
-        """Checks that the store can be read.
+        """Checks that the store can be read, and that no damage of its file was found so far.
 
         Raises:
             StoreError: it cannot.
         """
+        if self._damage.error is not None:
+            raise self._damage.error
         with self._readers.connection() as connection:
             connection.execute("SELECT count(*) FROM stream").fetchone()
 

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from construct_messages.errors import Gone, NotFound
+from construct_messages.errors import Gone, NotFound, StoreDamaged
+from construct_messages.streams.damage import damaged
 from construct_messages.streams.database import row_id
 from construct_messages.streams.element import Description, Element, State
 
@@ -92,6 +93,8 @@ def page(connection: sqlite3.Connection, stream: str, position: int) -> list[Ele
         size += len(element.nquads)
         if size > _PAGE_BYTES:
             break
+    if position < last and (not elements or elements[-1].sequence != position + len(elements)):
+        raise missing(stream, position + 1, last)
     return elements
 
 
@@ -119,13 +122,16 @@ def lines(connection: sqlite3.Connection, stream: str, position: int, last: int,
     while count > 1 and connection.execute(_SIZE, rows).fetchone()[0] > _PAGE_BYTES:
         count //= 2
         rows = (rows[0], row_id(found.id, position + count))
-    return Lines(position + 1, position + count, connection.execute(_LINES, (between, *rows)).fetchone()[0])
+    present, nquads = connection.execute(_LINES, (between, *rows)).fetchone()
+    if present != count:
+        raise missing(stream, position + 1, position + count)
+    return Lines(position + 1, position + count, nquads)
 
 
 _SIZE: Final = "SELECT total(length(nquads)) FROM element WHERE id BETWEEN ? AND ?"
 # SQLite drops the order of an inner query only where no aggregate around it depends on one, as group_concat does
 _LINES: Final = """
-SELECT CAST(group_concat(CASE length(nquads) WHEN 0 THEN '' ELSE nquads || x'0A' END, ?) AS BLOB)
+SELECT count(*), CAST(group_concat(CASE length(nquads) WHEN 0 THEN '' ELSE nquads || x'0A' END, ?) AS BLOB)
 FROM (SELECT nquads FROM element WHERE id BETWEEN ? AND ? ORDER BY id)
 """
 
@@ -134,7 +140,9 @@ def element(connection: sqlite3.Connection, stream: str, sequence: int) -> Eleme
     """One element; see `StreamStore.get`."""
     found = stored(connection, stream)
     _check_kept(found.state, sequence)
-    return next(_elements(connection, found, sequence, sequence))
+    for each in _elements(connection, found, sequence, sequence):
+        return each
+    raise missing(stream, sequence, sequence)
 
 
 def times(connection: sqlite3.Connection, stream: str, sequences: Iterable[int]) -> list[int]:
@@ -143,8 +151,7 @@ def times(connection: sqlite3.Connection, stream: str, sequences: Iterable[int])
     times = []
     for sequence in sequences:
         _check_kept(found.state, sequence)
-        key = (row_id(found.id, sequence),)
-        times.append(int(connection.execute("SELECT time FROM element WHERE id = ?", key).fetchone()[0]))
+        times.append(_time(connection, found.id, sequence))
     return times
 
 
@@ -152,7 +159,10 @@ def latest(connection: sqlite3.Connection, stream: str, count: int) -> list[Elem
     """The newest elements; see `StreamStore.latest`."""
     found = stored(connection, stream)
     first = max(found.state.first, found.state.next - count)
-    return list(_elements(connection, found, first, found.state.last))
+    elements = list(_elements(connection, found, first, found.state.last))
+    if len(elements) != found.state.next - first:
+        raise missing(stream, first, found.state.last)
+    return elements
 
 
 def first_at(connection: sqlite3.Connection, stream: int, first: int, next: int, time: int) -> int:
@@ -170,12 +180,25 @@ def first_at(connection: sqlite3.Connection, stream: int, first: int, next: int,
     while low < high:
         # what is asked for is mostly near the beginning: retention looks there each second
         middle = low if low == first else (low + high) // 2
-        found = connection.execute("SELECT time FROM element WHERE id = ?", (row_id(stream, middle),)).fetchone()
-        if found[0] < time:
+        if _time(connection, stream, middle) < time:
             low = middle + 1
         else:
             high = middle
     return low
+
+
+def _time(connection: sqlite3.Connection, stream: int, sequence: int) -> int:
+    found = connection.execute("SELECT time FROM element WHERE id = ?", (row_id(stream, sequence),)).fetchone()
+    if found is None:
+        name = connection.execute("SELECT name FROM stream WHERE id = ?", (stream,)).fetchone()
+        raise missing(name[0] if name else str(stream), sequence, sequence)
+    return int(found[0])
+
+
+def missing(stream: str, first: int, last: int) -> StoreDamaged:
+    """The error for elements that a stream has, and its store has not."""
+    which = f"element {first}" if first == last else f"some of the elements {first} to {last}"
+    return damaged(None, f"{which} of {stream} cannot be found")
 
 
 def check_position(state: State, after: int) -> None:

@@ -18,6 +18,7 @@ from construct_messages.arguments import checked, wrong_type
 from construct_messages.errors import UsageError
 from construct_messages.message import Message
 from construct_messages.streams.broadcast import Broadcast
+from construct_messages.streams.damage import Damage
 from construct_messages.streams.element import Description, State
 from construct_messages.streams.publication import Publication, Publications
 from construct_messages.streams.reader import StoreReader
@@ -33,16 +34,19 @@ _NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._~-]{0,126}[A-Za-z0-9])?")
 
 
 @checked
-def open_store(path: str | os.PathLike[str], *, read_only: bool = False) -> StreamStore:
-    """Opens a store of streams.
+def open_store(path: str | os.PathLike[str], *, read_only: bool = False, reserve_bytes: int = 0) -> StreamStore:
+    """Opens a store of streams, and checks its file: for five seconds at most, and then in the background.
 
     Args:
         path: the path of the file, which is created if it does not exist, unless `read_only`. SQLite keeps two more
             files beside it while it is open.
         read_only: only read, while another process may write.
+        reserve_bytes: the size of a file beside the store that is let go when the disk is full, so that a smaller
+            retention, or deleting a stream, can make room; 0: none.
 
     Raises:
         StoreLocked: another process is writing.
+        StoreDamaged: the file is damaged.
         NotFound: the file does not exist, with `read_only`.
         StoreError: the file is not a store, or one of another version.
 
@@ -53,7 +57,7 @@ def open_store(path: str | os.PathLike[str], *, read_only: bool = False) -> Stre
     ...     store.append("measured", Message()), [element.sequence for element in store.read("measured")]
     (1, [1])
     """
-    return StreamStore(Path(path), read_only=read_only)
+    return StreamStore(Path(path), read_only=read_only, reserve_bytes=reserve_bytes)
 
 
 class StreamStore(StoreReader):
@@ -61,13 +65,16 @@ class StreamStore(StoreReader):
 
     Args:
         path: the path of the file.
-        read_only: see `open_store`.
+        read_only, reserve_bytes: see `open_store`.
         clock: returns the time of elements.
     """
 
-    def __init__(self, path: Path, *, read_only: bool = False, clock: Clock | None = None) -> None:
-        broadcast = Broadcast()
-        super().__init__(path, broadcast, None if read_only else Writer(path, broadcast, clock or _now))
+    def __init__(
+        self, path: Path, *, read_only: bool = False, reserve_bytes: int = 0, clock: Clock | None = None
+    ) -> None:
+        broadcast, damage = Broadcast(), Damage()
+        writer = None if read_only else Writer(path, broadcast, clock or _now, damage, reserve_bytes)
+        super().__init__(path, broadcast, writer, damage)
 
     # --- streams ---
 
@@ -98,12 +105,12 @@ class StreamStore(StoreReader):
         Raises:
             NotFound: there is no such stream.
         """
-        return self._write(Change(lambda transaction: transaction.describe(stream, description)))
+        return self._write(_describing(stream, description))
 
     @checked
     async def adescribe(self, stream: str, description: Description) -> State:
         """`describe` for asyncio."""
-        return await self._awrite(Change(lambda transaction: transaction.describe(stream, description)))
+        return await self._awrite(_describing(stream, description))
 
     @checked
     def delete(self, stream: str) -> None:
@@ -112,23 +119,25 @@ class StreamStore(StoreReader):
         Raises:
             NotFound: there is no such stream.
         """
-        self._write(Change(lambda transaction: transaction.delete(stream)))
+        self._write(_deletion(stream))
 
     @checked
     async def adelete(self, stream: str) -> None:
         """`delete` for asyncio."""
-        await self._awrite(Change(lambda transaction: transaction.delete(stream)))
+        await self._awrite(_deletion(stream))
 
     # --- publishing ---
 
     @checked
-    def append(self, stream: str, message: Message, *, key: str | None = None) -> int:
+    def append(self, stream: str, message: Message, *, key: str | None = None, own: str | None = None) -> int:
         """Appends a message, durably.
 
         Args:
             stream: the name of the stream.
             message: the message. A blank node label means the same node in the whole stream.
             key: the publisher's key of this message: a message with a known key is not appended again for a day.
+            own: a text in IRIs of the message that is to be replaced by its sequence, such as a random one in the IRI
+                that relative IRIs were resolved against; None: there is none.
 
         Returns:
             Its sequence; for a known key, the sequence that it got the first time.
@@ -139,28 +148,32 @@ class StreamStore(StoreReader):
             TermError: the message is not valid RDF.
             StoreFull: the disk is full.
         """
-        return self.append_all(stream, [message], key=key)[0]
+        return self.append_all(stream, [message], key=key, own=own)[0]
 
     @checked
-    async def aappend(self, stream: str, message: Message, *, key: str | None = None) -> int:
+    async def aappend(self, stream: str, message: Message, *, key: str | None = None, own: str | None = None) -> int:
         """`append` for asyncio."""
-        return (await self.aappend_all(stream, [message], key=key))[0]
+        return (await self.aappend_all(stream, [message], key=key, own=own))[0]
 
     @checked
-    def append_all(self, stream: str, messages: Iterable[Message], *, key: str | None = None) -> range:
+    def append_all(
+        self, stream: str, messages: Iterable[Message], *, key: str | None = None, own: str | None = None
+    ) -> range:
         """Appends messages, such as those of a log, all or none; see `append`.
 
         Returns:
             Their sequences.
         """
-        return self._write(_appending(stream, messages, key))
+        return self._write(_appending(stream, messages, key, own))
 
     @checked
-    async def aappend_all(self, stream: str, messages: Iterable[Message], *, key: str | None = None) -> range:
+    async def aappend_all(
+        self, stream: str, messages: Iterable[Message], *, key: str | None = None, own: str | None = None
+    ) -> range:
         """`append_all` for asyncio; many messages are made ready in a thread."""
         if isinstance(messages, Sized) and len(messages) > _MANY:
-            return await self._awrite(await self._in_thread(_appending, stream, messages, key))
-        return await self._awrite(_appending(stream, messages, key))
+            return await self._awrite(await self._in_thread(_appending, stream, messages, key, own))
+        return await self._awrite(_appending(stream, messages, key, own))
 
     @checked
     def trim(self, stream: str, last: int) -> None:
@@ -169,12 +182,12 @@ class StreamStore(StoreReader):
         Raises:
             NotFound: there is no such stream.
         """
-        self._write(Change(lambda transaction: transaction.trim(stream, last)))
+        self._write(_trimming(stream, last))
 
     @checked
     async def atrim(self, stream: str, last: int) -> None:
         """`trim` for asyncio."""
-        await self._awrite(Change(lambda transaction: transaction.trim(stream, last)))
+        await self._awrite(_trimming(stream, last))
 
     # --- state of programs ---
 
@@ -276,8 +289,20 @@ def _creation(stream: str, description: Description | None, exist_ok: bool) -> C
     return Change(lambda transaction: transaction.create(stream, described, exist_ok=exist_ok))
 
 
-def _appending(stream: str, messages: Iterable[Message], key: str | None) -> Change[range]:
-    publications = Publications.of(messages, key)
+def _describing(stream: str, description: Description) -> Change[State]:
+    return Change(lambda transaction: transaction.describe(stream, description), relieves=True)
+
+
+def _deletion(stream: str) -> Change[None]:
+    return Change(lambda transaction: transaction.delete(stream), relieves=True)
+
+
+def _trimming(stream: str, last: int) -> Change[None]:
+    return Change(lambda transaction: transaction.trim(stream, last), relieves=True)
+
+
+def _appending(stream: str, messages: Iterable[Message], key: str | None, own: str | None) -> Change[range]:
+    publications = Publications.of(messages, key, own)
     return Change(lambda transaction: transaction.append(stream, publications), publications.size)
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Final, TypeAlias
 
 from construct_messages.errors import Conflict
 from construct_messages.streams import saved_state
-from construct_messages.streams.database import row_id, sequence_of
+from construct_messages.streams.database import row_id, sequence_of, stream_of
 from construct_messages.streams.element import Description, Element, State
 from construct_messages.streams.publication import Publications
 from construct_messages.streams.reading import StoredStream, first_at, no_stream
@@ -22,7 +22,12 @@ from construct_messages.streams.saved_state import Seen
 KEY_SECONDS: Final = 24 * 3600
 """How long the key of a publication is known."""
 
+Rows: TypeAlias = tuple[int, int]
+"""The keys of the first and the last of some elements."""
+
 _SECOND: Final = 1_000_000  # microseconds
+_PURGED_BYTES: Final = 1 << 22  # in one transaction
+_ROW_BYTES: Final = 30  # what an element takes beside its N-Quads
 
 
 class Transaction:
@@ -32,6 +37,7 @@ class Transaction:
         connection: in a transaction.
         streams: as they are before it; changed in place.
         now: microseconds since 1970 in UTC.
+        garbage: rows of elements that are kept no longer, see `find_garbage`; changed in place.
 
     Attributes:
         streams: as they are in it.
@@ -39,8 +45,10 @@ class Transaction:
         gone: the names of streams that were deleted.
     """
 
-    def __init__(self, connection: sqlite3.Connection, streams: dict[str, StoredStream], now: int) -> None:
-        self._connection, self.now = connection, now
+    def __init__(
+        self, connection: sqlite3.Connection, streams: dict[str, StoredStream], now: int, garbage: list[Rows]
+    ) -> None:
+        self._connection, self.now, self.garbage = connection, now, garbage
         self._changed: set[str] = set()
         self.streams = streams
         self.elements: list[Element] = []
@@ -55,7 +63,7 @@ class Transaction:
         if name in self.streams:
             if exist_ok:
                 return self.streams[name].state
-            raise Conflict(f"there is a stream {name}", hint="choose another name, or delete it first")
+            raise Conflict(f"the stream {name} exists already", hint="choose another name, or delete it first")
         cursor = self._connection.execute(
             "INSERT INTO stream (name, description, first, next, time, bytes) VALUES (?, ?, 1, 1, 0, 0)",
             (name, json.dumps(description.to_json())),
@@ -87,7 +95,7 @@ class Transaction:
             NotFound: there is no such stream.
         """
         stream = self._stream(name)
-        self._connection.execute("DELETE FROM element WHERE id BETWEEN ? AND ?", _rows(stream.id))
+        self.garbage.append((row_id(stream.id, 0), row_id(stream.id + 1, 0) - 1))
         self._connection.execute("DELETE FROM idempotency WHERE stream = ?", (stream.id,))
         self._connection.execute("DELETE FROM stream WHERE id = ?", (stream.id,))
         del self.streams[name]
@@ -128,7 +136,7 @@ class Transaction:
         time = max(self.now, stream.time)
         elements = [
             Element(name, sequence, time, nquads, generated)
-            for sequence, (nquads, generated) in enumerate(publications.messages, state.next)
+            for sequence, (nquads, generated) in enumerate(publications.numbered(state.next), state.next)
         ]
         start = row_id(stream.id, 0)
         self._connection.executemany(
@@ -140,7 +148,8 @@ class Transaction:
                 "INSERT INTO idempotency (stream, key, digest, first, count, time) VALUES (?, ?, ?, ?, ?, ?)",
                 (stream.id, *idempotency, state.next, len(elements), time),
             )
-        after = state._replace(next=state.next + len(elements), bytes=state.bytes + publications.size)
+        size = sum(len(element.nquads) for element in elements)
+        after = state._replace(next=state.next + len(elements), bytes=state.bytes + size)
         self.streams[name] = StoredStream(time, after)
         self._changed.add(name)
         self.elements += elements
@@ -192,6 +201,30 @@ class Transaction:
                 (state.first, state.next, stream.time, state.bytes, stream.id),
             )
 
+    def purge(self) -> None:
+        """Deletes rows of elements that are kept no longer, some at a time.
+
+        SQLite writes each page that it frees to its log: all at once, they would need as much room again as they have.
+        """
+        left = _PURGED_BYTES
+        while self.garbage and left > 0:
+            first, last = self.garbage[0]
+            row = None
+            rows = self._connection.execute(
+                "SELECT id, length(nquads) FROM element WHERE id BETWEEN ? AND ? ORDER BY id", (first, last)
+            )
+            for row, size in rows:  # noqa: B007 # the last one counts
+                left -= size + _ROW_BYTES
+                if left <= 0:
+                    break
+            rows.close()
+            if row is not None:
+                self._connection.execute("DELETE FROM element WHERE id BETWEEN ? AND ?", (first, row))
+            if left > 0:
+                del self.garbage[0]
+            elif row is not None:
+                self.garbage[0] = (row + 1, last)
+
     def _first_kept(self, stream: StoredStream) -> int:
         """The sequence of the oldest element that retention keeps."""
         state = stream.state
@@ -223,7 +256,7 @@ class Transaction:
         size = self._connection.execute(
             "SELECT total(length(nquads)) FROM element WHERE id BETWEEN ? AND ?", rows
         ).fetchone()[0]
-        self._connection.execute("DELETE FROM element WHERE id BETWEEN ? AND ?", rows)
+        self.garbage.append(rows)
         return stream._replace(state=state._replace(first=first, bytes=state.bytes - int(size)))
 
     def _stream(self, name: str) -> StoredStream:
@@ -233,5 +266,20 @@ class Transaction:
         return stream
 
 
-def _rows(stream: int) -> tuple[int, int]:
-    return row_id(stream, 0), row_id(stream + 1, 0) - 1
+_NEXT: Final = "SELECT id FROM element WHERE id >= ? ORDER BY id LIMIT 1"
+
+
+def find_garbage(connection: sqlite3.Connection, streams: Mapping[str, StoredStream]) -> list[Rows]:
+    """Finds the rows that an earlier process did not come to delete: of elements that are kept no longer.
+
+    No stream ever gets the number of another, so that rows without a stream are those of one that was deleted.
+    """
+    kept = {stream.id: stream.state.first for stream in streams.values()}
+    garbage, start = list[Rows](), 0
+    while (found := connection.execute(_NEXT, (start,)).fetchone()) is not None:
+        row = int(found[0])
+        stream, start = stream_of(row), row_id(stream_of(row) + 1, 0)
+        last = row_id(stream, kept[stream]) - 1 if stream in kept else start - 1
+        if row <= last:
+            garbage.append((row, last))
+    return garbage

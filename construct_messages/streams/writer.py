@@ -12,22 +12,25 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-from construct_messages.errors import ConstructMessagesError, StoreError
+from construct_messages.errors import ConstructMessagesError, StoreDamaged, StoreError, StoreFull
+from construct_messages.files.reserve import Reserve
 from construct_messages.streams.broadcast import Broadcast
-from construct_messages.streams.database import WriterLock, open_to_write, translated
+from construct_messages.streams.damage import Damage, OpeningCheck
+from construct_messages.streams.database import WriterLock, full_disk, open_to_write, translated
 from construct_messages.streams.element import State
-from construct_messages.streams.reading import StoredStream, load
-from construct_messages.streams.transaction import Transaction
+from construct_messages.streams.reading import load
+from construct_messages.streams.transaction import Transaction, find_garbage
 
 T = TypeVar("T")
 
 _COMMIT_BYTES: Final = 1 << 24  # after so many no further change joins a transaction
+_CHECK_SECONDS: Final = 5.0  # that the check of a large store may hold up its opening; it goes on afterwards
 _PRUNE_SECONDS: Final = 1.0  # how often elements that became too old are looked for
 
 Clock = Callable[[], int]
@@ -40,10 +43,12 @@ class Change(NamedTuple, Generic[T]):
     Args:
         apply: makes it, all or nothing: it raises errors of this package before it changes anything.
         bytes: how much it is going to write.
+        relieves: whether it makes room, so that it may have the reserve of a full disk.
     """
 
     apply: Callable[[Transaction], T]
     bytes: int = 0
+    relieves: bool = False
 
 
 class _Waiting(NamedTuple):
@@ -101,24 +106,35 @@ class Writer:
         path: of the store; made where there is none.
         broadcast: hears of what was committed.
         clock: tells the time of elements.
+        damage: of the store; nothing is written once there is some.
+        reserve_bytes: how much of the disk is kept for changes that make room.
 
     Raises:
         StoreLocked: another process writes to it.
+        StoreDamaged: its file is damaged.
         StoreError: it cannot be opened.
     """
 
-    def __init__(self, path: Path, broadcast: Broadcast, clock: Clock) -> None:
-        self._path, self._broadcast, self._clock = path, broadcast, clock
-        self._lock = WriterLock(path)
-        try:
+    def __init__(self, path: Path, broadcast: Broadcast, clock: Clock, damage: Damage, reserve_bytes: int) -> None:
+        self._path, self._broadcast, self._clock, self._damage = path, broadcast, clock, damage
+        self._reserve = Reserve(path, reserve_bytes)
+        with ExitStack() as opened:
+            self._lock = WriterLock(path)
+            opened.callback(self._lock.release)
             self._connection = open_to_write(path)
-            self._streams = self._load()
-        except BaseException:
-            self._lock.release()
-            raise
+            opened.callback(self._connection.close)
+            self._check = OpeningCheck(path, damage)
+            opened.callback(self._check.close)
+            self._check.wait(_CHECK_SECONDS)
+            with translated(path):
+                self._streams = load(self._connection)
+                self._garbage = find_garbage(self._connection, self._streams)
+            opened.pop_all()
+        self._reserve.keep()
         self._queue: SimpleQueue[_Waiting | None] = SimpleQueue()
         self._closing = Lock()
         self._closed = False
+        self._committed = True  # the last transaction
         self._thread = Thread(target=self._run, name="streams-writer", daemon=True)
         self._thread.start()
 
@@ -157,6 +173,7 @@ class Writer:
         """Commits what waits and lets go of the file."""
         self._end()
         self._thread.join()
+        self._check.close()
         self._connection.close()
         self._lock.release()
 
@@ -174,10 +191,11 @@ class Writer:
             while more:
                 waiting, more = self._waiting()
                 due = time.monotonic() - pruned >= _PRUNE_SECONDS
-                if waiting or due:
+                if waiting or due or self._purges:
                     self._commit(waiting, every_stream=due)
                 if due:
                     pruned = time.monotonic()
+                    self._reserve.keep()
         finally:
             # where a defect ends the thread, nobody waits for it in vain
             self._end()
@@ -188,7 +206,7 @@ class Writer:
         """Returns the changes that wait, and whether more may come."""
         found: list[_Waiting] = []
         try:
-            waiting = self._queue.get(timeout=_PRUNE_SECONDS)
+            waiting = self._queue.get_nowait() if self._purges else self._queue.get(timeout=_PRUNE_SECONDS)
             size = 0
             while waiting is not None:
                 if waiting.begin():
@@ -201,43 +219,94 @@ class Writer:
             return found, True
         return found, False
 
+    @property
+    def _purges(self) -> bool:
+        """Whether rows are to be deleted, and need not wait until the next second, as after a failure."""
+        return bool(self._garbage) and self._committed
+
     def _commit(self, waiting: Sequence[_Waiting], *, every_stream: bool) -> None:
-        """One transaction of several changes: those that are refused change nothing, and hold up none of the others."""
+        """Commits changes. On a full disk, the reserve is for those that make room."""
+        if self._damage.error is not None:
+            _tell([_Outcome(future, None, self._damage.error) for _, future in waiting])
+            self._committed = False
+            return
+        relieving = [each for each in waiting if each.change.relieves]
+        last_resort = self._reserve.is_there and bool(relieving or every_stream)
+        kept = relieving if last_resort else []
+        if not self._transact(waiting, waiting, every_stream=every_stream):
+            return
+        # the database may have free pages, and what it needs is room for its log
+        if self._fold_log():
+            full = self._transact(waiting, kept, every_stream=every_stream)
+        else:
+            full = True
+            _tell([_Outcome(each.future, None, full_disk(self._path)) for each in waiting if each not in kept])
+        if full and last_resort:
+            self._reserve.release()
+            self._transact(kept, [], every_stream=every_stream)
+            self._fold_log(truncate=True)
+
+    def _fold_log(self, *, truncate: bool = False) -> bool:
+        """Writes the log of the database into it, so that the log can begin anew; returns whether that freed some."""
+        mode = "TRUNCATE" if truncate else "PASSIVE"
+        try:
+            self._connection.execute("PRAGMA busy_timeout = 0")  # readers are not waited for
+            _, pages, folded = self._connection.execute(f"PRAGMA wal_checkpoint({mode})").fetchone()
+            self._connection.execute("PRAGMA busy_timeout = 5000")
+        except sqlite3.Error:  # there is no room for that, either
+            return False
+        return bool(pages) and pages == folded
+
+    def _transact(self, waiting: Sequence[_Waiting], kept: Sequence[_Waiting], *, every_stream: bool) -> bool:
+        """One transaction of several changes: those that are refused change nothing, and hold up none of the others.
+
+        Args:
+            waiting: the changes.
+            kept: those of them that are told nothing where the disk is full, as they are tried again.
+            every_stream: whether all streams are pruned.
+
+        Returns:
+            Whether the disk is full.
+        """
         outcomes: list[_Outcome] = []
         failed: ConstructMessagesError | None = self._stopped()
         try:
             with translated(self._path):
                 self._connection.execute("BEGIN IMMEDIATE")
-                transaction = Transaction(self._connection, dict(self._streams), self._clock())
+                transaction = Transaction(self._connection, dict(self._streams), self._clock(), list(self._garbage))
                 for change, future in waiting:
                     try:
                         outcomes.append(_Outcome(future, change.apply(transaction), None))
+                    except StoreDamaged:
+                        raise  # it says nothing of this change alone
                     except ConstructMessagesError as error:
                         outcomes.append(_Outcome(future, None, error))
                 transaction.prune(every_stream=every_stream)
+                transaction.purge()
                 self._connection.execute("COMMIT")
                 failed = None
         except ConstructMessagesError as error:
             failed = error
+            if isinstance(error, StoreDamaged):
+                self._damage.report(error)
         finally:
+            self._committed = failed is None
             if failed is not None:
                 with suppress(sqlite3.Error):  # then it fails again, and says so, when the next change begins
                     if self._connection.in_transaction:
                         self._connection.execute("ROLLBACK")
-                _tell([_Outcome(future, None, failed) for _, future in waiting])
+                told = waiting if not isinstance(failed, StoreFull) else [each for each in waiting if each not in kept]
+                _tell([_Outcome(future, None, failed) for _, future in told])
         if failed is not None:
-            return
-        self._streams = transaction.streams
+            return isinstance(failed, StoreFull)
+        self._streams, self._garbage = transaction.streams, transaction.garbage
         self._broadcast.publish(transaction.elements, transaction.gone)
         # publishers first: they need not wait until all followers have been served
         _tell(outcomes)
         if transaction.elements or transaction.gone:
             # who waits for elements would ask for others in vain, and may commit something for it
             self._broadcast.wake()
+        return False
 
     def _stopped(self) -> StoreError:
         return StoreError(f"{self._path}: nothing is written any more", hint="open the store again")
-
-    def _load(self) -> dict[str, StoredStream]:
-        with translated(self._path):
-            return load(self._connection)

@@ -108,7 +108,7 @@ class Registry:
         """
         taken = {*self._queries, *self._registering, *(state.name for state in self._store.streams())}
         if name in taken:
-            raise Conflict(f"there is a stream {name}", hint="choose another name, or delete it first")
+            raise Conflict(f"the stream {name} exists already", hint="choose another name, or delete it first")
         self._registering.add(name)
         query = self._query(name, registration)
         try:

@@ -216,6 +216,11 @@ class Page:
             return None, None
         return value if kinds & _LOWER else None, value if kinds & _UPPER else None
 
+    @property
+    def has_members(self) -> bool:
+        """Whether there is a member on it."""
+        return bool(self._starts)
+
     def members(self) -> Iterator[Member]:
         """The members, in the order of the page."""
         if self._in_profile:

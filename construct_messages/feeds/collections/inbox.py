@@ -1,14 +1,17 @@
 """Reads an LDN inbox: its notifications as elements, each once.
 
 Linked Data Notifications, sections 3.3.2 and 3.4 (consumers): the inbox lists notifications by `ldp:contains`, in no
-order, and each is a document of its own.
+order, and each is a document of its own. Linked Data Platform Paging, section 6.2: a list may have pages, which are all
+read, whichever of them an inbox begins with.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
-from typing import Final
+from collections import deque
+from collections.abc import AsyncGenerator, Sequence
+from typing import Final, NamedTuple
+from urllib.parse import urljoin
 
 from construct_messages.errors import LogError, SourceError, UsageError
 from construct_messages.feeds.client import CONTEXT, Client, link, target_of
@@ -16,17 +19,71 @@ from construct_messages.feeds.collections.collection import Collection
 from construct_messages.feeds.collections.hypermedia import Page
 from construct_messages.feeds.collections.known import Known
 from construct_messages.feeds.documents import ACCEPT_PAGES, document_of, element_of
+from construct_messages.feeds.sequences import check_next, is_sequence
 from construct_messages.formats import NDJSON_LD
 from construct_messages.sources.http.response import without_query
 from construct_messages.streams.element import Element
-from construct_messages.streams.vocabulary import LDP
-from construct_messages.terms import iri
+from construct_messages.streams.vocabulary import CM, LDP
+from construct_messages.terms import iri, is_literal, literal_parts
 
 _CONTAINS: Final = iri(f"{LDP}contains")
+_FIRST, _LAST = iri(f"{CM}firstSequence"), iri(f"{CM}lastSequence")
+_NEXT: Final = tuple(
+    map(
+        iri,
+        (
+            "https://www.w3.org/ns/activitystreams#next",
+            "http://www.w3.org/ns/hydra/core#next",
+            "http://www.w3.org/1999/xhtml/vocab#next",
+            f"{CM}next",
+        ),
+    )
+)
+"""What names the next page within a page, where no header does."""
+_PREFER: Final = {"Prefer": 'return=representation; max-member-count="1000"'}
 _NOT_MODIFIED: Final = 304
 _GONE: Final = (404, 410)
 _PAGES: Final = 10_000
 _ACCEPT_NOTIFICATION: Final = f"{NDJSON_LD.document_type}, {ACCEPT_PAGES}"  # which every receiver has
+
+
+class _Listed(NamedTuple):
+    """A notification in a list.
+
+    Args:
+        iri: of the notification.
+        sequence: its number; None: the inbox numbers none.
+    """
+
+    iri: str
+    sequence: int | None
+
+
+class _ListPage(NamedTuple):
+    """A page of the list.
+
+    Args:
+        listed: its notifications.
+        next, prev: the URLs of the pages after and before it; None: there is none.
+        place: its own URL, where the inbox itself was answered with it; None: the one that was asked for.
+        etag: of the answer.
+        immutable: whether it need not be asked for again.
+    """
+
+    listed: Sequence[_Listed]
+    next: str | None = None
+    prev: str | None = None
+    place: str | None = None
+    etag: str | None = None
+    immutable: bool = False
+
+
+def _place(url: str, said: str | None) -> str | None:
+    """The URL that an answer says is its own; it is compared with others, and not asked for."""
+    try:
+        return None if said is None else urljoin(url, said)
+    except ValueError:
+        return None
 
 
 class InboxReader:
@@ -52,7 +109,7 @@ class InboxReader:
             )
         self._client, self._url, self._collection = client, url, collection
         self.known = Known(collection.start)
-        self._etags: dict[str, tuple[str | None, list[str], str | None]] = {}
+        self._pages: dict[str, _ListPage] = {}
 
     async def elements(self, *, follow: bool) -> AsyncGenerator[Element | None]:
         """The notifications: None once it is known where to begin, then those that are there, and then what comes.
@@ -61,64 +118,118 @@ class InboxReader:
             follow: whether to wait for more.
 
         Raises:
-            SourceError: no such inbox, what it lists is at another origin, or it cannot be reached.
+            SourceError: no such inbox, what it lists is at another origin, it cannot be reached, or its sequences have
+                a gap.
             LogError, LimitExceeded: a notification is no message, or too large.
         """
         collection = self._collection
         if collection.last is not None and collection.checkpoint is None:
-            listed = [name for name in await self._listed() if not self.known.has(name, ())]
-            for name in listed[: len(listed) - collection.last]:
-                self.known.give(name, (), self.known.sequence + 1)
+            listed = [each for each in await self._listed() if not self.known.has(each.iri, ())]
+            for each in listed[: len(listed) - collection.last]:
+                self.known.give(each.iri, (), each.sequence or self.known.sequence + 1)
         yield None
         while True:
-            for name in await self._listed():
-                if not self.known.has(name, ()) and (element := await self._notification(name)) is not None:
-                    self.known.give(name, (), element.sequence)
+            for each in await self._listed():
+                if self.known.has(each.iri, ()):
+                    continue
+                self._check_gap(each.sequence)
+                if (element := await self._notification(each)) is not None:
+                    self.known.give(each.iri, (), element.sequence)
                     yield element
             if not follow:
                 return
             await asyncio.sleep(collection.poll_seconds)
 
-    async def _listed(self) -> list[str]:
-        """The URLs of all notifications, from page to page."""
-        found: dict[str, None] = {}
-        page: str | None = self._url
-        pages = set()
-        while page is not None and page not in pages:
-            pages.add(page)
-            if len(pages) > _PAGES:
-                raise SourceError(f"{without_query(self._url)} has more than {_PAGES} pages")
-            names, page = await self._page(page)
-            found.update(dict.fromkeys(names))
-        return list(found)
+    def _check_gap(self, sequence: int | None) -> None:
+        """Makes sure that a notification follows on the last one, where the inbox numbers them.
 
-    async def _page(self, url: str) -> tuple[list[str], str | None]:
-        """The notifications of a page, and the next page."""
-        etag, names, following = self._etags.get(url, (None, [], None))
-        headers = {"Accept": ACCEPT_PAGES} | ({} if etag is None else {"If-None-Match": etag})
+        Raises:
+            SourceError: some between them were removed before they were read (410).
+        """
+        if sequence is not None and self.known.sequence:
+            check_next(self._url, self.known.sequence, sequence)
+
+    async def _listed(self) -> list[_Listed]:
+        """All notifications, from page to page; the pages before the first that is answered come before it."""
+        pages: deque[_ListPage] = deque()
+        visited: set[str] = set()
+        begin = await self._page(self._url, visited)
+        pages.append(begin)
+        for relation, add in (("next", pages.append), ("prev", pages.appendleft)):
+            page = begin
+            while (url := getattr(page, relation)) is not None and url not in visited:
+                page = await self._page(url, visited)
+                add(page)
+        return list({each.iri: each for page in pages for each in page.listed}.values())
+
+    async def _page(self, url: str, visited: set[str]) -> _ListPage:
+        """One page of the list."""
+        visited.add(url)
+        if len(visited) > _PAGES:
+            raise SourceError(f"{without_query(self._url)} has more than {_PAGES} pages")
+        known = self._pages.get(url, _ListPage([]))
+        if not known.immutable:
+            known = self._pages[url] = await self._fetched(url, known)
+        if known.place is not None:
+            visited.add(known.place)
+        return known
+
+    async def _fetched(self, url: str, known: _ListPage) -> _ListPage:
+        headers = {"Accept": ACCEPT_PAGES, **_PREFER} | ({} if known.etag is None else {"If-None-Match": known.etag})
         most, contexts = self._collection.message_bytes, self._collection.contexts.for_descriptions()
         response, body = await self._client.fetch(url, headers, most, (_NOT_MODIFIED,))
-        if response.status != _NOT_MODIFIED:
-            documents = document_of(response.headers, link(response, CONTEXT), str(response.url), contexts, most)
-            listed = Page(documents.quads(body, in_order=False)).pairs(_CONTAINS)
-            names = [self._target(url, object[1:-1]) for _, object in listed if object.startswith("<")]
-            following = link(response, "next")
-            following = None if following is None else self._target(url, following)
-            self._etags[url] = response.headers.get("ETag"), names, following
-        return names, following
+        if response.status == _NOT_MODIFIED:
+            return known
+        said = response.headers
+        documents = document_of(said, link(response, CONTEXT), str(response.url), contexts, most)
+        page = Page(documents.quads(body, in_order=False))
+        names = [self._target(url, object[1:-1]) for _, object in page.pairs(_CONTAINS) if object.startswith("<")]
+        following = link(response, "next") or next(
+            (object[1:-1] for name in _NEXT for _, object in page.pairs(name) if object.startswith("<")), None
+        )
+        before = link(response, "prev") or link(response, "previous")
+        directives = {directive.strip().lower() for directive in said.get("Cache-Control", "").split(",")}
+        return _ListPage(
+            [_Listed(name, sequence) for name, sequence in zip(names, self._sequences(url, page, names), strict=True)],
+            None if following is None else self._target(url, following),
+            None if before is None else self._target(url, before),
+            _place(url, said.get("Content-Location")),
+            said.get("ETag"),
+            url != self._url and "immutable" in directives,
+        )
+
+    def _sequences(self, url: str, page: Page, names: Sequence[str]) -> Sequence[int | None]:
+        """The sequences of what a page lists, where it says which ones they are: in their order, without a gap.
+
+        Raises:
+            SourceError: it lists more or less.
+        """
+        first, last = (
+            [literal_parts(object)[0] for _, object in page.pairs(name) if is_literal(object)]
+            for name in (_FIRST, _LAST)
+        )
+        if len(first) != 1 or len(last) != 1 or not (is_sequence(first[0]) and is_sequence(last[0])):
+            return [None] * len(names)
+        sequences = range(int(first[0]), int(last[0]) + 1)
+        if len(sequences) != len(names):
+            raise SourceError(
+                f"{without_query(url)} lists {len(names)} of its elements {first[0]} to {last[0]}",
+                hint="read the stream itself, and tell who runs the server",
+            )
+        return sequences
 
     def _target(self, url: str, said: str) -> str:
         return target_of(url, said, self._collection.origins)
 
-    async def _notification(self, url: str) -> Element | None:
+    async def _notification(self, listed: _Listed) -> Element | None:
         """A notification; None: it was removed since it was listed."""
-        most = self._collection.message_bytes
+        url, most = listed.iri, self._collection.message_bytes
         response, body = await self._client.fetch(url, {"Accept": _ACCEPT_NOTIFICATION}, most, _GONE)
         if response.status in _GONE:
             return None
         context = link(response, CONTEXT)
         documents = document_of(response.headers, context, str(response.url), self._collection.contexts, most)
-        sequence = self.known.sequence + 1
+        sequence = listed.sequence or self.known.sequence + 1
         try:
             return element_of(self._url, sequence, documents.read(body, sequence))
         except LogError as error:

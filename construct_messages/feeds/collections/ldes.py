@@ -30,6 +30,7 @@ from construct_messages.feeds.collections.hypermedia import (
 from construct_messages.feeds.collections.known import Known
 from construct_messages.feeds.collections.values import Value, value_of
 from construct_messages.feeds.documents import ACCEPT_PAGES, document_of, element_of
+from construct_messages.feeds.sequences import check_next, is_sequence
 from construct_messages.formats.media_types import read_media_type
 from construct_messages.message import Message
 from construct_messages.sources.http.response import without_query
@@ -227,6 +228,8 @@ class EventStreamReader:
         self._waiting.remove(held.iri)
         self._held_bytes -= len(held.element.nquads)
         sequence = held.element.sequence or self.known.sequence + 1
+        if held.element.sequence and self.known.sequence:
+            check_next(self._stream.iri[1:-1], self.known.sequence, sequence)
         self.known.give(held.iri, held.terms, sequence)
         return held.element._replace(sequence=sequence)
 
@@ -319,6 +322,11 @@ class EventStreamReader:
         except LogError as error:
             error.add_note(without_query(url))
             raise
+        if self._stream.has_elements and page.has_members and not documents.format.graphs:
+            raise SourceError(
+                f"{without_query(url)} is in {documents.format.name}, which cannot tell what its members say",
+                hint="ask for N-Quads or TriG",
+            )
         directives = {directive.strip().lower() for directive in said.get("Cache-Control", "").split(",")}
         return _Answer(page, places, said.get("ETag"), "immutable" in directives or page.immutable(places))
 
@@ -330,6 +338,6 @@ def _precedes(some: Value | None, other: Value | None) -> bool:
 
 def _sequence(term: Term) -> int:
     text = literal_parts(term)[0] if is_literal(term) else ""
-    if not (text.isascii() and text.isdigit() and len(text) < 20):
+    if not is_sequence(text):
         raise SourceError(f"{term} is no sequence of an element")
     return int(text)

@@ -184,8 +184,9 @@ class _Server:
             cause = str(error.__cause__) if self._config.log_queries else type(error.__cause__).__name__
             self._request_log.log("warning", "reset", cause=cause)
             return web.Response()
-        except asyncio.CancelledError:
-            if self._stopping:
+        except asyncio.CancelledError as error:
+            # what this package cancels has a reason; aiohttp cancels when the client has left, and at the very end
+            if error.args or (self._stopping and request.transport is not None):
                 record.aborted("shutdown")
             else:
                 record.client_left()

@@ -19,12 +19,13 @@ def entity_tag(*parts: object) -> str:
     return f'"{blake2b(repr(parts).encode(), digest_size=12).hexdigest()}"'
 
 
-def check_conditions(request: web.Request, tags: Collection[str]) -> None:
+def check_conditions(request: web.Request, tags: Collection[str], what: str) -> None:
     """Checks what a request that changes something asks of the state before it (RFC 9110, section 13).
 
     Args:
         request: with If-Match or If-None-Match, if it has any.
         tags: of the representations that there are; none where there is nothing yet.
+        what: the resource, in an error.
 
     Raises:
         ProtocolError: a condition does not hold (412).
@@ -34,8 +35,17 @@ def check_conditions(request: web.Request, tags: Collection[str]) -> None:
             continue
         named = {tag.strip() for tag in request.headers[header].split(",")}
         if (("*" in named and bool(tags)) or not named.isdisjoint(tags)) != wanted:
-            state = "it is there" if tags else "there is nothing"
-            raise ProtocolError(f"{header} does not hold: {state}", status=412, hint="ask for it, and try again")
+            if not tags:
+                raise ProtocolError(f"{what} does not exist", status=412, hint="leave out If-Match to create it")
+            if not wanted:
+                raise ProtocolError(
+                    f"{what} exists already",
+                    status=412,
+                    hint="choose another name, or leave out If-None-Match to change the one that is there",
+                )
+            raise ProtocolError(
+                f"{what} is not the one that If-Match names", status=412, hint="get it again, and send its ETag"
+            )
 
 
 def is_known(request: web.Request, etag: str) -> bool:

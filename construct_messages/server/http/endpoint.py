@@ -107,7 +107,10 @@ class Endpoint(Protocol):
         ...
 
     async def stop(self) -> None:
-        """Ends answers that would go on without end: the server stops, and no more requests come."""
+        """Ends answers that would go on without end, at once: the server stops, and no more requests come.
+
+        Other answers go on. May be called again.
+        """
         ...
 
     async def aclose(self) -> None:

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 from aiohttp import web
 
-from construct_messages.errors import SourceError
+from construct_messages.errors import ConstructMessagesError
 
 _KEPT_SECONDS: Final = 5.0
 _CHECK_SECONDS: Final = 5.0
@@ -23,7 +23,7 @@ class Checked(Protocol):
     """Something with a health check."""
 
     async def check(self) -> None:
-        """Raises `SourceError` if it does not answer."""
+        """Raises an error of this package if it does not answer."""
         ...
 
 
@@ -85,7 +85,7 @@ class _Check:
         try:
             async with asyncio.timeout(self._check_seconds):
                 await self._backend.check()
-        except (SourceError, TimeoutError):
+        except (ConstructMessagesError, TimeoutError):
             return False
         return True
 

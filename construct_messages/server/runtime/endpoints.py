@@ -63,7 +63,7 @@ def open_endpoints(
         endpoints.append(
             StreamsEndpoint(
                 streams,
-                open_store(streams.file),
+                open_store(streams.file, reserve_bytes=streams.reserve_bytes),
                 executor=executor,
                 publish=streams.publish or on_loopback,
                 register=streams.register or on_loopback,

@@ -79,7 +79,7 @@ async def serve(
 ) -> None:
     """Serves until a stop is requested.
 
-    Then it accepts nothing new, gives running answers `shutdown_seconds`, and resets the rest.
+    Then it accepts nothing new, ends followers of streams, gives other answers `shutdown_seconds`, and resets the rest.
 
     Args:
         config: the settings.
@@ -113,8 +113,8 @@ async def serve(
             await site.stop()
             assert runner.server is not None
             runner.server.pre_shutdown()
+            await app.shutdown()  # what would go on without end is ended first, as nothing else waits for it
             await running.end(stop.forced, config.shutdown_seconds)
-            await app.shutdown()  # from here on, an answer that ends was ended by the server
             await running.cancel()
         finally:
             await runner.cleanup()
@@ -163,7 +163,7 @@ class _RunningRequests:
     async def cancel(self) -> None:
         """Cancels the rest."""
         for task in (rest := set(self.tasks)):
-            task.cancel()
+            task.cancel("the server stops")
         if rest:
             await asyncio.wait(rest, timeout=_RESET_SECONDS)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 ROOT = "/streams"
@@ -66,6 +67,14 @@ class StreamIris(NamedTuple):
         """A page of the Linked Data Event Stream."""
         return f"{self.ldes}/{name}"
 
-    def element(self, sequence: int) -> str:
+    def element(self, sequence: int | str) -> str:
         """One element."""
         return f"{self.output}/{sequence}"
+
+    def elements(self, sequences: Sequence[int]) -> str:
+        """Some elements that follow each other, as a log; which ones they are never changes.
+
+        >>> StreamIris("https://example.org/streams/a").elements(range(12, 14))
+        'https://example.org/streams/a/output?after=11&before=14'
+        """
+        return f"{self.output}?after={sequences[0] - 1}&before={sequences[-1] + 1}"

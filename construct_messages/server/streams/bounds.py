@@ -5,9 +5,10 @@ Past a bound a request waits for its turn, or is refused with 503 and Retry-Afte
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Final
+from typing import Any, Final
 
 from aiohttp import web
 
@@ -19,6 +20,9 @@ from construct_messages.server.http.endpoint import Handler
 
 _RETRY_SECONDS: Final = 5.0
 
+CLOSE_SECONDS: Final = 0.5
+"""How long a client may take for the end of a socket, and a follower for its end when the server stops."""
+
 
 class Bounds:
     """The bounds of one endpoint.
@@ -29,7 +33,6 @@ class Bounds:
         settings: how much of each there may be.
 
     Attributes:
-        followers: how many get elements pushed, or publish over a WebSocket, now.
         body_bytes: how many bytes the bodies have together that are held now.
     """
 
@@ -39,8 +42,13 @@ class Bounds:
             Admission(settings.concurrency, queue_seconds=settings.queue_seconds, queue_length=settings.queue_length)
             for _ in range(2)
         )
-        self.followers = 0
+        self._following: dict[asyncio.Task[Any], bool] = {}
         self.body_bytes = 0
+
+    @property
+    def followers(self) -> int:
+        """How many get elements pushed, or publish over a WebSocket, now."""
+        return len(self._following)
 
     def answering(self, handler: Handler) -> Handler:
         """The handler, which reads (GET and HEAD) when it is its turn."""
@@ -90,19 +98,32 @@ class Bounds:
             self.body_bytes -= held
 
     @contextmanager
-    def following(self) -> Iterator[None]:
-        """Counts a follower.
+    def following(self, *, resumable: bool = False) -> Iterator[None]:
+        """Counts the running task as a follower.
+
+        Args:
+            resumable: whether the client misses nothing when it is cut off, as it comes back behind what it got.
 
         Raises:
             SourceError: it is one too many (503).
         """
         if self.followers >= self._settings.followers:
             raise _busy(f"{self.followers} follow already")
-        self.followers += 1
+        task = asyncio.current_task()
+        assert task is not None  # a handler runs in one
+        self._following[task] = resumable
         try:
             yield
         finally:
-            self.followers -= 1
+            del self._following[task]
+
+    async def end_followers(self) -> None:
+        """Waits until all that are resumable have ended, and cancels those that take long: clients that do not read."""
+        ending = [task for task, resumable in self._following.items() if resumable]
+        if ending:
+            _, late = await asyncio.wait(ending, timeout=CLOSE_SECONDS)
+            for task in late:
+                task.cancel("the server stops")
 
 
 def _busy(message: str) -> SourceError:

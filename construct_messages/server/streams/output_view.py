@@ -28,7 +28,16 @@ from construct_messages.server.streams.documents import (
     stored_log,
 )
 from construct_messages.server.streams.html.view import HtmlView
+from construct_messages.server.streams.listing import (
+    LISTED,
+    ListPage,
+    page_document,
+    page_iri,
+    wants_pages,
+    whole_list,
+)
 from construct_messages.server.streams.push import Pushing
+from construct_messages.server.streams.rdf import OFFERED as DESCRIPTIONS
 from construct_messages.server.streams.requests import (
     FOR_GOOD,
     InThread,
@@ -37,8 +46,8 @@ from construct_messages.server.streams.requests import (
     described,
     record_of,
 )
-from construct_messages.server.streams.resources import list_document, page_with
 from construct_messages.server.streams.selection import select, selected, selecting, sequence_parameter
+from construct_messages.streams.element import State
 from construct_messages.streams.store import StreamStore
 
 _DOCUMENTS: Final = {format.document_type: format for format in (NDJSON_LD, *FORMATS)}
@@ -51,6 +60,14 @@ _SEQUENCES: Final = {
 
 AFTER: Final = "RDF-Stream-After"
 """The header that tells the sequence before the first element of an answer."""
+
+LAST: Final = "RDF-Stream-Last"
+"""The header that tells the sequence of the last element of an answer, so that its reader knows that all came."""
+
+IDENTITY: Final = "RDF-Stream-Id"
+"""The header that tells a stream from another one that had its name before, or will have it."""
+
+_WHOLE_BYTES: Final = 1 << 16  # lists up to this size are sent with their length
 
 
 class OutputView:
@@ -151,7 +168,9 @@ class OutputView:
             "Content-Type": record.format,
             "ETag": entity_tag(selection, times, record.format, coding),
             "Cache-Control": "no-cache",
+            IDENTITY: str(state.id),
             AFTER: str(selection.after),
+            LAST: str(max(selection.after, selection.last)),
             "X-Accel-Buffering": "no",
         }
         if is_known(request, headers["ETag"]):
@@ -166,16 +185,59 @@ class OutputView:
             raise not_carried(error) from error
 
     async def _list(self, request: web.Request, iri: str) -> web.StreamResponse:
+        """Answers with the list of elements, or with a page of it if one is asked for."""
         name = request.match_info["stream"]
         record = record_of(request)
         record.action, record.stream = "list", name
-        state = self._store.state(name)
+        state, iris = self._store.state(name), self._iris_of(request, name)
         asked = request.query.get("list")
-        sequences = page_with(state, state.last if asked is None else sequence_parameter("list", asked))
-        document = list_document(self._iris_of(request, name), iri, state, sequences)
+        count = state.next - state.first
+        if asked is not None:
+            page = ListPage.of(state, sequence_parameter("list", asked))
+        elif self._html.wanted(request):
+            page = ListPage.of(state, max(state.first, state.last))
+        elif wants_pages(",".join(request.headers.getall("Prefer", [])), count):
+            page = ListPage.of(state, state.first)
+        else:
+            return await self._whole_list(request, iris, iri, state)
+        document = page_document(iris, iri, page)
         if self._html.wanted(request):
             return await self._html.listing(request, document, name)
-        return described(request, document)
+        response = described(request, document)
+        for target, relation in page.links(iri):
+            response.headers.add("Link", f'<{target}>; rel="{relation}"')
+        if asked is None:
+            response.headers["Content-Location"] = page_iri(iri, page.first)
+            response.headers["Preference-Applied"] = f'return=representation; max-member-count="{LISTED}"'
+            response.headers["Vary"] = "Prefer"
+        elif page.final:
+            response.headers["Cache-Control"] = FOR_GOOD
+        return response
+
+    async def _whole_list(self, request: web.Request, iris: StreamIris, iri: str, state: State) -> web.StreamResponse:
+        media_type = prefer(accept_of(request), DESCRIPTIONS)
+        record = record_of(request)
+        record.format = media_type
+        coding = negotiate_coding(request.headers.get("Accept-Encoding"))
+        headers = {
+            "Content-Type": media_type,
+            "ETag": entity_tag(iri, state.id, state.first, state.next, media_type, coding),
+            "Cache-Control": "no-cache",
+            "Vary": "Prefer",
+        }
+        if is_known(request, headers["ETag"]):
+            return web.Response(status=304, headers=headers)
+        if request.method == "HEAD":
+            return web.Response(headers=headers)
+        return await send(
+            request,
+            whole_list(iris, iri, state, media_type),
+            headers,
+            idle_seconds=self._settings.idle_seconds,
+            buffer_bytes=_WHOLE_BYTES,
+            coding=coding,
+            sent=record.sent,
+        )
 
     async def element(self, request: web.Request) -> web.StreamResponse:
         """Answers with one element."""

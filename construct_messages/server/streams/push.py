@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from aiohttp import WSCloseCode, WSMsgType, web
 
-from construct_messages.errors import ConstructMessagesError, NotAcceptable, UnsupportedByFormat
+from construct_messages.errors import ConstructMessagesError, NotAcceptable, NotFound, UnsupportedByFormat
 from construct_messages.formats import FORMATS, Format
 from construct_messages.server.streams.documents import Documents, not_carried
 from construct_messages.streams.element import Element
@@ -169,9 +169,11 @@ class Live:
         """Pages of elements behind a sequence.
 
         Raises:
-            NotFound, Gone, StoreError: see `StreamStore.read`.
+            NotFound: see `StreamStore.read`; also where another stream has got the name, whose elements would follow on
+                those of the one that was deleted.
+            Gone, StoreError: see `StreamStore.read`.
         """
-        position = after
+        position, followed = after, self._store.state(stream).id
         with self._store.changes() as changed:
             self._following.add(changed)
             pause = _Pause(self._seconds, changed)
@@ -179,6 +181,8 @@ class Live:
                 while not self._stopped:
                     changed.clear()
                     page = await self._store.apage(stream, position)
+                    if self._store.state(stream).id != followed:
+                        raise NotFound(f"the stream {stream} was deleted, and another one has its name")
                     if page:
                         position = page[-1].sequence
                     elif not pause.is_over:
@@ -231,7 +235,7 @@ async def event_stream(
 ) -> AsyncGenerator[bytes]:
     """Server-sent events, and a comment for each pause, which keeps the connection open.
 
-    An element that the format cannot carry ends them, with an event that says so.
+    An element that the format cannot carry ends them, with an event that says so; a server that stops, with a comment.
 
     Args:
         live: pages of elements, see `Live`; closed at the end.
@@ -251,6 +255,7 @@ async def event_stream(
             if pushed.refused is not None:
                 yield _error_event(not_carried(pushed.refused))
                 return
+    yield b": the server stops; come back behind the last event\n\n"
 
 
 def _error_event(error: ConstructMessagesError) -> bytes:

@@ -1,21 +1,18 @@
-"""RDF descriptions of streams: their list, a stream, the list of its elements. As JSON-LD, without I/O.
+"""RDF descriptions of streams: their list, and a stream. As JSON-LD, without I/O.
 
-Linked Data Notifications, section 3.3.2 (listing); LDN for RDF streams (discovery).
+LDN for RDF streams (discovery). The list of a stream's elements is in `listing.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Any
 
 from construct_messages.server.streams.addresses import StreamIris
 from construct_messages.streams.element import State
 from construct_messages.streams.vocabulary import CM, CONTEXT, LDP, RSP
 
 Document = dict[str, Any]
-
-LISTED: Final = 1000
-"""How many elements a page of the list has."""
 
 
 def streams_document(iri: str, streams: Iterable[str]) -> Document:
@@ -55,29 +52,6 @@ def stream_document(iris: StreamIris, state: State) -> Document:
     return document | {name: bound for name, bound in kept.items() if bound is not None}
 
 
-def list_document(iris: StreamIris, iri: str, state: State, sequences: Sequence[int]) -> Document:
-    """One page of the list of a stream's elements, the oldest first.
-
-    Args:
-        iris: of the stream.
-        iri: of what is listed: the output or the inbox.
-        state: where the stream stands.
-        sequences: of the elements on the page.
-    """
-    document: Document = {
-        "@context": CONTEXT,
-        "@id": iri,
-        "@type": "ldp:Container",
-        "stream": iris.stream,
-        "contains": [iris.element(sequence) for sequence in sequences],
-    }
-    if sequences and sequences[-1] < state.last:
-        document["next"] = f"{iri}?list={sequences[-1] + 1}"
-    if sequences and sequences[0] > state.first:
-        document["previous"] = f"{iri}?list={sequences[0] - 1}"
-    return document
-
-
 def published_document(iris: StreamIris, sequences: Sequence[int]) -> dict[str, object]:
     """What a publisher is told of the elements that its messages have become.
 
@@ -86,17 +60,6 @@ def published_document(iris: StreamIris, sequences: Sequence[int]) -> dict[str, 
         sequences: of the elements.
     """
     return {"first": iris.element(sequences[0]), "last": iris.element(sequences[-1]), "elements": len(sequences)}
-
-
-def page_with(state: State, sequence: int) -> range:
-    """The page of the list that has an element; pages begin at fixed sequences.
-
-    >>> from construct_messages.streams.element import Description
-    >>> page_with(State("a", Description(), first=700, next=2501, bytes=0), 999)
-    range(700, 1001)
-    """
-    start = max(0, sequence - 1) // LISTED * LISTED + 1
-    return range(max(start, state.first), min(start + LISTED, state.next))
 
 
 def links(iris: StreamIris) -> dict[str, str]:

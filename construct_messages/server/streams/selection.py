@@ -1,4 +1,4 @@
-"""Which elements a request asks for, by the parameters of its URL: `last`, `after`, `since`, `until`."""
+"""Which elements a request asks for, by the parameters of its URL: `last`, `after`, `before`, `since`, `until`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from construct_messages.errors import ProtocolError
 from construct_messages.streams.element import Element, State
 from construct_messages.streams.store import StreamStore
 
-PARAMETERS: Final = ("last", "after", "since", "until")
+UPPER_BOUNDS: Final = ("before", "until")
+PARAMETERS: Final = ("last", "after", "since", *UPPER_BOUNDS)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
@@ -48,8 +49,8 @@ def select(store: StreamStore, state: State, parameters: Mapping[str, str]) -> S
     Args:
         store: where the stream is.
         state: where it stands.
-        parameters: of `PARAMETERS`: `last`, how many of the newest; `after`, a sequence; `since` and `until`, times
-            with a zone, both inclusive.
+        parameters: of `PARAMETERS`: `last`, how many of the newest; `after` and `before`, sequences, both exclusive;
+            `since` and `until`, times with a zone, both inclusive.
 
     Raises:
         ProtocolError: a value that is no whole number, or no time with a zone.
@@ -64,6 +65,8 @@ def select(store: StreamStore, state: State, parameters: Mapping[str, str]) -> S
         first = max(first, store.sequence_at(state.name, _time("since", parameters["since"])))
     if "until" in parameters:
         last = store.sequence_at(state.name, _time("until", parameters["until"]) + _MICROSECOND) - 1
+    if "before" in parameters:
+        last = min(last, sequence_parameter("before", parameters["before"]) - 1)
     if "last" in parameters:
         first = max(first, last + 1 - sequence_parameter("last", parameters["last"]))
     return Selection(first - 1, last)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import aiohttp
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.process]
 
 
 class Disk:
-    """Four MiB at a path that the programs of a namespace see.
+    """A few MiB at a path that the programs of a namespace see.
 
     Attributes:
         through: words before a command that is to see it.
@@ -35,14 +35,21 @@ class Disk:
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Disk]:
-    with _mounted(tmp_path) as disk:
+    with _mounted(tmp_path, 4) as disk:
+        yield disk
+
+
+@pytest.fixture
+def larger_disk(tmp_path: Path) -> Iterator[Disk]:
+    """32 MiB: the log of the database, which the reserve has to hold, is a part of them."""
+    with _mounted(tmp_path, 32) as disk:
         yield disk
 
 
 @contextmanager
-def _mounted(folder: Path) -> Iterator[Disk]:
+def _mounted(folder: Path, mebibytes: int) -> Iterator[Disk]:
     unshare = ["unshare", "--mount"] if os.getuid() == 0 else ["unshare", "--mount", "--user", "--map-root-user"]
-    script = 'mount -t tmpfs -o size=4m tmpfs "$0" && echo mounted && exec cat'
+    script = f'mount -t tmpfs -o size={mebibytes}m tmpfs "$0" && echo mounted && exec cat'
     try:
         holder = subprocess.Popen(
             [*unshare, "sh", "-c", script, str(folder)],
@@ -119,5 +126,54 @@ async def test_a_full_disk_loses_nothing(disk: Disk, tmp_path: Path, size: int) 
             filler.unlink()
             assert [await publish(session, server.url) for _ in range(5)] == [201] * 5
             await check(session, server.url)
+    finally:
+        server.kill()
+
+
+@pytest.mark.parametrize("relief", ["a smaller retention", "deleting a stream"])
+async def test_a_full_disk_is_relieved_through_the_server(larger_disk: Disk, tmp_path: Path, relief: str) -> None:
+    """The reserve is let go for it; what is kept is as it was, and there is room to publish."""
+    settings = {"CONSTRUCT_MESSAGES_SERVER_STREAMS__RESERVE_BYTES": str(8 << 20)}
+    server = Running(Path("/tmp"), "--streams", str(tmp_path / "streams.db"), through=larger_disk.through, **settings)
+    log = {"Accept": LOG}
+    try:
+        async with aiohttp.ClientSession() as session:
+            for name in ("a", "b"):
+                async with session.put(f"{server.url}/streams/{name}") as response:
+                    assert response.status == 201
+
+            async def publish(name: str, number: int) -> int:
+                headers = {"Content-Type": "application/n-quads"}
+                body = numbered(number, 300_000).lines
+                url = f"{server.url}/streams/{name}/input"
+                async with session.post(url, data=body, headers=headers) as response:
+                    return response.status
+
+            number = 0
+            while await publish("ab"[number % 2], number) == 201:
+                number += 1
+            # the last bytes of the disk, too
+            filler = larger_disk.seen / "filler"
+            with filler.open("wb", buffering=0) as file, suppress(OSError):
+                while True:
+                    file.write(b"x")
+            assert await publish("a", number) == 507
+            if relief == "deleting a stream":
+                async with session.delete(f"{server.url}/streams/b") as response:
+                    assert response.status == 204, await response.text()
+            else:
+                body = {"retainedElements": 3}
+                async with session.put(f"{server.url}/streams/b", json=body) as response:
+                    assert response.status == 204, await response.text()
+            for each in range(number + 2, number + 20, 2):
+                assert await publish("a", each) == 201
+            async with session.get(f"{server.url}/streams/a/output", headers=log) as response:
+                read = list(read_log(await response.read(), LOG))
+            sent = [*range(0, number, 2), *range(number + 2, number + 20, 2)]
+            assert read == [numbered(each, 300_000) for each in sent]
+            if relief == "a smaller retention":
+                async with session.get(f"{server.url}/streams/b/output", headers=log) as response:
+                    read = list(read_log(await response.read(), LOG))
+                assert read == [numbered(each, 300_000) for each in range(1, number, 2)][-3:]
     finally:
         server.kill()

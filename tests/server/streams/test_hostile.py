@@ -102,7 +102,7 @@ TARGETS = {
             "until=" + "9" * 5000: 400,
             "list=x": 400,
             "list=-1": 400,
-            f"list={HUGE}": 200,
+            f"list={HUGE}": 404,
             "format=": 200,  # as clients of SPARQL have names of their own
             "format=other": 200,
             "format=other&last=1": 200,

@@ -265,13 +265,6 @@ async def test_accepted_bodies(served: StreamsServer, type: str, body: bytes, le
     assert [len(message) for message in read_log(pulled.body, pulled.headers["Content-Type"])] == lengths
 
 
-async def test_relative_iris_resolve_against_the_input(served: StreamsServer) -> None:
-    await served.ask("POST", "/streams/a/input", b"<x> <#p> <> .", TURTLE)
-    element = await served.ask("GET", "/streams/a/output/1", Accept="application/n-quads")
-    at = f"{served.url}/streams/a/"
-    assert element.body.decode() == f"<{at}x> <{at}input#p> <{at}input> .\n"
-
-
 async def test_a_key_publishes_once(served: StreamsServer) -> None:
     for _ in range(2):
         answer = await served.ask("POST", "/streams/a/input", b"_:b <urn:p> 1 .", TURTLE, Idempotency_Key='"k-1"')
@@ -308,18 +301,6 @@ async def test_sequences(served: StreamsServer, query: str, expected: list[int])
 async def test_refused_sequences(served: StreamsServer, query: str) -> None:
     answer = await served.ask("GET", f"/streams/a/output?{query}")
     assert (answer.status, "write it as" in answer.json["hint"]) == (400, True)
-
-
-async def test_a_long_list_has_pages(served: StreamsServer) -> None:
-    await served.publish([Message()] * 2500)
-    pages, path = [], "/streams/a/output"
-    while path:
-        listed = (await served.ask("GET", path)).json
-        pages.append([int(iri.rpartition("/")[2]) for iri in listed["contains"]])
-        path = listed.get("previous", "")
-    assert [number for page in reversed(pages) for number in page] == list(range(1, 2501))
-    assert list(map(len, pages)) == [500, 1000, 1000]
-    assert listed["next"] == f"{served.url}/streams/a/output?list=1001"
 
 
 async def test_what_retention_took_is_gone(served: StreamsServer) -> None:
@@ -448,3 +429,22 @@ async def test_damaged_and_compressed_bodies(served: StreamsServer, head: bytes,
     assert (await reader.readline()).split()[1] == status
     writer.close()
     assert (await served.ask("GET", "/streams/a")).json["lastSequence"] == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "status", "said", "hint"),
+    [
+        ("a", {"If_None_Match": "*"}, 412, "the stream a exists already", "choose another name"),
+        ("a", {"If_Match": '"x"'}, 412, "the stream a is not the one that If-Match names", "send its ETag"),
+        ("new", {"If_Match": "*"}, 412, "the stream new does not exist", "leave out If-Match"),
+    ],
+)
+async def test_conditions_that_do_not_hold(
+    served: StreamsServer, path: str, headers: dict[str, str], status: int, said: str, hint: str
+) -> None:
+    """What the page shows to somebody who creates a stream of a name that is taken."""
+    answer = await served.ask("PUT", f"/streams/{path}", **headers)
+    assert (answer.status, answer.json["detail"]) == (status, said)
+    assert hint in answer.json["hint"]
+    posted = await served.ask("POST", "/streams", Slug="a")
+    assert (posted.status, posted.json["detail"]) == (409, "the stream a exists already")

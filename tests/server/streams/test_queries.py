@@ -213,7 +213,7 @@ async def test_a_failure_is_in_the_description(served: StreamsServer) -> None:
         pytest.param("/streams", RSP_QL.replace(b"<a>", b"<http://x.example/a>"), 422, "not of this", id="elsewhere"),
         pytest.param("/streams", RSP_QL.replace(b"<a>", b"?s"), 422, "does not say which stream ?s", id="variable"),
         pytest.param("/streams", RSP_QL.replace(b"<a>", b"<b>"), 404, "no stream b", id="stream-of-window"),
-        pytest.param("/streams", RSP_QL.replace(b"<pairs>", b"<a>"), 409, "there is a stream a", id="name-taken"),
+        pytest.param("/streams", RSP_QL.replace(b"<pairs>", b"<a>"), 409, "stream a exists already", id="name-taken"),
         pytest.param("/streams/a/query?operator=dstream", ECHO, 400, "ISTREAM", id="operator"),
         pytest.param("/streams/a/query?lateness=PT1S", ECHO, 400, "for windows", id="option-of-windows"),
         pytest.param("/streams/a/query?from=9", ECHO, 404, "no element 8", id="from-the-future"),

@@ -90,7 +90,7 @@ async def serving_streams(
     **settings: Any,
 ) -> AsyncIterator[StreamsServer]:
     """A server over a store; `settings` are those of its streams, `server` its others."""
-    streams = StreamsSettings(file=str(file), **UNHURRIED | settings)
+    streams = StreamsSettings(file=str(file), **UNHURRIED | {"reserve_bytes": 0} | settings)
     async with (
         serving(endpoints={}, settings={**server, "streams": streams}, shutdown_seconds=shutdown_seconds) as served,
         aiohttp.ClientSession() as client,

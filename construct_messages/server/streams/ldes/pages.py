@@ -179,16 +179,20 @@ def page_head(iris: StreamIris, page: Page, *, full: bool) -> Message:
     return Message([*said, Quad(node, iri(f"{LDES}immutable"), _TRUE)] if full else said)
 
 
-def members(iris: StreamIris, elements: Sequence[Element], version_of_path: str | None = None) -> Iterator[Message]:
+def members(
+    iris: StreamIris, elements: Sequence[Element], version_of_path: str | None = None, *, graphs: bool = True
+) -> Iterator[Message]:
     """Elements as members, each with blank nodes of its own, which have the same labels each time.
 
-    Named graphs of messages keep their names.
+    Named graphs of messages keep their names. Without names of graphs, what a message says of its default graph follows
+    what is said of the member, where only the TREE profile tells whose it is.
 
     Args:
         iris: of the stream.
         elements: of the stream.
         version_of_path: a property: its one object in the default graph of a message, if that is an IRI, is what the
             member is a version of.
+        graphs: whether the format names graphs.
     """
     stream, labels = Term(f"<{iris.event_stream}>"), Labels.at(iris.ldes)
     for element, message in zip(elements, messages_of(elements), strict=True):
@@ -204,7 +208,8 @@ def members(iris: StreamIris, elements: Sequence[Element], version_of_path: str 
             said.append(Quad(member, _GENERATED, literal(element.generated, datatype=f"{XSD}dateTime")))
         if version_of_path is not None and (entity := _only_object(message, iri(version_of_path))):
             said.append(Quad(member, iri(version_of_path), entity))
-        said += [Quad(subject, predicate, object, graph or member) for subject, predicate, object, graph in message]
+        default = member if graphs else None
+        said += [Quad(subject, predicate, object, graph or default) for subject, predicate, object, graph in message]
         yield Message(said)
 
 

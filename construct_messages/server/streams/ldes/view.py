@@ -16,7 +16,7 @@ from typing import Final, Protocol
 from aiohttp import web
 
 from construct_messages.errors import Gone, NotFound, UnsupportedByFormat
-from construct_messages.formats import N_QUADS, NDJSON_LD, RDFM, TRIG
+from construct_messages.formats import N_QUADS, N_TRIPLES, NDJSON_LD, RDFM, TRIG, TURTLE
 from construct_messages.formats.negotiation import prefer
 from construct_messages.logs import EncoderOptions, encoder_for
 from construct_messages.message import Message
@@ -43,9 +43,13 @@ from construct_messages.streams.store import StreamStore
 from construct_messages.streams.vocabulary import PROFILE
 from construct_messages.terms import iri
 
-_LOGS: Final = {format.document_type: format for format in (N_QUADS, TRIG)}
-OFFERED: Final = (*_LOGS, NDJSON_LD.document_type)
-"""The media types of roots and pages, best first: those of formats that name graphs."""
+_LOGS: Final = {format.document_type: format for format in (N_QUADS, TRIG, TURTLE, N_TRIPLES)}
+OFFERED: Final = (
+    *(media_type for media_type, format in _LOGS.items() if format.graphs),
+    NDJSON_LD.document_type,
+    *(media_type for media_type, format in _LOGS.items() if not format.graphs),
+)
+"""The media types of roots and pages, best first: those of formats that name graphs, and then the others."""
 
 _REMEMBERED_TIMES: Final = 1 << 18  # of all streams together
 
@@ -165,7 +169,8 @@ class LdesView:
         coding = negotiate_coding(request.headers.get("Accept-Encoding"))
         record = record_of(request)
         record.format = media_type
-        in_profile = media_type in _LOGS and PROFILE in (accept or "")
+        # without names of graphs, nothing but the profile tells what a member says
+        in_profile = media_type in _LOGS and (PROFILE in (accept or "") or not _LOGS[media_type].graphs)
         headers = {
             "Content-Type": f'{media_type}; profile="{PROFILE}"' if in_profile else media_type,
             "ETag": f'"{"-".join(filter(None, (etag, media_type.partition("/")[2], coding)))}"',
@@ -195,11 +200,16 @@ class LdesView:
         def encode(messages: Iterable[Message]) -> bytes:
             return b"".join(map(encoder.encode, messages))
 
-        version_of_path = self._settings.ldes_version_of_path
+        said = partial(
+            members,
+            iris,
+            version_of_path=self._settings.ldes_version_of_path,
+            graphs=format is None or format.graphs,
+        )
         held = encoder.start() + await self._in_thread(encode, [head])
         async with aclosing(pages):
             async for page in pages:
-                yield held + await self._in_thread(encode, members(iris, page, version_of_path))
+                yield held + await self._in_thread(encode, said(page))
                 held = b""
         yield held + encoder.finish()
 

@@ -1,0 +1,45 @@
+"""Sequences of elements as servers tell them: whether a text is one, and whether one follows on another. No I/O."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from construct_messages.errors import SourceError
+
+_DIGITS: Final = 20  # that no sequence has
+_GONE: Final = 410
+
+
+def is_sequence(text: str) -> bool:
+    """Whether a text is the sequence of an element.
+
+    >>> is_sequence("12"), is_sequence("1.2"), is_sequence("")
+    (True, False, False)
+    """
+    return text.isascii() and text.isdigit() and len(text) < _DIGITS
+
+
+def check_next(stream: str, last: int, sequence: int) -> None:
+    """Makes sure that no element is missing between two.
+
+    Args:
+        stream: what they are of.
+        last: the sequence of the element before.
+        sequence: that of the next one.
+
+    Raises:
+        SourceError: some are missing; the status is 410, as for elements that retention took.
+
+    >>> check_next("https://example.org/streams/a", 7, 8)
+    >>> check_next("https://example.org/streams/a", 7, 10)
+    Traceback (most recent call last):
+    construct_messages.errors.SourceError: https://example.org/streams/a: elements 8 to 9 are missing between 7 and 10
+      hint: they may have been removed before they were read; begin again after 9
+    """
+    if sequence > last + 1:
+        missing = f"elements {last + 1} to {sequence - 1} are" if sequence > last + 2 else f"element {last + 1} is"
+        raise SourceError(
+            f"{stream}: {missing} missing between {last} and {sequence}",
+            status=_GONE,
+            hint=f"they may have been removed before they were read; begin again after {sequence - 1}",
+        )

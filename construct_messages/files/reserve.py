@@ -1,0 +1,60 @@
+"""A reserve on the disk of a store: a file that is let go when the disk is full, for changes that make room.
+
+A change that removes elements is written before it frees anything, which a full disk refuses. No database here.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+_LEFT_BYTES: Final = 8 << 20
+"""How much is left to others when the reserve is taken again."""
+
+
+class Reserve:
+    """The reserve of one store.
+
+    Args:
+        path: of the store; the reserve lies beside it.
+        size: in bytes; 0: there is none.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     reserve = Reserve(Path(folder, "streams.db"), 4096)
+    ...     reserve.keep()
+    ...     reserve.is_there, os.listdir(folder), reserve.release(), os.listdir(folder), reserve.release()
+    (True, ['streams.db-reserve'], True, [], False)
+    """
+
+    def __init__(self, path: Path, size: int) -> None:
+        self._path, self._size = Path(f"{path}-reserve"), size
+        self.is_there = False
+
+    def keep(self) -> None:
+        """Takes the reserve, where it is not taken and the disk has room; otherwise it is for later."""
+        if self.is_there or not self._size:
+            return
+        with suppress(OSError):  # a full disk, or a place where none can be kept
+            if self._path.exists() and self._path.stat().st_blocks * 512 >= self._size:
+                self.is_there = True
+                return
+            disk = os.statvfs(self._path.parent)
+            if disk.f_bavail * disk.f_frsize < self._size + min(self._size, _LEFT_BYTES):
+                return
+            with open(self._path, "wb") as file:
+                try:
+                    os.posix_fallocate(file.fileno(), 0, self._size)
+                    self.is_there = True
+                finally:
+                    if not self.is_there:
+                        self._path.unlink()
+
+    def release(self) -> bool:
+        """Lets the reserve go; returns whether there was one."""
+        was_there, self.is_there = self.is_there, False
+        with suppress(OSError):
+            self._path.unlink(missing_ok=True)
+        return was_there

@@ -1,0 +1,143 @@
+"""Following a stream: its elements as server-sent events, or as frames of a WebSocket, from a position on.
+
+RDF Messages, section 3 (SSE, WebSocket). What is pushed is made ready in `push.py`; who may follow is in `bounds.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from typing import Final
+
+from aiohttp import WSCloseCode, web
+
+from construct_messages.errors import ProtocolError
+from construct_messages.formats import N_QUADS, find_format
+from construct_messages.formats.media_types import EVENT_STREAM
+from construct_messages.server.config import StreamsSettings
+from construct_messages.server.http.sending import ClientLeft, send
+from construct_messages.server.streams.bounds import CLOSE_SECONDS, Bounds
+from construct_messages.server.streams.output_view import AFTER, IDENTITY, OutputView
+from construct_messages.server.streams.push import SUBPROTOCOLS, Live, check_text, event_stream, push_frames
+from construct_messages.server.streams.record import StreamRecord
+from construct_messages.server.streams.requests import InThread, record_of
+from construct_messages.server.streams.selection import (
+    UPPER_BOUNDS,
+    select,
+    selecting,
+    sequence_parameter,
+)
+from construct_messages.streams.element import Element
+from construct_messages.streams.store import StreamStore
+
+_BYTES: Final = 1 << 12  # of what a follower may send over its socket, which is nothing but pings and a close
+
+
+class FollowingView:
+    """The followers of the streams of a store.
+
+    Args:
+        settings: how long followers may be idle.
+        store: where the streams are.
+        bounds: how many followers there may be.
+        output: elements in the formats of events and frames.
+        in_thread: calls a function where it does not hold up the event loop.
+    """
+
+    def __init__(
+        self,
+        settings: StreamsSettings,
+        store: StreamStore,
+        *,
+        bounds: Bounds,
+        output: OutputView,
+        in_thread: InThread,
+    ) -> None:
+        self._settings, self._store, self._bounds, self._output = settings, store, bounds, output
+        self._in_thread = in_thread
+        self._live = Live(store, settings.heartbeat_seconds)
+
+    def stop(self) -> None:
+        """Ends all events and sockets, each with the reason; followers resume behind the last element they got."""
+        self._live.stop()
+
+    async def events(self, request: web.Request) -> web.StreamResponse:
+        """Answers with server-sent events."""
+        name = request.match_info["stream"]
+        record = record_of(request)
+        record.action, record.stream = "events", name
+        format = find_format(request.query.get("format", "nq"))[0]
+        check_text(format)
+        media_type = format.document_type
+        headers = {
+            "Content-Type": EVENT_STREAM,
+            "Cache-Control": "no-store",
+            "RDF-Message-Content-Type": media_type,
+            "X-Accel-Buffering": "no",
+        }
+        record.format = media_type
+        parameters = selecting(request.query)
+        if "Last-Event-ID" in request.headers:
+            parameters["after"] = request.headers["Last-Event-ID"]
+        with self._bounds.following(resumable=True):
+            after = await self._after(name, parameters)
+            await self._output.check_next(name, after, format)
+            headers |= {AFTER: str(after), IDENTITY: str(self._store.state(name).id)}
+            if request.method == "HEAD":
+                return web.Response(headers=headers)
+            body = event_stream(self._live.pages(name, after), self._output.events(format), record.deliver)
+            return await send(request, body, headers, idle_seconds=self._settings.idle_seconds, sent=record.sent)
+
+    async def socket(self, request: web.Request) -> web.StreamResponse:
+        """Answers with a WebSocket, whose frames are elements."""
+        name = request.match_info["stream"]
+        record = record_of(request)
+        record.action, record.stream = "websocket", name
+        socket = web.WebSocketResponse(
+            protocols=tuple(SUBPROTOCOLS),
+            timeout=CLOSE_SECONDS,
+            heartbeat=self._settings.heartbeat_seconds,
+            max_msg_size=_BYTES,
+            compress=False,  # or else each frame would be compressed for each follower alone
+        )
+        if not socket.can_prepare(request):
+            raise ProtocolError("this is a WebSocket", status=426, hint="connect by ws: or wss:")
+        with self._bounds.following(resumable=True):
+            live = self._live.pages(name, await self._after(name, selecting(request.query)))
+            try:
+                await socket.prepare(request)
+                await self._push(request, socket, live, record)
+            except ConnectionError as error:
+                raise ClientLeft("left") from error
+        return socket
+
+    async def _push(
+        self,
+        request: web.Request,
+        socket: web.WebSocketResponse,
+        live: AsyncGenerator[list[Element]],
+        record: StreamRecord,
+    ) -> None:
+        protocol = socket.ws_protocol or N_QUADS.subprotocol
+        record.format = protocol
+        pushing = self._output.frames(SUBPROTOCOLS[protocol])
+        code, reason = WSCloseCode.INTERNAL_ERROR, b"the server failed"
+        try:
+            await push_frames(request, socket, live, pushing, record.deliver)
+            code, reason = WSCloseCode.GOING_AWAY, b"the server stops"
+        finally:
+            if not socket.closed:
+                await socket.close(code=code, message=reason)
+
+    async def _after(self, name: str, parameters: Mapping[str, str]) -> int:
+        """The sequence behind which a follower begins: where it wants to; without a wish behind the newest element."""
+        state = self._store.state(name)
+        after = state.last
+        for bound in UPPER_BOUNDS:
+            if bound in parameters:
+                raise ProtocolError(f"a follower has no {bound}", hint="pull the output of the stream")
+        if "after" in parameters:
+            after = sequence_parameter("after", parameters["after"])
+            self._store.check_position(name, after)
+        elif parameters:
+            after = (await self._in_thread(select, self._store, state, parameters)).after
+        return after

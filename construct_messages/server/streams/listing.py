@@ -1,0 +1,172 @@
+"""The list of a stream's elements: the whole of it, or one page, in the serialization that a client wants.
+
+Linked Data Notifications, section 3.3.2: a GET of an inbox lists its notifications. Many clients read one document, so
+that the whole list is the answer unless a page is asked for: by its URL, or by `Prefer: max-member-count` (Linked Data
+Platform Paging, section 6.2). Pages begin at fixed sequences. The whole list is written as it is sent. No store here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncGenerator, Iterator
+from typing import Final, NamedTuple
+from xml.sax.saxutils import quoteattr
+
+from construct_messages.errors import Gone, NotFound
+from construct_messages.formats.documents import JSON_LD, RDF_XML
+from construct_messages.formats.media_types import JSON
+from construct_messages.server.streams.addresses import StreamIris
+from construct_messages.server.streams.rdf import serialize
+from construct_messages.server.streams.resources import Document
+from construct_messages.streams.element import State
+from construct_messages.streams.vocabulary import CONTEXT, LDP
+
+LISTED: Final = 1000
+"""How many elements a page has."""
+
+_CONTAINS: Final = f"{LDP}contains"
+_MAX_MEMBERS: Final = re.compile(r"""(?:^|[;,\s])max-member-count\s*=\s*"?(\d{1,9})\b""", re.IGNORECASE)
+
+
+class ListPage(NamedTuple):
+    """One page of the list.
+
+    Args:
+        sequences: of its elements, the oldest first.
+        previous, following: sequences of elements on the pages before and after it; None: there is no such page.
+        first, last: sequences of elements on the first page and on the last.
+    """
+
+    sequences: range
+    previous: int | None
+    following: int | None
+    first: int
+    last: int
+
+    @classmethod
+    def of(cls, state: State, sequence: int) -> ListPage:
+        """The page that has an element.
+
+        Raises:
+            Gone: retention took all of its elements.
+            NotFound: no element of it exists yet.
+
+        >>> from construct_messages.streams.element import Description
+        >>> ListPage.of(State("a", Description(), first=700, next=2501, bytes=0), 999)
+        ListPage(sequences=range(700, 1001), previous=None, following=1001, first=700, last=2500)
+        """
+        start = max(0, sequence - 1) // LISTED * LISTED + 1
+        first, last = state.first, max(state.last, state.first)
+        if start > last:
+            raise NotFound(f"{state.name} has no element {sequence}", hint=f"its last is {state.last}")
+        if start + LISTED <= first:
+            raise Gone(
+                f"element {sequence} of {state.name} is kept no longer", first=first, hint=f"list from {first} on"
+            )
+        sequences = range(max(start, first), min(start + LISTED, state.next))
+        return cls(
+            sequences,
+            start - 1 if start > first else None,
+            start + LISTED if start + LISTED < state.next else None,
+            first,
+            last,
+        )
+
+    @property
+    def final(self) -> bool:
+        """Whether it stays as it is until retention takes it: it is full, and retention has taken nothing of it."""
+        return self.following is not None and len(self.sequences) == LISTED
+
+    def links(self, iri: str) -> Iterator[tuple[str, str]]:
+        """The targets of its Link headers, each with its relation type.
+
+        Args:
+            iri: of what is listed.
+        """
+        yield f"{LDP}Page", "type"
+        yield iri, "canonical"
+        for sequence, relation in (
+            (self.first, "first"),
+            (self.previous, "prev"),
+            (self.following, "next"),
+            (self.last, "last"),
+        ):
+            if sequence is not None:
+                yield page_iri(iri, sequence), relation
+
+
+def page_iri(iri: str, sequence: int) -> str:
+    """The IRI of the page of a list that has an element."""
+    return f"{iri}?list={max(0, sequence - 1) // LISTED * LISTED + 1}"
+
+
+def wants_pages(prefer: str, count: int) -> bool:
+    """Whether a client would rather have a page than a list of so many elements.
+
+    >>> wants_pages('return=representation; max-member-count="1000"', 1001), wants_pages("", 1001)
+    (True, False)
+    """
+    most = _MAX_MEMBERS.search(prefer)
+    return most is not None and count > int(most[1])
+
+
+def page_document(iris: StreamIris, iri: str, page: ListPage) -> Document:
+    """What one page says.
+
+    Args:
+        iris: of the stream.
+        iri: of what is listed: the output or the inbox.
+        page: which one.
+    """
+    here = {"@id": page_iri(iri, page.sequences.start), "@type": "ldp:Page", **_bounds(page.sequences)}
+    document: Document = {**_head(iris, iri), "@included": [here]}
+    document["contains"] = [iris.element(sequence) for sequence in page.sequences]
+    for name, sequence in (("next", page.following), ("previous", page.previous)):
+        if sequence is not None:
+            document[name] = page_iri(iri, sequence)
+    return document
+
+
+async def whole_list(iris: StreamIris, iri: str, state: State, media_type: str) -> AsyncGenerator[bytes]:
+    """The list of all elements that are kept, written as it is sent.
+
+    Args:
+        iris: of the stream.
+        iri: of what is listed.
+        state: where the stream stands.
+        media_type: one of `rdf.OFFERED`.
+    """
+    sequences = range(state.first, state.next)
+    head = {**_head(iris, iri), **_bounds(sequences)}
+    parts = (
+        [iris.element(sequence) for sequence in sequences[start : start + LISTED]]
+        for start in range(0, len(sequences), LISTED)
+    )
+    _, before = serialize(head, media_type)
+    if media_type == RDF_XML.media_type:
+        start, end = before.rpartition(b"</rdf:RDF>")[::2]
+        yield start + f'<rdf:Description rdf:about={quoteattr(iri)} xmlns:ldp="{LDP}">\n'.encode()
+        for part in parts:
+            yield "".join(f"<ldp:contains rdf:resource={quoteattr(each)}/>\n" for each in part).encode()
+        yield b"</rdf:Description>\n</rdf:RDF>" + end
+    elif media_type in (JSON_LD.media_type, JSON):
+        yield before.rstrip().removesuffix(b"}").rstrip() + b',\n "contains": ['
+        between = "\n  "
+        for part in parts:
+            yield (between + ",\n  ".join(map(json.dumps, part))).encode()
+            between = ",\n  "
+        yield b"\n ]\n}"
+    else:
+        yield before
+        for part in parts:
+            # a line of N-Triples is a statement of Turtle, TriG and N-Quads, too
+            yield "".join(f"<{iri}> <{_CONTAINS}> <{each}> .\n" for each in part).encode()
+
+
+def _head(iris: StreamIris, iri: str) -> Document:
+    return {"@context": CONTEXT, "@id": iri, "@type": "ldp:Container", "stream": iris.stream}
+
+
+def _bounds(sequences: range) -> Document:
+    return {"firstSequence": sequences[0], "lastSequence": sequences[-1]} if sequences else {}

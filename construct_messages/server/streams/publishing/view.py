@@ -1,0 +1,139 @@
+"""Publishing to a stream: a document or a log by POST, or a message in each frame of a WebSocket.
+
+Linked Data Notifications, section 3.3.1. Relative IRIs resolve against the IRI of the element that a message becomes
+(Linked Data Platform, section 5.2.3.7; RFC 3986, section 5.1.2), which is known when it is appended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
+from functools import partial
+from typing import Final
+
+from aiohttp import web
+
+from construct_messages.errors import ProtocolError
+from construct_messages.formats import N_QUADS
+from construct_messages.message import Message
+from construct_messages.server.config import StreamsSettings
+from construct_messages.server.http.sending import ClientLeft
+from construct_messages.server.streams.addresses import StreamIris
+from construct_messages.server.streams.bounds import CLOSE_SECONDS, Bounds
+from construct_messages.server.streams.input import read_messages
+from construct_messages.server.streams.publishing.intake import take_frames
+from construct_messages.server.streams.push import SUBPROTOCOLS
+from construct_messages.server.streams.record import StreamRecord
+from construct_messages.server.streams.requests import InThread, idempotency_key, record_of
+from construct_messages.server.streams.resources import published_document
+from construct_messages.streams.store import StreamStore
+
+_LARGE: Final = 1 << 16  # bytes, from which on reading a body takes longer than other requests should wait
+
+
+class PublishingView:
+    """What is published to the streams of a store.
+
+    Args:
+        settings: the limits.
+        store: where the streams are.
+        bounds: how much is done at once.
+        in_thread: calls a function where it does not hold up the event loop.
+        iris_of: the IRIs of a stream, as the client of a request knows it.
+        admit: refuses a request that may not publish to a stream.
+    """
+
+    def __init__(
+        self,
+        settings: StreamsSettings,
+        store: StreamStore,
+        *,
+        bounds: Bounds,
+        in_thread: InThread,
+        iris_of: Callable[[web.Request, str], StreamIris],
+        admit: Callable[[web.Request, str], None],
+    ) -> None:
+        self._settings, self._store, self._bounds, self._in_thread = settings, store, bounds, in_thread
+        self._iris_of, self._admit = iris_of, admit
+        self._stopping = asyncio.Event()
+
+    def stop(self) -> None:
+        """Takes no further frames; those that were taken are answered."""
+        self._stopping.set()
+
+    async def post(self, request: web.Request) -> web.StreamResponse:
+        """Appends what is sent, durably: each message of a log is an element, all or none."""
+        name, iris, record = self._published(request)
+        settings, key, own = self._settings, idempotency_key(request), _own_token()
+        async with self._bounds.publishing(request) as body:
+            messages = await self._read(
+                request.headers.get("Content-Type"), body, iris.element(own), settings.batch_messages
+            )
+            if not messages:
+                raise ProtocolError("the log has no message", status=422, hint="send at least one")
+            sequences = await self._store.aappend_all(name, messages, key=key, own=own)
+        record.published = len(sequences)
+        location = iris.element(sequences[0]) if len(sequences) == 1 else iris.elements(sequences)
+        return web.json_response(published_document(iris, sequences), status=201, headers={"Location": location})
+
+    async def socket(self, request: web.Request) -> web.StreamResponse:
+        """Appends what comes over a WebSocket: each frame is a message."""
+        name, iris, record = self._published(request)
+        settings = self._settings
+        socket = web.WebSocketResponse(
+            protocols=tuple(SUBPROTOCOLS),
+            timeout=CLOSE_SECONDS,
+            heartbeat=settings.heartbeat_seconds,
+            max_msg_size=settings.message_bytes,
+        )
+
+        async def publish(frame: bytes) -> Awaitable[str]:
+            own = _own_token()
+            messages = await self._read(SUBPROTOCOLS[protocol].document_type, frame, iris.element(own), 2)
+            if len(messages) != 1:
+                raise ProtocolError("a frame has one message", status=422, hint="send logs by POST")
+            holding = ExitStack()
+            holding.enter_context(self._bounds.holding())(len(frame))
+            return asyncio.ensure_future(append(messages, own, holding))
+
+        async def append(messages: list[Message], own: str, holding: ExitStack) -> str:
+            with holding:
+                sequences = await self._store.aappend_all(name, messages, own=own)
+            record.published += 1
+            return json.dumps(published_document(iris, sequences))
+
+        with self._bounds.following():
+            try:
+                await socket.prepare(request)
+                record.format = protocol = socket.ws_protocol or N_QUADS.subprotocol
+                await take_frames(socket, publish, self._stopping)
+            except ConnectionError as error:
+                raise ClientLeft("left") from error
+        return socket
+
+    def _published(self, request: web.Request) -> tuple[str, StreamIris, StreamRecord]:
+        """The stream that is published to.
+
+        Raises:
+            NotFound: there is none.
+            Forbidden: the client may not.
+        """
+        name = request.match_info["stream"]
+        record = record_of(request)
+        record.action, record.stream = "publish", name
+        self._admit(request, name)
+        return name, self._iris_of(request, name), record
+
+    async def _read(self, content_type: str | None, body: bytes, base: str, most: int) -> list[Message]:
+        read = partial(
+            read_messages, content_type, body, base=base, message_bytes=self._settings.message_bytes, most=most
+        )
+        return await self._in_thread(read) if len(body) > _LARGE else read()
+
+
+def _own_token() -> str:
+    """What stands for an element's sequence in its own IRI until it has one; nobody can guess it."""
+    return os.urandom(16).hex()
