@@ -16,6 +16,7 @@ from construct_messages.errors import LogError
 from construct_messages.files.compression import COMPRESSIONS
 from construct_messages.files.output import atomic_file
 from construct_messages.formats import FORMATS, JELLY, YAML_LD, Format
+from tests.support.logs.archives import archive
 from tests.support.logs.kinds import KINDS, Kind, Reading, isomorphic, read, write
 
 S, P, Q, O, G = (iri(f"http://example.org/{name}") for name in "spqog")  # noqa: E741 - the usual letter for an object
@@ -136,3 +137,16 @@ def test_the_cuts_of_a_yaml_log() -> None:
     ends = ends_of_messages(written, kind, PREFIXES)
     assert set(unnoticed) <= ends | set(range(end_of_first_document(log)))
     assert all(is_beginning(came, written) for came in unnoticed.values())
+
+
+def test_a_cut_archive(tmp_path: Path) -> None:
+    """A tar archive that lacks a byte of its files or its end marker is an error; zeros behind that are padding."""
+    files = [(f"{number:010}.nt", f'<urn:s> <urn:p> "{number}" .\n'.encode() * 30) for number in range(3)]
+    whole = archive(*files)
+    marker = whole.rstrip(b"\0")
+    end = -(-len(marker) // 512) * 512
+    for cut in {*range(0, end + 512, 37), end - 1, end, end + 511}:
+        (tmp_path / "log.tar").write_bytes(whole[:cut])
+        with pytest.raises(LogError):
+            list(read_log(tmp_path / "log.tar"))
+    assert len(list(read_log(whole[: end + 512], "nt"))) == len(list(read_log(whole))) == 3
