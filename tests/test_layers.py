@@ -43,8 +43,10 @@ FLOORS = {
     ),
     "query": floors(
         "tokens",
-        "prologue / scope",
-        "select / triples / service / refusals / full_names",
+        "prologue / scope / depth",
+        "full_names",
+        "written",
+        "select / triples / service / refusals",
         "pages / rewrite / results / algebra",
         "optimizer / continuous",
     ),
