@@ -50,8 +50,8 @@ from construct_messages.server.sparql.description import describe
 from construct_messages.server.sparql.protocol import ProtocolRequest, forwarded, read_request
 from construct_messages.server.sparql.record import SparqlRecord
 from construct_messages.sources import UNION, Request
+from construct_messages.sources.http.partial import partial_reason
 from construct_messages.sources.http.profiles import Profile
-from construct_messages.sources.http.response import partial_reason
 from construct_messages.sources.operations import Answer, Backend, Operation
 from construct_messages.terms import Lenience
 

@@ -8,7 +8,6 @@ no socket.
 from __future__ import annotations
 
 import codecs
-import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -21,9 +20,9 @@ from construct_messages.errors import IncompleteResult, SourceError, SourceTimeo
 from construct_messages.formats.media_types import OCTET_STREAM
 from construct_messages.formats.results import READ, find_results
 from construct_messages.results import Decoder, NewDecoder, decoder_of
-from construct_messages.results.completeness import tells_of_a_part
 from construct_messages.solutions import Solutions
 from construct_messages.sources import Condition, Validators
+from construct_messages.sources.http.partial import partial_reason
 from construct_messages.terms import Lenience
 
 Header: TypeAlias = Callable[[str], str | None]
@@ -37,7 +36,6 @@ _CODED: Final = 1 << 12  # bytes that are decoded at once: of what is left, a co
 _SOLUTION_BYTES: Final = 8 << 20  # of one solution, or of what stands around all; a few of them compress very well
 _GZIP: Final = b"\x1f\x8b"  # its first bytes (RFC 1952, section 2.3.1)
 _DIGITS: Final = 20  # a number of more is no number of solutions or bytes
-_RANGE: Final = re.compile(r"[!-~]+ ([0-9]{1,20})-([0-9]{1,20})/([0-9]{1,20})")
 _FOREVER: Final = 1e9  # seconds; what is sent may be more than a float holds
 
 
@@ -252,29 +250,6 @@ class ResponseReader:
             retry_after=retry_after,
             transient=self._status in TRANSIENT,
         )
-
-
-def partial_reason(status: int, header: Header) -> str | None:
-    """Returns what says that a response is a part of the answer only, or None; empty where only the status says so.
-
-    That is status 206, a `Content-Range` that is not the whole (RFC 9110, section 14.4), and what Virtuoso sends with a
-    result that it had no time for.
-
-    >>> partial_reason(200, {"X-SQL-Message": "Returning incomplete results"}.get)
-    'Returning incomplete results'
-    >>> partial_reason(200, {"Content-Range": "bytes 0-99/100"}.get)
-    """
-    state, message, range = header("X-SQL-State"), header("X-SQL-Message") or "", header("Content-Range")
-    if status == 206 or (status == 200 and (state or tells_of_a_part(message))):
-        return message or state or ""
-    if status == 200 and range is not None and not _is_whole(range):
-        return f"Content-Range: {range}"
-    return None
-
-
-def _is_whole(content_range: str) -> bool:
-    match = _RANGE.fullmatch(content_range.strip())
-    return match is not None and int(match[1]) == 0 and int(match[2]) + 1 == int(match[3])
 
 
 TRANSIENT: Final = frozenset((408, 425, 429, 502, 503, 504))

@@ -432,22 +432,3 @@ async def test_the_service_description(served: Served, session: aiohttp.ClientSe
         text = await response.text()
     assert "sparql-service-description#" in text
     assert "messages=rdfm" in text
-
-
-@pytest.mark.parametrize(
-    "where",
-    [f"FILTER({10_000 * '('}1{10_000 * ')'})", " UNION ".join(20_000 * ["{ ?s ?p ?o }"])],
-    ids=["parentheses", "unions"],
-)
-async def test_too_deep_queries(store: Path, session: aiohttp.ClientSession, where: str) -> None:
-    """Issue 26, 16: each ended a process of the engine, and was answered with 502."""
-    async with serving(store) as server:
-        for query, accept in (
-            (f"SELECT * {{ ?s ?p ?o {{ {where} }} }}", "*/*"),
-            (f"CONSTRUCT {{ ?s ?p ?o }} WHERE {{ ?s ?p ?o {{ {where} }} }}", RDFM),
-        ):
-            async with session.post(server.sparql, data={"query": query}, headers={"Accept": accept}) as response:
-                assert response.status == 400
-                problem = await response.json(content_type=None)
-                assert problem["line"] == 1
-                assert "the query" in problem["detail"]
