@@ -114,6 +114,7 @@ class RdfXmlParser:
         self._shift = 0, 0
         self._ended_at = 1, 1  # the line and column behind what was parsed
         self._piece, self._fed = (0, b""), 0  # what is being parsed, and where it begins in what expat was fed
+        self._warned = False
         self._failure: RdfXmlError | None = None  # of an element; what is not well-formed behind it, goes before it
         self._expat = self._new_expat(None if limits.doctype else "utf-8")
 
@@ -188,7 +189,9 @@ class RdfXmlParser:
         raise RdfXmlError(reason, *self._place())
 
     def _warn(self, reason: str) -> None:
-        logging.getLogger(__name__).warning("line %d: %s", self._place()[0], reason)
+        if not self._warned:  # once for a document, however often
+            logging.getLogger(__name__).warning("line %d: %s", self._place()[0], reason)
+        self._warned = True
 
     def _place(self) -> tuple[int, int]:
         return self._shifted(self._expat.CurrentLineNumber, self._expat.CurrentColumnNumber + 1)
