@@ -6,6 +6,7 @@ UNION c` (SPARQL 1.2 Query, section 18.2.2).
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 from construct_messages.query.tokens import error, tokenize
@@ -24,6 +25,7 @@ _JOINING: Final = {"UNION": 1, "FILTER": 1, "OPTIONAL": 2, "MINUS": 2, "BIND": 2
 _HINT: Final = "write less in each other, or send several queries"
 
 
+@lru_cache(maxsize=16)  # a continuous query is evaluated again and again
 def check_depth(text: str) -> None:
     """Checks that a query is neither nested nor joined more than the embedded engine can take.
 
