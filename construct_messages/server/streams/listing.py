@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from xml.sax.saxutils import quoteattr
 
 from construct_messages.errors import Gone, NotFound
-from construct_messages.formats.documents import JSON_LD, RDF_XML
+from construct_messages.formats.documents import JSON_LD, RDF_XML, TRIG, TURTLE
 from construct_messages.formats.media_types import JSON
 from construct_messages.server.streams.addresses import StreamIris
 from construct_messages.server.streams.rdf import serialize
@@ -25,7 +25,6 @@ from construct_messages.streams.vocabulary import CONTEXT, LDP
 LISTED: Final = 1000
 """How many elements a page has."""
 
-_CONTAINS: Final = f"{LDP}contains"
 _MAX_MEMBERS: Final = re.compile(r"""(?:^|[;,\s])max-member-count\s*=\s*"?(\d{1,9})\b""", re.IGNORECASE)
 
 
@@ -158,10 +157,11 @@ async def whole_list(iris: StreamIris, iri: str, state: State, media_type: str) 
             between = ",\n  "
         yield b"\n ]\n}"
     else:
+        # a line is a statement of N-Triples and N-Quads, and of Turtle and TriG, which declare the prefix
+        contains = "ldp:contains" if media_type in (TURTLE.media_type, TRIG.media_type) else f"<{LDP}contains>"
         yield before
         for part in parts:
-            # a line of N-Triples is a statement of Turtle, TriG and N-Quads, too
-            yield "".join(f"<{iri}> <{_CONTAINS}> <{each}> .\n" for each in part).encode()
+            yield "".join(f"<{iri}> {contains} <{each}> .\n" for each in part).encode()
 
 
 def _head(iris: StreamIris, iri: str) -> Document:
