@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         SourceError,
         SourceTimeout,
         SparkUnavailable,
+        StoreDamaged,
         StoreError,
         StoreFull,
         StoreLocked,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
         UnsupportedQuery,
         UsageError,
         ValueOutOfRange,
+        WrongType,
     )
     from construct_messages.logs.jelly.options import JellyOptions, LogicalType, PhysicalType
     from construct_messages.message import Message, Quad
@@ -84,6 +86,7 @@ _ROOMS: Final = {
     "SourceError": "errors",
     "SourceTimeout": "errors",
     "SparkUnavailable": "errors",
+    "StoreDamaged": "errors",
     "StoreError": "errors",
     "StoreFull": "errors",
     "StoreLocked": "errors",
@@ -93,6 +96,7 @@ _ROOMS: Final = {
     "UnsupportedQuery": "errors",
     "UsageError": "errors",
     "ValueOutOfRange": "errors",
+    "WrongType": "errors",
     "awrite_log": "writing",
     "blank": "terms",
     "construct_messages": "construct",
@@ -136,6 +140,7 @@ __all__ = [
     "SourceError",
     "SourceTimeout",
     "SparkUnavailable",
+    "StoreDamaged",
     "StoreError",
     "StoreFull",
     "StoreLocked",
@@ -145,6 +150,7 @@ __all__ = [
     "UnsupportedQuery",
     "UsageError",
     "ValueOutOfRange",
+    "WrongType",
     "awrite_log",
     "blank",
     "construct_messages",

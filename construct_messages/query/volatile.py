@@ -6,6 +6,7 @@ Read from tokens, without a parser. Nothing here changes a query.
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from construct_messages.query.scope import closings
@@ -15,6 +16,8 @@ from construct_messages.query.tokens import decoded, tokenize
 _FUNCTIONS: Final = frozenset(("NOW", "RAND", "UUID", "STRUUID", "BNODE"))
 # Virtuoso's own
 _NAMES: Final = frozenset(("bif:now", "bif:rnd", "bif:uuid", "bif:curdatetime"))
+# most queries have none of them, and need not be tokenised
+_MAY_CALL: Final = re.compile("|".join([*_FUNCTIONS, *_NAMES]), re.IGNORECASE)
 
 
 def volatile(select: Select) -> frozenset[str]:
@@ -28,6 +31,8 @@ def volatile(select: Select) -> frozenset[str]:
     ['id', 'name']
     """
     text = str(select)
+    if not _MAY_CALL.search(text):
+        return frozenset()
     tokens = tokenize(text)
     expressions: list[tuple[str, frozenset[str]]] = []
     found: set[str] = set()

@@ -10,8 +10,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-import msgspec
-
 from construct_messages.errors import IncompleteResult, shown
 
 _FAILURES: Final = frozenset(("error", "errors", "exception", "exceptions"))
@@ -76,7 +74,9 @@ def _is_yes(value: Any) -> bool:
 
 
 def _quoted(name: str, value: Any) -> str:
-    return f"{shown(name)}: {shown(msgspec.json.encode(value).decode())}"
+    import json  # results of other formats need none of it
+
+    return f"{shown(name)}: {shown(json.dumps(value))}"
 
 
 def _members(members: Mapping[str, Any]) -> Iterator[tuple[int, str, Any]]:

@@ -158,7 +158,7 @@ def times(connection: sqlite3.Connection, stream: str, sequences: Iterable[int])
 def latest(connection: sqlite3.Connection, stream: str, count: int) -> list[Element]:
     """The newest elements; see `StreamStore.latest`."""
     found = stored(connection, stream)
-    first = max(found.state.first, found.state.next - count)
+    first = max(found.state.first, found.state.next - max(0, count))
     elements = list(_elements(connection, found, first, found.state.last))
     if len(elements) != found.state.next - first:
         raise missing(stream, first, found.state.last)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Iterator
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
@@ -140,11 +141,16 @@ async def test_a_complete_answer_gives_its_connection_back(server: FaultServer, 
     assert (len(server.asked), server.connections) == (6, 1)
 
 
+def _pages() -> Iterator[bytes]:
+    """The answers for pages of five, which begin with two solutions of the one before, and for what follows."""
+    for start in (0, 3, 6, 9, len(TABLE)):
+        yield response(json_document(VARIABLES, TABLE[start : start + 5]), keep_alive=True)
+
+
 async def test_pages_share_a_connection(server: FaultServer, upstream: Upstream) -> None:
-    parts = [json_document(VARIABLES, TABLE[start : start + 5]) for start in (0, 5, 10, 15)]
-    server.play(*(response(part, keep_alive=True) for part in parts))
+    server.play(*_pages())
     assert await solutions(upstream, Request(SELECT, page_size=5)) == TABLE
-    assert (len(server.asked), server.connections) == (4, 1)
+    assert (len(server.asked), server.connections) == (5, 1)
 
 
 @pytest.mark.parametrize("at_once", [True, False])
@@ -261,8 +267,7 @@ async def test_closing_ends_what_is_under_way(server: FaultServer) -> None:
 
 async def test_a_rate_makes_requests_wait_their_turn(server: FaultServer) -> None:
     """At two a second, the third page waits for half a second; it does not fail."""
-    parts = [json_document(VARIABLES, TABLE[start : start + 5]) for start in (0, 5, 10, 15)]
-    server.play(*(response(part, keep_alive=True) for part in parts))
+    server.play(*_pages())
     loop = asyncio.get_running_loop()
     async with aclosing(Upstream(server.url, rate=2)) as upstream:
         started = loop.time()

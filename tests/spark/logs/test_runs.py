@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from construct_messages.errors import IncompleteResult, UsageError
+from construct_messages.formats import N_QUADS, RDFM, content_type
 from construct_messages.spark.logs import runs
 from construct_messages.spark.logs.files import Place, place_of
 from construct_messages.spark.logs.owners import Owner
@@ -36,7 +37,7 @@ def prepared(run: Run, sizes: list[int]) -> tuple[list[str], RunRecord]:
         path.write_text(LINE * size)
         paths.append(str(path))
         files.append(LogFile(f"{run.id}-{number}.nq", path.stat().st_size, size))
-    return paths, RunRecord(run.id, "application/n-quads", sum(sizes), sum(sizes), files)
+    return paths, RunRecord(run.id, content_type(N_QUADS, RDFM), sum(sizes), sum(sizes), files)
 
 
 def write(folder: Path, *sizes: int, overwrite: bool = False, alone: bool = False) -> Run:
