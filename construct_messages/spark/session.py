@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from construct_messages.arguments import checked
 from construct_messages.errors import (
@@ -35,6 +35,8 @@ from construct_messages.spark import jar
 from construct_messages.spark.failures import files_removed
 
 if TYPE_CHECKING:
+    from socketserver import BaseServer
+
     from pyspark.sql import SparkSession
 
 _OLDEST_JAVA: Final = 17
@@ -163,7 +165,29 @@ def local_session(
     builder = SparkSession.builder.master(master).appName("construct-messages")
     for name, value in new_settings(settings or {}, class_archive=class_archive, input_bytes=input_bytes).items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    spark = builder.getOrCreate()
+    _expect_end(getattr(spark.sparkContext, "_accumulatorServer", None))
+    return spark
+
+
+def _expect_end(server: BaseServer | None) -> None:
+    """Makes pyspark's server for accumulators say nothing when Java has ended.
+
+    Java holds a connection to it from the first task in Python on. If Java is killed, the server would print a
+    traceback beside the error that the program raises. Other failures are printed as before.
+
+    Args:
+        server: pyspark's, which no public way leads to; None: it has none.
+    """
+    if server is None:
+        return
+    told = server.handle_error
+
+    def handle_error(request: Any, address: Any) -> None:
+        if not isinstance(sys.exc_info()[1], EOFError | ConnectionError):
+            told(request, address)
+
+    server.handle_error = handle_error  # type: ignore[method-assign]  # of this server alone
 
 
 def new_settings(given: Mapping[str, str], *, class_archive: bool, input_bytes: int | None = None) -> dict[str, str]:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from socketserver import BaseRequestHandler, TCPServer
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -276,6 +277,23 @@ def test_what_is_said(text: str, hint: str, message: str) -> None:
 def test_no_answer() -> None:
     for failure in (ConnectionRefusedError(111, "Connection refused"), ConnectionResetError(), BrokenPipeError()):
         assert error_of(failure).message == GONE
+
+
+@pytest.mark.parametrize(("error", "printed"), [(EOFError, False), (ConnectionResetError, False), (ValueError, True)])
+def test_what_the_server_for_accumulators_prints(
+    capsys: pytest.CaptureFixture[str], error: type[Exception], printed: bool
+) -> None:
+    """Nothing when Java is gone, which the program itself says; other failures as before."""
+
+    class Failing(BaseRequestHandler):
+        def handle(self) -> None:
+            raise error
+
+    with TCPServer(("localhost", 0), Failing) as server:
+        session._expect_end(server)
+        with socket.create_connection(server.server_address[:2]):
+            server.handle_request()
+    assert (error.__name__ in capsys.readouterr().err) is printed
 
 
 def fail(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
