@@ -322,20 +322,23 @@ async def test_headers_that_are_not_relayed(served: Served, upstream: FaultServe
 
 
 def pages_with(failure: Callable[[bytes], Script]) -> list[Script | Answering]:
-    """Two whole pages of 4, a third that fails, and then whatever is asked for."""
+    """Two whole pages of 4, a third that fails, and then whatever is asked for.
+
+    Each page begins with two solutions of the one before.
+    """
 
     def page(asked: Asked) -> bytes:
         limit, offset = map(int, re.findall(r"LIMIT (\d+) OFFSET (\d+)$", asked.parameters["query"][0])[0])
         return response(json_document(VARIABLES, TABLE[offset : offset + limit]))
 
-    third = response(json_document(VARIABLES, TABLE[8:]))
+    third = response(json_document(VARIABLES, TABLE[4:8]))
     return [page, page, failure(third), page]
 
 
 PAGES: Final[dict[str, Callable[[bytes], Script]]] = {
     "cut": lambda wire: [wire[:-20]],
-    "cut behind a solution": lambda wire: [wire[: wire.index(b"label 10")], PAUSE],
-    "reset": lambda wire: [wire[: wire.index(b"label 10")], PAUSE, RESET],
+    "cut behind a solution": lambda wire: [wire[: wire.index(b"label 6")], PAUSE],
+    "reset": lambda wire: [wire[: wire.index(b"label 6")], PAUSE, RESET],
     "a damaged chunk": lambda wire: [wire[:-5], PAUSE, b"none\r\n"],
     "503": lambda _: error("503 Busy", "later"),
     "429": lambda _: error("429 Slow", "later"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -177,7 +178,8 @@ async def test_a_process_that_ends_again_and_again_is_paused(
         await registry.register("seen", over_a(STATELESS), Description())
         query = registry.get("seen")
         assert query is not None
-        monkeypatch.setattr(query, "_limits", QueryLimits(seconds=SECONDS, memory_bytes=1 << 20))
+        dies = (sys.executable, "-c", "import os; os.abort()")
+        monkeypatch.setattr("construct_messages.continuous.registered.process.module_command", lambda _: dies)
         assert query._process is not None
         os.kill(query._process._process.pid, signal.SIGKILL)
         await eventually(lambda: query.registration.status == "failed")

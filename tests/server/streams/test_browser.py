@@ -112,7 +112,8 @@ async def test_each_message_once_over_restarts(tmp_path: Path, monkeypatch: pyte
     async with relay() as between, AsyncExitStack() as stack:
         said: list[dict[str, Any]] = []
         for run, behind in enumerate((3, 6, 8)):
-            async with serving_streams(tmp_path / "streams.db") as server:
+            # the page is of another origin
+            async with serving_streams(tmp_path / "streams.db", server={"cors": ("*",)}) as server:
                 between.target = server.url
                 if run == 0:
                     await server.ask("PUT", "/streams/a")
