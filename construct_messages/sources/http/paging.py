@@ -307,7 +307,7 @@ def _windows(select: Select, full: int, profile: Profile, url: str, new_reader: 
                 return
             if page.cap is None or page.received < page.cap:
                 untold = IncompleteResult(
-                    f"{url} sent fewer solutions than requested, after {overlap.count} of them maybe not the last"
+                    f"{url} sent fewer solutions than requested: there may be more than {overlap.count}"
                 )
                 yield (more := _Probe(url, _beyond(select, overlap.count, profile), new_reader, untold))
                 if not more.received:
@@ -340,8 +340,8 @@ def _by_key(select: Select, size: int, key: str, url: str, new_reader: _NewReade
 
 
 _HINT: Final = (
-    "ask again if the data changed meanwhile; otherwise the endpoint does not keep its order: let the query order its "
-    "solutions by IRIs"
+    "ask again if the data changed meanwhile; otherwise the endpoint does not keep its order: name a variable that is "
+    "an IRI as page_key, or let the query order its solutions by IRIs"
 )
 
 
