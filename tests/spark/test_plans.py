@@ -1,5 +1,7 @@
 """What Spark plans for queries: nothing in Python, no products that were not asked for, nothing fetched on the way.
 
+Only paths fetch: counts, and the pairs of closures that are small enough to be followed on the driver.
+
 Asked are the queries of the benchmarks, of `queries/`, of the shared cases, and a sample of the W3C's suites. A query
 asks for a product where groups of patterns that it joins share no variable, or where BIND gives a variable one term
 for the group; that is told from its plan.
@@ -11,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, is_dataclass
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
@@ -50,6 +52,7 @@ pytest.importorskip("pyspark")
 from pyspark.sql import functions as F
 
 from construct_messages.spark.construct import construct_messages
+from construct_messages.spark.frames import small_closures
 from construct_messages.spark.frames.evaluation import EvaluationOptions, evaluate
 from construct_messages.spark.quads.table import QuadTable
 
@@ -193,6 +196,47 @@ def operators(executed: str) -> set[str]:
     return set(re.findall(r"^[\s:+|*()\d-]*([A-Z]\w+)", executed, re.MULTILINE))
 
 
+class Action(NamedTuple):
+    """An execution.
+
+    Args:
+        method: the method of Spark's that was called.
+        caller: where it was called, as Spark tells it: `collect at FILE:LINE`.
+        plan: the text of the plan that was executed.
+    """
+
+    method: str
+    caller: str
+    plan: str
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether nothing is fetched: a checkpoint stays on the executors, and a view is a name for a frame."""
+        return self.method in ("localCheckpoint", "createOrReplaceTempView")
+
+    @property
+    def is_count(self) -> bool:
+        """Whether it fetches one row of counts."""
+        one_row = re.search(r"^Keys: \[\]$", self.plan, re.MULTILINE)
+        return self.method in ("count", "collectToPython") and one_row is not None
+
+    @property
+    def is_small_closure(self) -> bool:
+        """Whether `small_closures` fetches pairs, and no more than it may."""
+        called = re.search(r"/spark/frames/small_closures\.py:\d+$", self.caller)
+        return self.method == "collectToPython" and called is not None and _is_limited(self.plan)
+
+
+def _is_limited(plan: str) -> bool:
+    """Whether a plan ends with the limit of small closures, or gives the one row of a path from a term to itself."""
+    tree = plan.removeprefix("== Physical Plan ==\n")
+    limit = re.search(r"^\(\d+\) CollectLimit\n.*\nArguments: (\d+)$", plan, re.MULTILINE)
+    if limit is not None and tree.startswith("CollectLimit ("):
+        return int(limit[1]) <= small_closures.MOST_STEPS + 1
+    # Spark leaves a limit out where it knows that there are no more rows
+    return tree.startswith("Project (2)\n+- Range (1)\n\n") and "Arguments: Range (0, 1, step=1," in plan
+
+
 class Actions:
     """What a session executes from now on.
 
@@ -204,11 +248,11 @@ class Actions:
         self._events: Any = session.sparkContext._jsc.sc().listenerBus()  # the store learns of executions by events
         self._last = next((execution.executionId() for execution in self._newest_first()), -1)
 
-    def __iter__(self) -> Iterator[tuple[str, str]]:
-        """The methods of Spark's that were called, and the plans that they executed."""
+    def __iter__(self) -> Iterator[Action]:
         for execution in takewhile(lambda each: each.executionId() > self._last, self._newest_first()):
             method = re.search(r"\.Dataset\.(\w+)\(", execution.details())
-            yield method[1] if method else execution.details(), execution.physicalPlanDescription()
+            name = method[1] if method else execution.details()
+            yield Action(name, execution.description(), execution.physicalPlanDescription())
 
     def _newest_first(self) -> Iterator[Any]:
         self._events.waitUntilEmpty(600_000)
@@ -222,19 +266,14 @@ def check(session: SparkSession, asked: Plan, make: Callable[[], DataFrame]) -> 
     frame = make()
     assert size(frame) <= LARGEST
     product, path = asks_for_product(asked.pattern), has_path(asked.pattern)
-    for method, description in [*actions, ("", executed(frame))]:
-        found = operators(description)
-        assert found, description
-        assert not {name for name in found if re.search("Python|InPandas|InArrow", name)}, description
-        assert product or not found & PRODUCTS, description
-        # a checkpoint stays on the executors, and a view is a name for a frame
-        kept = method in ("", "localCheckpoint", "createOrReplaceTempView")
-        assert kept or (path and _counts(method, description)), (method, description)
-
-
-def _counts(method: str, description: str) -> bool:
-    """Whether an action fetches one row of counts."""
-    return method in ("count", "collectToPython") and re.search(r"^Keys: \[\]$", description, re.MULTILINE) is not None
+    taken = list(actions)
+    for plan in [*(action.plan for action in taken), executed(frame)]:
+        found = operators(plan)
+        assert found, plan
+        assert not {name for name in found if re.search("Python|InPandas|InArrow", name)}, plan
+        assert product or not found & PRODUCTS, plan
+    for action in taken:
+        assert action.is_kept or (path and (action.is_count or action.is_small_closure)), action
 
 
 def check_messages(session: SparkSession, table: QuadTable, text: str, **options: Any) -> None:
@@ -359,20 +398,55 @@ def test_python_is_found(table: QuadTable) -> None:
     assert operators(executed(table.frame.select(udf("subject")))) & {"ArrowEvalPython", "BatchEvalPython"}
 
 
-def test_what_is_fetched_is_found(session: SparkSession, table: QuadTable) -> None:
+def test_what_is_fetched_is_found(session: SparkSession, table: QuadTable, monkeypatch: pytest.MonkeyPatch) -> None:
     """A path of many links counts, also links before it doubles them; what is collected is told apart."""
+    monkeypatch.setattr(small_closures, "MOST_STEPS", 0)
     asked = translate_query(f"SELECT * {{ <urn:0> {P}+ ?x }}", now=NOW)
     actions = Actions(session)
     frame = evaluate(asked, table)
-    methods = {method for method, description in actions if method == "localCheckpoint" or _counts(method, description)}
-    assert methods == {method for method, _ in actions} == {"localCheckpoint", "count", "collectToPython"}
+    (tried,) = (action for action in actions if action.is_small_closure)
+    others = [action for action in actions if action != tried]
+    assert all(action.is_kept or action.is_count for action in others)
+    assert {action.method for action in others} == {"localCheckpoint", "count", "collectToPython"}
     actions = Actions(session)
     frame.collect()
-    ((method, description),) = actions
-    assert method == "collectToPython"
-    assert not _counts(method, description)
+    (action,) = actions
+    assert action.method == "collectToPython"
+    assert not action.is_count
+    assert not action.is_small_closure
     with pytest.raises(AssertionError):
         check(session, asked, lambda: [frame.collect(), frame][1])
+
+
+def test_small_closures_are_found(session: SparkSession, table: QuadTable) -> None:
+    """They fetch steps and the pairs to begin with; that is allowed to paths, to them alone, and by their limit."""
+    asked = translate_query(f"SELECT * {{ <urn:0> {P}+ ?x }}", now=NOW)
+    actions = Actions(session)
+    evaluate(asked, table)
+    taken = list(actions)
+    assert [action.is_small_closure for action in taken] == [True, True]
+    check(session, asked, lambda: evaluate(asked, table))
+    without = translate_query(f"SELECT * {{ <urn:0> {P} ?x }}", now=NOW)
+    with pytest.raises(AssertionError):
+        check(session, without, lambda: evaluate(asked, table))
+    most = small_closures.MOST_STEPS
+    for changed in (
+        taken[0]._replace(caller="collect at /construct_messages/spark/frames/paths.py:1"),
+        taken[0]._replace(method="toLocalIterator"),
+        taken[0]._replace(plan=taken[0].plan.replace(f"Arguments: {most + 1}\n", f"Arguments: {most + 2}\n")),
+        taken[0]._replace(plan=executed(table.frame)),
+    ):
+        assert changed != taken[0]
+        assert not changed.is_small_closure
+
+
+def test_a_small_closure_without_a_limit_is_found(
+    session: SparkSession, table: QuadTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = translate_query(f"SELECT * {{ <urn:0> {P}+ ?x }}", now=NOW)
+    monkeypatch.setattr("pyspark.sql.classic.dataframe.DataFrame.limit", lambda frame, _: frame)
+    with pytest.raises(AssertionError, match="collectToPython"):
+        check(session, asked, lambda: evaluate(asked, table))
 
 
 def test_no_job_runs_before_an_action(spark: SparkSession, table: QuadTable) -> None:
