@@ -187,7 +187,7 @@ def _expect_end(server: BaseServer | None) -> None:
         if not isinstance(sys.exc_info()[1], EOFError | ConnectionError):
             told(request, address)
 
-    server.handle_error = handle_error  # type: ignore[method-assign]  # of this server alone
+    server.handle_error = handle_error  # type: ignore[assignment, method-assign]  # of this server alone
 
 
 def new_settings(given: Mapping[str, str], *, class_archive: bool, input_bytes: int | None = None) -> dict[str, str]:

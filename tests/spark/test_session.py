@@ -291,7 +291,7 @@ def test_what_the_server_for_accumulators_prints(
 
     with TCPServer(("localhost", 0), Failing) as server:
         session._expect_end(server)
-        with socket.create_connection(server.server_address[:2]):
+        with socket.create_connection(("localhost", server.server_address[1])):
             server.handle_request()
     assert (error.__name__ in capsys.readouterr().err) is printed
 
