@@ -26,11 +26,12 @@ _NO_SESSION: Final = re.compile(r"INVALID_HANDLE\.(?:SESSION|OPERATION)_\w+")
 
 # the files of Spark's committer, and of a run of this package (`logs.runs`)
 _RUNS: Final = r"/(?:_temporary|\.\d{8}T\d{12}Z-[0-9a-f]{4})\b"
-_REMOVED: Final = re.compile(
-    rf"(?:file:)?(?P<folder>[^\s'\"]+?){_RUNS}[^\n]*?(?:does not exist|No such file or directory|exists=false)"
+_REMOVED: Final = (
+    # Hadoop makes a folder and then gives it its rights, also the one above its own files
+    re.compile(rf"chmod: cannot access '(?:file:)?(?P<folder>[^\n]+?)(?:{_RUNS}[^\n]*)?': No such file"),
+    re.compile(rf"Mkdirs failed to create (?:file:)?(?P<folder>[^\n]+?){_RUNS}"),
+    re.compile(rf"(?:file:)?(?P<folder>[^\s'\"]+?){_RUNS}[^\n]*?(?:does not exist|No such file or directory)"),
 )
-# Hadoop gives a folder its rights when it has just made it, also the one that it writes to, above its own files
-_MADE: Final = re.compile(rf"chmod: cannot access '(?:file:)?(?P<folder>[^\n]+?)(?:{_RUNS}[^\n]*)?': No such file")
 _HINTS: Final = (
     (re.compile(r"OutOfMemoryError|Java heap space|GC overhead"), "give it more memory: --conf spark.driver.memory=4g"),
     (re.compile(r"No space left on device"), "free some space, or name another disk: --conf spark.local.dir=DIR"),
@@ -81,7 +82,8 @@ def files_removed(text: str) -> IncompleteResult | None:
     /logs: what was being written there has been removed
       hint: another job may write to the same folder: run one after the other, or give each a folder of its own
     """
-    if (found := _MADE.search(text) or _REMOVED.search(text)) is None:
+    found = next(filter(None, (pattern.search(text) for pattern in _REMOVED)), None)
+    if found is None:
         return None
     return IncompleteResult(
         f"{found['folder']}: what was being written there has been removed",

@@ -240,6 +240,7 @@ Caused by: java.io.IOException: Mkdirs failed to create file:/data/logs/.2026112
 \tat org.apache.hadoop.fs.ChecksumFileSystem.create(ChecksumFileSystem.java:515)
 """
 MADE = RACE.replace("/_temporary/0", "")  # the folder itself was removed as it was made
+TASK = "java.io.IOException: Mkdirs failed to create file:/a b/logs/_temporary/0/_temporary/attempt_2026_m_000001_7"
 LOST = "File hdfs://host/logs/_temporary/0/task_1 does not exist."
 MEMORY = """Job aborted due to stage failure: Task 2 failed 1 times: java.lang.OutOfMemoryError: Java heap space
 \tat java.base/java.util.Arrays.copyOf(Arrays.java:3537)
@@ -252,6 +253,7 @@ TEXTS: list[tuple[str, str, str]] = [
     (RACE, "another job may write", "/logs: what was being written there has been removed"),
     (MADE, "another job may write", "/tmp/x y/logs: what was being written there has been removed"),
     (RUN, "another job may write", "/data/logs: what was being written"),
+    (TASK, "another job may write", "/a b/logs: what was being written"),
     (LOST, "another job may write", "hdfs://host/logs: what was being written"),
     (MEMORY, "--conf spark.driver.memory=4g", "OutOfMemoryError: Java heap space"),
     ("java.io.IOException: No space left on device\n\tat a.B.c(B.java:1)", "spark.local.dir", "No space left"),
