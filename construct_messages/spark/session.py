@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from construct_messages.arguments import checked
 from construct_messages.errors import (
+    CannotWrite,
     ConstructMessagesError,
     IncompleteResult,
     LimitExceeded,
@@ -363,6 +364,13 @@ _MENDABLE: Final[tuple[tuple[re.Pattern[str], Callable[[str], ConstructMessagesE
     (
         re.compile(r"\[PATH_ALREADY_EXISTS\] Path (.*?) already exists\."),
         lambda path: UsageError(f"{path} exists already", hint="choose another path, or ask for it to be overwritten"),
+    ),
+    (
+        re.compile(r"Unable to clear output directory (?:file:)?(.*?) prior to writing to it"),
+        lambda path: CannotWrite(
+            f"{path} cannot be overwritten: not all of it could be removed",
+            hint="check its rights, and that no other job writes there: give each a folder of its own",
+        ),
     ),
     (
         re.compile(r"\[FAILED_READ_FILE[.\w]*\] Encountered error while reading file (.*?)\. "),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from construct_messages.errors import (
+    CannotWrite,
     ConstructMessagesError,
     IncompleteResult,
     LogError,
@@ -214,6 +215,14 @@ def test_failures_that_a_user_can_mend(spark: SparkSession, tmp_path: Path) -> N
     (tmp_path / "a.gz").write_bytes(b"not packed")
     with pytest.raises(QuadsError, match=r"a\.gz cannot be read"), translated():
         spark.read.text(str(tmp_path / "a.gz")).collect()
+
+
+def test_a_folder_that_cannot_be_cleared() -> None:
+    """As Spark 4.3 says it where another job removes files of the folder at the same moment."""
+    said = ": org.apache.spark.SparkException: Unable to clear output directory file:/a b/logs prior to writing to it."
+    with pytest.raises(CannotWrite, match=r"^/a b/logs cannot be overwritten") as caught, translated():
+        raise failures()[0](said)
+    assert "a folder of its own" in (caught.value.hint or "")
 
 
 def test_other_failures_pass_unchanged(spark: SparkSession) -> None:
