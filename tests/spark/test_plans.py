@@ -1,10 +1,8 @@
 """What Spark plans for queries: nothing in Python, no products that were not asked for, nothing fetched on the way.
 
-Only paths fetch: counts, and the pairs of closures that are small enough to be followed on the driver.
-
 Asked are the queries of the benchmarks, of `queries/`, of the shared cases, and a sample of the W3C's suites. A query
 asks for a product where groups of patterns that it joins share no variable, or where BIND gives a variable one term
-for the group; that is told from its plan.
+for the group; that is told from its plan. Only paths fetch: counts, and small closures.
 """
 
 from __future__ import annotations
@@ -217,22 +215,20 @@ class Action(NamedTuple):
     @property
     def is_count(self) -> bool:
         """Whether it fetches one row of counts."""
-        one_row = re.search(r"^Keys: \[\]$", self.plan, re.MULTILINE)
-        return self.method in ("count", "collectToPython") and one_row is not None
+        return self.method in ("count", "collectToPython") and bool(re.search(r"^Keys: \[\]$", self.plan, re.MULTILINE))
 
     @property
     def is_small_closure(self) -> bool:
         """Whether `small_closures` fetches pairs, and no more than it may."""
-        called = re.search(r"/spark/frames/small_closures\.py:\d+$", self.caller)
-        return self.method == "collectToPython" and called is not None and _is_limited(self.plan)
+        called = bool(re.search(r"/spark/frames/small_closures\.py:\d+$", self.caller))
+        return self.method == "collectToPython" and called and _is_limited(self.plan)
 
 
 def _is_limited(plan: str) -> bool:
     """Whether a plan ends with the limit of small closures, or gives the one row of a path from a term to itself."""
     tree = plan.removeprefix("== Physical Plan ==\n")
-    limit = re.search(r"^\(\d+\) CollectLimit\n.*\nArguments: (\d+)$", plan, re.MULTILINE)
-    if limit is not None and tree.startswith("CollectLimit ("):
-        return int(limit[1]) <= small_closures.MOST_STEPS + 1
+    if limit := re.match(r"CollectLimit (\(\d+\))\n(?s:.*)\n\1 CollectLimit\n.*\nArguments: (\d+)\n", tree):
+        return int(limit[2]) <= small_closures.MOST_STEPS + 1
     # Spark leaves a limit out where it knows that there are no more rows
     return tree.startswith("Project (2)\n+- Range (1)\n\n") and "Arguments: Range (0, 1, step=1," in plan
 
@@ -411,9 +407,7 @@ def test_what_is_fetched_is_found(session: SparkSession, table: QuadTable, monke
     actions = Actions(session)
     frame.collect()
     (action,) = actions
-    assert action.method == "collectToPython"
-    assert not action.is_count
-    assert not action.is_small_closure
+    assert (action.method, action.is_count, action.is_small_closure) == ("collectToPython", False, False)
     with pytest.raises(AssertionError):
         check(session, asked, lambda: [frame.collect(), frame][1])
 
@@ -429,14 +423,13 @@ def test_small_closures_are_found(session: SparkSession, table: QuadTable) -> No
     without = translate_query(f"SELECT * {{ <urn:0> {P} ?x }}", now=NOW)
     with pytest.raises(AssertionError):
         check(session, without, lambda: evaluate(asked, table))
-    most = small_closures.MOST_STEPS
+    first, limit, most = taken[0], "\nArguments: {}\n", small_closures.MOST_STEPS
     for changed in (
-        taken[0]._replace(caller="collect at /construct_messages/spark/frames/paths.py:1"),
-        taken[0]._replace(method="toLocalIterator"),
-        taken[0]._replace(plan=taken[0].plan.replace(f"Arguments: {most + 1}\n", f"Arguments: {most + 2}\n")),
-        taken[0]._replace(plan=executed(table.frame)),
+        first._replace(caller="collect at /construct_messages/spark/frames/paths.py:1"),
+        first._replace(plan=first.plan.replace(limit.format(most + 1), limit.format(most + 2))),
+        first._replace(plan=executed(table.frame)),
     ):
-        assert changed != taken[0]
+        assert changed != first
         assert not changed.is_small_closure
 
 
