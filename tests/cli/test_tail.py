@@ -61,7 +61,7 @@ def messages(data: bytes, *numbers: int) -> bool:
     return list(read_log(bytes(data))) == [numbered(number) for number in numbers]
 
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.slow, pytest.mark.process]
 
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])

@@ -15,6 +15,8 @@ from construct_messages.streams import Description, Retention, StreamStore, open
 from construct_messages.streams.check import check_store
 from tests.support.streams import numbered
 
+pytestmark = pytest.mark.slow
+
 PAGE = 4096
 SENT = [numbered(number, size) for number, size in enumerate([1, 9000, 100, 20_000] * 10)]
 

@@ -23,6 +23,8 @@ from construct_messages.terms import XSD
 from tests.support.logs.cases.jsonld import parse
 from tests.support.logs.json_ld import by_jsonld_js, by_pyld
 
+pytestmark = pytest.mark.slow
+
 TYPES = [None, None, f"{XSD}double", f"{XSD}integer", f"{XSD}decimal", f"{XSD}float"]
 
 

@@ -35,7 +35,11 @@ CONTAINS = rdflib.URIRef(f"{LDP}contains")
 PAGED = {"Prefer": 'return=representation; max-member-count="500"'}
 FORMATS = {"application/ld+json": "json-ld", "text/turtle": "turtle", "application/n-triples": "nt"}
 
-pytestmark = pytest.mark.filterwarnings("ignore:ConjunctiveGraph is deprecated:DeprecationWarning")  # within rdflib
+# the deprecation is within rdflib
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:ConjunctiveGraph is deprecated:DeprecationWarning"),
+]
 
 
 async def fill(served: StreamsServer, count: int = COUNT) -> set[str]:

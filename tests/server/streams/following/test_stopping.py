@@ -20,6 +20,8 @@ from tests.support.http.streams import StreamsServer, events, serving_streams
 from tests.support.streams import numbered
 from tests.support.waiting import SECONDS
 
+pytestmark = pytest.mark.slow
+
 LONGER_THAN_A_TEST = "shutdown_seconds = 100000\n"
 """How long requests under way are waited for: a follower that is waited for fails the test."""
 
