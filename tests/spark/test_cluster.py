@@ -141,7 +141,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Cluster:
 
     # the wheel of the checkout, without the network
     build = page("pip wheel").replace("pip", f"{shlex.quote(sys.executable)} -m pip --no-input", 1)
-    build = build.replace("construct-messages", f"--no-index --no-build-isolation {shlex.quote(str(ROOT))}", 1)
+    build = build.replace("--no-deps .", f"--no-deps --no-index --no-build-isolation {shlex.quote(str(ROOT))}", 1)
     made = Cluster(place, place / "client" / "bin", place / "workers" / "bin" / "python")
     done = made.run(BASH, "-euc", build)
     assert done.status == 0, done.errors

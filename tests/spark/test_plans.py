@@ -220,7 +220,8 @@ class Action(NamedTuple):
     @property
     def is_small_closure(self) -> bool:
         """Whether `small_closures` fetches pairs, and no more than it may."""
-        called = bool(re.search(r"/spark/frames/small_closures\.py:\d+$", self.caller))
+        # Spark does not always say where it was called
+        called = not self.caller or bool(re.search(r"/spark/frames/small_closures\.py:\d+$", self.caller))
         return self.method == "collectToPython" and called and _is_limited(self.plan)
 
 
