@@ -219,8 +219,7 @@ class Action(NamedTuple):
 
     @property
     def is_small_closure(self) -> bool:
-        """Whether `small_closures` fetches pairs, and no more than it may."""
-        # Spark does not always say where it was called
+        """Whether `small_closures`, or one that Spark does not name, fetches pairs, and no more than it may."""
         called = not self.caller or bool(re.search(r"/spark/frames/small_closures\.py:\d+$", self.caller))
         return self.method == "collectToPython" and called and _is_limited(self.plan)
 
