@@ -28,7 +28,6 @@ class Groups:
     Attributes:
         last: the key of the last group that has arrived, perhaps not whole; None: nothing has arrived.
         count: the number of solutions of whole groups.
-        pending: the number of solutions of the last group.
     """
 
     def __init__(self, url: str, variable: str, column: int) -> None:
@@ -40,6 +39,7 @@ class Groups:
 
     @property
     def pending(self) -> int:
+        """The number of solutions of the last group."""
         return sum(map(len, self._pending))
 
     def begin(self) -> None:
@@ -73,7 +73,7 @@ class Groups:
         """
         if self._first is not None:
             self.check_first(batch)
-        start = 0
+        begin = None  # of the last group, if it begins in this batch
         for place, term in enumerate(batch.text[self._column]):
             key = self._key(term)
             if self.last is not None and key < self.last:
@@ -82,13 +82,20 @@ class Groups:
                     hint="read the result without page_key",
                 )
             if key != self.last:
-                yield from self._whole(batch.head(place).tail(place - start))
-                start, self.last = place, key
-        self._pending.append(batch.tail(len(batch) - start))
+                begin, self.last = place, key
+        if begin is not None:
+            if begin:
+                self._pending.append(batch.head(begin))
+            yield from self.end()
+            batch = batch.tail(len(batch) - begin)
+        self._pending.append(batch)
 
     def end(self) -> Iterator[Solutions]:
-        """Yields the last group, after the last page."""
-        yield from self._whole(None)
+        """Yields what is pending, because it is whole."""
+        whole, self._pending = self._pending, []
+        for batch in whole:
+            self.count += len(batch)
+            yield batch
 
     def vanished(self) -> IncompleteResult:
         """Returns the error for an endpoint that does not send the last group again."""
@@ -96,13 +103,6 @@ class Groups:
             f"{self._url} did not send the solution with {shown(str(self.last))} again",
             hint="ask again if the data changed meanwhile; otherwise read the result without page_key",
         )
-
-    def _whole(self, rest: Solutions | None) -> Iterator[Solutions]:
-        for part in (*self._pending, *(() if rest is None else (rest,))):
-            if len(part):
-                self.count += len(part)
-                yield part
-        self._pending.clear()
 
     def _key(self, term: Term) -> str:
         if not term.startswith("<") or term.startswith("<<("):

@@ -84,7 +84,7 @@ class Overlap:
         if came == expected:
             self.offset_is_obeyed = self.offset_is_obeyed or self.shows_offset(len(again))
             return
-        engine = f"{self._url} ({shown(server)})" if server else self._url
+        engine = self._engine(server)
         if not self.offset_is_obeyed and came == self._first[: len(came)]:
             raise IncompleteResult(f"{engine} sent the same page again: it does not obey OFFSET")
         place = next(place for place, pair in enumerate(zip(came, expected, strict=True)) if pair[0] != pair[1])
@@ -96,11 +96,14 @@ class Overlap:
 
     def missing(self, came: int, size: int, server: str | None) -> IncompleteResult:
         """Returns the error for a response that ends within the solutions it shares with the ones before."""
-        engine = f"{self._url} ({shown(server)})" if server else self._url
         return IncompleteResult(
-            f"{engine} sent only {came} of {size} solutions again that it sent before: its result became shorter",
+            f"{self._engine(server)} sent only {came} of {size} solutions again that it sent before: "
+            "its result became shorter",
             hint=self._hint,
         )
+
+    def _engine(self, server: str | None) -> str:
+        return f"{self._url} ({shown(server)})" if server else self._url
 
     def _tail(self, size: int) -> list[_Solution]:
         return list(self._last)[-size:] if size else []

@@ -134,8 +134,8 @@ PROFILES: Final[Mapping[str, Profile]] = {
         results=("json",),
         prefixes=_DBPEDIA,
         stable_blank_nodes=True,
-        # it refuses ORDER BY with OFFSET and LIMIT of more than 10,000, and orders unbound values last without them in
-        # one SELECT, first elsewhere; the order of IRIs, literals and blank nodes by value follows its plan
+        # it refuses ORDER BY with OFFSET and LIMIT of more than 10,000, but not in a sub-select, where it orders
+        # unbound values first instead of last; the order of IRIs, literals and blank nodes by value depends on its plan
         orders_in_sub_select=True,
         page_keys=BY_TEXT,
         timeouts=("S1T00",),
