@@ -53,7 +53,7 @@ FLOORS = {
     ),
     "query/continuous": floors("values", "cursor", "durations", "clauses", "patterns", "parse"),
     "streams": floors(
-        "vocabulary",
+        "vocabulary / wire",
         "element / damage / saved_state / contexts",
         "database",
         "publication / reading / broadcast",

@@ -27,15 +27,8 @@ from construct_messages.logs import DecoderOptions, decoder_for
 from construct_messages.message import Message
 from construct_messages.sources.http.response import without_query
 from construct_messages.streams.element import Element
+from construct_messages.streams.wire import AFTER, IDENTITY, LAST
 
-AFTER: Final = "RDF-Stream-After"
-"""The response header that tells the sequence before the first element of an answer: its elements have no gap."""
-
-LAST: Final = "RDF-Stream-Last"
-"""The response header that tells the sequence of the last element of an answer."""
-
-IDENTITY: Final = "RDF-Stream-Id"
-"""The response header that tells a stream from another one that had its name before, or will have it."""
 _GONE: Final = 410
 
 _EVENT: Final = "rdf-message"

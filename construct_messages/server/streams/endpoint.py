@@ -29,7 +29,7 @@ from construct_messages.server.streams.description import read_description
 from construct_messages.server.streams.following.view import FollowingView
 from construct_messages.server.streams.html.view import SHOWN, HtmlView
 from construct_messages.server.streams.ldes.view import LdesView
-from construct_messages.server.streams.output_view import AFTER, IDENTITY, LAST, OutputView
+from construct_messages.server.streams.output_view import OutputView
 from construct_messages.server.streams.publishing.view import PublishingView
 from construct_messages.server.streams.queries.parameters import WatchedEndpoint
 from construct_messages.server.streams.queries.view import QueriesView, check_query, is_query
@@ -52,6 +52,7 @@ from construct_messages.server.streams.resources import (
 )
 from construct_messages.streams.element import State
 from construct_messages.streams.store import StreamStore
+from construct_messages.streams.wire import AFTER, IDENTITY, LAST
 
 T = TypeVar("T")
 P = ParamSpec("P")

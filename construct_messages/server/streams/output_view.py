@@ -49,6 +49,7 @@ from construct_messages.server.streams.requests import (
 from construct_messages.server.streams.selection import select, selected, selecting, sequence_parameter
 from construct_messages.streams.element import State
 from construct_messages.streams.store import StreamStore
+from construct_messages.streams.wire import AFTER, IDENTITY, LAST
 
 _DOCUMENTS: Final = {format.document_type: format for format in (NDJSON_LD, *FORMATS)}
 """The formats of an element, best first."""
@@ -57,15 +58,6 @@ _SEQUENCES: Final = {
     format.document_type: format for format in (NDJSON_LD, *FORMATS) if format.own is None or format == NDJSON_LD
 }
 """The formats of a sequence without messages: where comments delimit, a log is a document as well."""
-
-AFTER: Final = "RDF-Stream-After"
-"""The header that tells the sequence before the first element of an answer."""
-
-LAST: Final = "RDF-Stream-Last"
-"""The header that tells the sequence of the last element of an answer, so that its reader knows that all came."""
-
-IDENTITY: Final = "RDF-Stream-Id"
-"""The header that tells a stream from another one that had its name before, or will have it."""
 
 _WHOLE_BYTES: Final = 1 << 16  # lists up to this size are sent with their length
 

@@ -16,7 +16,7 @@ from construct_messages.formats.media_types import EVENT_STREAM
 from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.sending import ClientLeft, send
 from construct_messages.server.streams.bounds import CLOSE_SECONDS, Bounds
-from construct_messages.server.streams.output_view import AFTER, IDENTITY, OutputView
+from construct_messages.server.streams.output_view import OutputView
 from construct_messages.server.streams.push import SUBPROTOCOLS, Live, check_text, event_stream, push_frames
 from construct_messages.server.streams.record import StreamRecord
 from construct_messages.server.streams.requests import InThread, record_of
@@ -28,6 +28,7 @@ from construct_messages.server.streams.selection import (
 )
 from construct_messages.streams.element import Element
 from construct_messages.streams.store import StreamStore
+from construct_messages.streams.wire import AFTER, IDENTITY
 
 _BYTES: Final = 1 << 12  # of what a follower may send over its socket, which is nothing but pings and a close
 
