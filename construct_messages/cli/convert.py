@@ -262,7 +262,7 @@ class _Followed:
         return self._encoder.encode(message)
 
     def _begin(self) -> bytes:
-        """The bytes before the first message, which tells what the log is."""
+        """The bytes before the first message, which show what the log is."""
         log, options = self._log, self._options
         assert log is not None
         name, label = _as_read(log, options)

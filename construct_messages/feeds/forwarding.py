@@ -60,7 +60,7 @@ class Target(Protocol):
     def size(self) -> int | None: ...
 
     async def send(self, elements: Sequence[Element], key: str, at: int | None) -> None:
-        """Sends elements; what was sent under the same key is not sent again where that can be told.
+        """Sends elements; what was sent under the same key is not sent again where that can be known.
 
         Args:
             elements: at least one.
@@ -198,7 +198,7 @@ class FileTarget:
         return settled_size(self._path)
 
     async def send(self, elements: Sequence[Element], key: str, at: int | None) -> None:  # noqa: ARG002 the protocol's
-        """See `Target.send`: the file tells what of them is there."""
+        """See `Target.send`: the file shows which of them are there."""
         encoder = encoder_for(*self._type, EncoderOptions(triple_terms=True, own=self._options))
         at = at or 0
         start = b"" if at else encoder.start()

@@ -215,7 +215,7 @@ async def _connected(
     follow: bool,
     asked: str | None,
 ) -> AsyncGenerator[Element]:
-    """The elements of one connection after the other; `asked` tells before each whether the stream is the same."""
+    """The elements of one connection after the other; `asked` checks before each whether the stream is the same."""
     while True:
         async for attempt in client.attempts():
             moved = False

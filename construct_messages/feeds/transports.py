@@ -164,7 +164,7 @@ def recognise(response: aiohttp.ClientResponse, url: str, position: Position) ->
 
 
 def _begin(response: aiohttp.ClientResponse, url: str, position: Position) -> bool:
-    """Takes the position at which an answer begins; returns whether the server tells it.
+    """Takes the position at which an answer begins; returns whether the server names it.
 
     Raises:
         SourceError: it begins elsewhere than was asked for.

@@ -1,6 +1,6 @@
 """A file that grows by whole parts: a part that a process did not finish is cut off before the next one.
 
-While a part is written, a journal beside the file tells where it begins, how long it is, and its checksum. So a kill or
+While a part is written, a journal beside the file has its beginning, its length and its checksum. So a kill or
 a power failure costs nothing but the part, and appending writes each byte once. A lock on the file keeps processes
 apart. Who reads the file meanwhile may see a part of a part. Nothing here knows what is written.
 """
@@ -28,7 +28,7 @@ def settled_size(path: Path) -> int:
 
     Raises:
         CannotWrite: the place cannot be read or written.
-        UsageError: another program wrote behind a part that was not finished.
+        UsageError: another program wrote after a part that was not finished.
     """
     with _errors(path):
         if _journal(path).exists():
@@ -101,7 +101,7 @@ def _append(path: Path, file: IO[bytes], data: bytes, at: int) -> None:
 
 
 def _settle(path: Path, file: IO[bytes]) -> None:
-    """Cuts off the part that the journal tells of, unless it is whole, and removes the journal."""
+    """Cuts off the part that the journal names, unless it is whole, and removes the journal."""
     try:
         journal = _JOURNAL.fullmatch(_journal(path).read_bytes())
     except FileNotFoundError:

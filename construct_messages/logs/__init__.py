@@ -251,8 +251,8 @@ def decoder_for(format: Format, syntax: Syntax | None = None, options: DecoderOp
 
     Args:
         format: the RDF serialization.
-        syntax: what the media type announces; None: nothing, or there is none, so that the log itself tells. A document
-            that tells nothing is one message, or none where it is empty.
+        syntax: what the media type announces; None: nothing, or there is none, so the log itself shows it. A document
+            that shows nothing is one message, or none where it is empty.
         options: what else is known of the log.
 
     Raises:

@@ -120,7 +120,7 @@ def beyond(select: Select, count: int, *, wrap: bool = False) -> Select:
 
 def _ordered(select: Select, keys: Sequence[str]) -> Select:
     unordered = volatile(select)
-    # a key that is named twice breaks an engine or two, and tells nothing
+    # a key that is named twice breaks an engine or two, and orders nothing
     given = {f"?{name}" for name in _plain_keys(select.order)}
     added = (key.format(name) for name in select.variables if name not in unordered for key in keys)
     ties = "".join(f" {key}" for key in added if key not in given)

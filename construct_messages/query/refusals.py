@@ -57,7 +57,7 @@ def refusal(error: SyntaxError, text: str, hint: str | None, refused: str) -> Qu
 
 
 def _unexpected(message: str) -> str:
-    """What the engine says that it expected, without classes of characters.
+    """What the engine expected by its own words, without classes of characters.
 
     >>> _unexpected("error at 1:9: expected one of \\",\\", OFFSET, ['0'..='9'], [_]")
     'unexpected token, expected one of "," OFFSET'

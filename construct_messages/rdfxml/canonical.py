@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 SEPARATOR: Final = "\x01"
-"""Stands between the parts of a name, as expat gives it: namespace, local name, prefix. No XML holds this character."""
+"""Separates the parts of a name, as expat returns it: namespace, local name, prefix. No XML has this character."""
 
 _TEXT: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#xD;"})
 _ATTRIBUTE: Final = str.maketrans(
@@ -49,7 +49,7 @@ class CanonicalContent:
         """Writes a start tag.
 
         Args:
-            name: as expat gives it with its namespace and prefix.
+            name: as expat returns it, with its namespace and prefix.
             attributes: their values by such names.
         """
         namespace, prefix, shown = _parts(name)

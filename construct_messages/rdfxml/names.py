@@ -1,4 +1,4 @@
-"""Names of elements and attributes, as expat gives them, as IRIs, and what attributes are for.
+"""Names of elements and attributes, as expat returns them, as IRIs, and what attributes are for.
 
 RDF 1.2 XML Syntax, sections 5.1.2, 5.1.4 and 6.2.2 to 6.2.7. What an attribute says where is `productions.py`'s to say.
 """

@@ -23,7 +23,7 @@ from construct_messages.rdfxml.productions import Productions
 _LEAST: Final = 1 << 20
 _TIMES: Final = 1 << 8
 _KEPT: Final = 8
-"""Of how many pieces the places of statements are kept: a parser of N-Triples is not further behind."""
+"""Of how many pieces the places of statements are kept: a parser of N-Triples lags by fewer."""
 
 _STANDALONE: Final = b'<?xml version="1.0" standalone="yes"?>'
 _DECLARATION: Final = re.compile(
@@ -112,7 +112,7 @@ class RdfXmlParser:
         # what may hold the XML declaration; and how many lines and columns that which replaced it has too few
         self._head: bytes | None = b"" if limits.doctype else None
         self._shift = 0, 0
-        self._ended_at = 1, 1  # the line and column behind what was parsed
+        self._ended_at = 1, 1  # the line and column after what was parsed
         self._piece, self._fed = (0, b""), 0  # what is being parsed, and where it begins in what expat was fed
         self._warned = False
         self._failure: RdfXmlError | None = None  # of an element; what is not well-formed behind it, goes before it
@@ -271,7 +271,7 @@ class RdfXmlParser:
         return statements.encode()
 
     def _after(self, data: bytes) -> tuple[int, int]:
-        """The place behind the next data."""
+        """The place after the next data."""
         line, column = self._ended_at
         *lines, last = data.rsplit(b"\n", 1)
         return line + data.count(b"\n"), (1 if lines else column) + len(last.translate(None, _CONTINUATION))

@@ -1,7 +1,7 @@
 """The grammar of RDF/XML: events of XML in, statements of N-Triples out.
 
 RDF 1.2 XML Syntax, sections 5 and 6; the names of the productions are its own. A property that is annotated, base
-directions and triple terms are read as well. Nothing of XML parsing here: names come as expat gives them.
+directions and triple terms are read as well. Nothing of XML parsing here: names come as expat returns them.
 """
 
 from __future__ import annotations

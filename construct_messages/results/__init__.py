@@ -30,7 +30,7 @@ class Decoder(Protocol):
         ...
 
     def close(self) -> list[Solutions]:
-        """Says that no more bytes come, and returns the solutions that `feed` has not returned.
+        """Ends the document, and returns the solutions that `feed` has not returned.
 
         A decoder may hold bytes back to spare work. So what it returns here belongs to the result as well.
 

@@ -84,8 +84,8 @@ class EndpointSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
         update: whether updates are sent on to a URL.
         update_source: the URL that updates are sent on to, where it is not the one of queries.
         row_cap: how many rows or triples a URL sends at most in one answer. A CONSTRUCT of its own with as many may be
-            a part, which the log tells. None: nothing is counted.
-        refuse_capped: whether that, or an answer that says that it is a part, is an error instead.
+            a part, which is logged. None: nothing is counted.
+        refuse_capped: whether that, or an answer that declares itself a part, is an error instead.
         sponge: whether parameters that make a Virtuoso fetch from the web are sent on.
         retries: how often a request that failed for the moment is sent again.
         connect_seconds, read_seconds: how long to wait for a URL's connection, and between two of its bytes.

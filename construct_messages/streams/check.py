@@ -19,7 +19,7 @@ from construct_messages.streams.database import open_to_read, row_id, translated
 from construct_messages.streams.element import State
 from construct_messages.streams.reading import StoredStream, load
 
-_FINDINGS: Final = 100  # as many as SQLite tells
+_FINDINGS: Final = 100  # as many as SQLite reports
 _BLOCK: Final = 1000  # elements that are read at a time
 
 
@@ -27,7 +27,7 @@ class Finding(NamedTuple):
     """Something that is wrong.
 
     Args:
-        what: says it.
+        what: the description.
         stream: the name of the stream that it concerns; None: the file.
         first, last: the sequences of its elements; None: it concerns no elements.
     """
@@ -106,7 +106,7 @@ def _pages(connection: sqlite3.Connection) -> Iterator[Finding]:
 
 
 def _elements(connection: sqlite3.Connection, stream: StoredStream) -> Iterator[Finding]:
-    """What is wrong with the elements of a stream; neighbours with the same fault are told together."""
+    """What is wrong with the elements of a stream; neighbours with the same fault are reported together."""
     state, size, time, held = stream.state, 0, 0, list[Finding]()
     for first in range(state.first, state.next, _BLOCK):
         last = min(first + _BLOCK, state.next) - 1

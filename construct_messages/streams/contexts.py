@@ -180,7 +180,7 @@ class KnownContexts(Mapping[str, Any]):
     Args:
         given: by their IRI, as parsed JSON.
         strict: whether a name is an error that the vocabulary of a context does not have, where no published context
-            tells which names there are; if not, what has that name is ignored.
+            lists the names; if not, what has that name is ignored.
 
     >>> KnownContexts({"urn:c": {"p": "urn:p"}})["urn:c"]
     {'p': 'urn:p'}

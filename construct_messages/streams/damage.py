@@ -13,7 +13,7 @@ from typing import Final
 
 from construct_messages.errors import StoreDamaged
 
-_FOUND: Final = 3  # as many findings as an error tells
+_FOUND: Final = 3  # as many findings as an error names
 
 
 def damaged(path: Path | str | None, found: str) -> StoreDamaged:
@@ -33,7 +33,7 @@ class Damage:
     """The first damage that was found in a store; None: none so far.
 
     Attributes:
-        error: says what it is.
+        error: its description.
     """
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class OpeningCheck:
 
     Args:
         path: of the store.
-        damage: told what is found.
+        damage: takes what is found.
     """
 
     def __init__(self, path: Path, damage: Damage) -> None:

@@ -229,7 +229,7 @@ class Readers:
 
     Args:
         path: of the store.
-        damage: told of damage that reading meets.
+        damage: takes damage that reading meets.
     """
 
     def __init__(self, path: Path, damage: Damage) -> None:

@@ -39,7 +39,7 @@ class StoreReader:
         path: of the file.
         broadcast: tells what the writer committed.
         writer: of this process; None: another one writes, or none.
-        damage: told of damage that reading meets.
+        damage: takes damage that reading meets.
 
     Raises:
         NotFound: there is no such file.

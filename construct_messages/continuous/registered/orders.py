@@ -36,7 +36,7 @@ class Begin(msgspec.Struct, tag=True, frozen=True):
 
     Args:
         store: the path of the store.
-        registration: the query, as `Registration.encode` gives it.
+        registration: the query, as `Registration.encode` returns it.
         saved: what was kept of its state.
         memory_bytes: how much this process may take for itself.
         output_bytes: how large the messages of one evaluation may be together.
@@ -56,7 +56,7 @@ class Step(msgspec.Struct, tag=True, frozen=True):
 
     Args:
         last: by the names of the input streams: the sequence up to which elements are read.
-        now: behind these, no element is to come that is earlier than this time in microseconds; None: unknown.
+        now: after these, no element is to come that is earlier than this time in microseconds; None: unknown.
         most: how many elements to take at most.
         skip: leave the next element out, and do nothing else.
     """

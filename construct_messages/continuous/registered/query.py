@@ -1,7 +1,7 @@
 """One registered query: how it runs, follows its streams, fails and is started again.
 
 What it gives out is committed with its progress, so that wherever it ends, each of its elements is there once.
-`evaluator.py` runs in a process of its own; `recovery.py` says what becomes of a failure. asyncio only; no HTTP.
+`evaluator.py` runs in a process of its own; `recovery.py` decides what follows a failure. asyncio only; no HTTP.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ REGISTRATION: Final = "registration"
 """The key of the registration in that state."""
 
 _INPUTS: Final = "inputs"  # the numbers of the input streams, by their names
-_TICK_SECONDS: Final = 0.5  # how often windows are told that time has passed where no elements come
+_TICK_SECONDS: Final = 0.5  # how often windows learn that time has passed where no elements come
 _LOGGER: Final = logging.getLogger(__name__)
 
 
@@ -61,7 +61,7 @@ class RegisteredQuery:
     """One query, and how it is doing.
 
     Attributes:
-        name: of the stream that it gives out.
+        name: of its output stream.
         registration: see `Registration`.
         taken: how many elements it has read since it was taken up.
         given: how many elements it has given out since then.
@@ -162,7 +162,7 @@ class RegisteredQuery:
             self._task.cancel()
             await asyncio.wait([self._task])
             self._task = None
-            await self._store.anow()  # behind what was handed in to be committed
+            await self._store.anow()  # after what was handed in to be committed
         await self._drop_process()
 
     async def save(self, registration: Registration) -> None:

@@ -79,7 +79,7 @@ class _ListPage(NamedTuple):
 
 
 def _place(url: str, said: str | None) -> str | None:
-    """The URL that an answer says is its own; it is compared with others, and not asked for."""
+    """The URL that an answer names as its own; it is compared with others, and not requested."""
     try:
         return None if said is None else urljoin(url, said)
     except ValueError:
@@ -199,7 +199,7 @@ class InboxReader:
         )
 
     def _sequences(self, url: str, page: Page, names: Sequence[str]) -> Sequence[int | None]:
-        """The sequences of what a page lists, where it says which ones they are: in their order, without a gap.
+        """The sequences of what a page lists, where it names them: in their order, without a gap.
 
         Raises:
             SourceError: it lists more or less.

@@ -81,7 +81,7 @@ class Rows:
         self._handlers: dict[int, Callable[[bytes], None]] = {_tag(1): self._options}
 
     def message(self, frame: bytes) -> Message | None:
-        """The message of the next frame; None: it says that a log has no messages, by the options twice.
+        """The message of the next frame; None: it means that a log has no messages, by the options twice.
 
         Raises:
             Malformed: the frame is none of such a stream; `place` tells where.

@@ -1,4 +1,4 @@
-"""Prepares a JSON-LD document for pyoxigraph, where that reads something else than JSON-LD 1.1 API says.
+"""Prepares a JSON-LD document for pyoxigraph, where that reads something else than JSON-LD 1.1 API requires.
 
 Section 8.6 (data round tripping) for numbers, section 5.1 (expansion) for names that become null. Here, too, a name is
 refused that a context of this package does not know. What a document means otherwise is pyoxigraph's to say.
@@ -29,7 +29,7 @@ def literal_of(number: int | float, datatype: str | None = None) -> tuple[str, s
 
     Args:
         number: finite; an integer is exact, whatever its size.
-        datatype: the IRI that a document gives it; None: none.
+        datatype: its IRI in a document; None: none.
 
     >>> [literal_of(number)[0] for number in (1e20, 1e21, 5.0, 0.1 + 0.2)]
     ['100000000000000000000', '1.0E21', '5', '3.0E-1']

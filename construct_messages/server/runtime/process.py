@@ -79,7 +79,8 @@ async def serve(
 ) -> None:
     """Serves until a stop is requested.
 
-    Then it accepts nothing new, ends followers of streams, gives other answers `shutdown_seconds`, and resets the rest.
+    Then it accepts nothing new, ends followers of streams, lets other answers run for `shutdown_seconds`, and
+    resets the rest.
 
     Args:
         config: the settings.

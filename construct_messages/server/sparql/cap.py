@@ -1,7 +1,8 @@
 """Notices a CONSTRUCT or DESCRIBE of the source's own that has as many triples as the source sends at most.
 
-Virtuoso cuts such an answer at its `ResultSetMaxRows` plus one, with status 200 and no header. Nothing tells it from a
-result that is as large, so the count is all there is to go by. Bytes pass as they are; what is kept of them is bounded.
+Virtuoso cuts such an answer at its `ResultSetMaxRows` plus one, with status 200 and no header. Nothing distinguishes it
+from a result that is as large, so the count is all there is to go by. Bytes pass as they are; what is kept of
+them is bounded.
 """
 
 from __future__ import annotations

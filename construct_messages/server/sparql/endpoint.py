@@ -306,12 +306,12 @@ class SparqlEndpoint:
         )
 
     def _counts(self, record: SparqlRecord) -> bool:
-        """Whether the triples of an answer are counted; SELECTs have a header that tells of the cap."""
+        """Whether the triples of an answer are counted; SELECTs have a header with the cap."""
         settings = self._settings
         return settings.is_remote and settings.row_cap is not None and record.form in ("CONSTRUCT", "DESCRIBE")
 
     async def _is_part(self, answer: Answer, record: SparqlRecord, reason: str) -> None:
-        """Tells of an answer of which the source says that it is a part.
+        """Logs or refuses an answer that the source declares to be a part.
 
         Raises:
             IncompleteResult: the settings say that this is an error.
@@ -325,7 +325,7 @@ class SparqlEndpoint:
         self._request_log.log("warning", "a part", form=record.form, reason=shown(reason), endpoint=self.path)
 
     def _meets_cap(self, record: SparqlRecord, count: int) -> None:
-        """Tells of an answer with as many triples as the source sends at most.
+        """Logs or refuses an answer with as many triples as the source sends at most.
 
         Raises:
             IncompleteResult: the settings say that this is an error.

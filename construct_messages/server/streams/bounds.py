@@ -102,7 +102,7 @@ class Bounds:
         """Counts the running task as a follower.
 
         Args:
-            resumable: whether the client misses nothing when it is cut off, as it comes back behind what it got.
+            resumable: whether the client misses nothing when it is cut off, as it resumes after what it got.
 
         Raises:
             SourceError: it is one too many (503).

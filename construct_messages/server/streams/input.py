@@ -88,7 +88,7 @@ def _reading(
     if media_type == RDF_XML.document_type:
         return iter([read_document(body, base=base, message_bytes=message_bytes)]), True
     context = implied_context(media_type, parameters)
-    # the media type tells whether comments delimit messages
+    # the media type decides whether comments delimit messages
     options = DecoderOptions(base=base, contexts=CONTEXTS, context=context, message_bytes=message_bytes, comments=False)
     decoder = partial(decoder_for, options=options)
     if media_type in _JSON:

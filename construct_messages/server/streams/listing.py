@@ -111,7 +111,7 @@ def wants_pages(prefer: str, count: int) -> bool:
 
 
 def page_document(iris: StreamIris, iri: str, page: ListPage) -> Document:
-    """What one page says.
+    """The content of one page.
 
     Args:
         iris: of the stream.

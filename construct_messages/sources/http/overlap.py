@@ -74,7 +74,7 @@ class Overlap:
 
         Args:
             again: all that the response shares with the ones before.
-            server: the name that the response gives to the engine.
+            server: the name of the engine in the response.
 
         Raises:
             IncompleteResult: they differ.

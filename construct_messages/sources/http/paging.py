@@ -274,7 +274,7 @@ def _whole(select: Select, profile: Profile, url: str, new_reader: _NewReader) -
     )
     try:
         more = _Probe(url, _beyond(select, whole.received, profile), new_reader, capped)
-    except QueryError as error:  # a dialect's LIMIT, which cannot be told
+    except QueryError as error:  # a dialect's LIMIT, which cannot be read
         raise capped from error
     yield more
     if more.received:
@@ -312,7 +312,7 @@ def _windows(select: Select, full: int, profile: Profile, url: str, new_reader: 
                 yield (more := _Probe(url, _beyond(select, overlap.count, profile), new_reader, untold))
                 if not more.received:
                     return
-            full = page.received  # what it gives at most, announced or not
+            full = page.received  # what it returns at most, announced or not
         size = full
 
 

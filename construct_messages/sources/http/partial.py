@@ -15,7 +15,7 @@ _RANGE: Final = re.compile(r"[!-~]+ ([0-9]{1,20})-([0-9]{1,20})/([0-9]{1,20})")
 
 
 def partial_reason(status: int, header: Callable[[str], str | None]) -> str | None:
-    """Returns what says that a response is a part of the answer only, or None; empty where only the status says so.
+    """Returns what declares a response to be a part of the answer, or None; empty if that is the status alone.
 
     That is status 206, a `Content-Range` that is not the whole (RFC 9110, section 14.4), and what Virtuoso sends with a
     result that it had no time for.

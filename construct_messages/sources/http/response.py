@@ -379,7 +379,7 @@ def without_query(url: str) -> str:
 
 
 def ends_by_length(header: Header) -> bool:
-    """Whether only `Content-Length` says where a result ends: its format does not.
+    """Whether only `Content-Length` shows where a result ends: its format does not.
 
     What a server sends after that length is not of the response (RFC 9112, section 6.3), but a length that is too small
     would then make a shorter result, so a client looks whether anything follows.

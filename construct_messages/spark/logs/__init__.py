@@ -38,7 +38,7 @@ def register(spark: SparkSession) -> None:
     - `alone`: `true` is an error where the folder has logs already when these get their names
     - `single`: `true` writes one log of all partitions in their order, which the driver assembles at the path
 
-    Logs get their names when all tasks have ended. A failed job leaves nothing behind; what a killed one has left goes
+    Logs get their names when all tasks have ended. A failed job leaves nothing; what a killed one has left goes
     with the next job. `_SUCCESS` names the run, and `verify_folder` compares the logs with its record.
 
     Args:

@@ -28,7 +28,7 @@ class Owner(msgspec.Struct, frozen=True):
         machine: where it runs: the name of the host, and on Linux its boot and the namespace of the process number,
             since containers may have equal names.
         process: its number.
-        started: when it started, as its system tells.
+        started: when it started, by its system.
     """
 
     machine: str
@@ -81,7 +81,7 @@ class _Process(msgspec.Struct, frozen=True):
 
 
 def _look_up(number: int) -> _Process | None:
-    """Returns what the system tells of a process; None if there is none, or it may not be seen."""
+    """Returns what the system knows of a process; None if there is none, or it may not be seen."""
     try:
         if _BOOT.exists():
             # proc_pid_stat(5): number (name) state parent …; the 22nd field is the start, in ticks since the boot

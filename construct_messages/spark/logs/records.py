@@ -145,7 +145,7 @@ def sizes(folder: Place) -> dict[str, int]:
 
 
 def damage(record: RunRecord, found: dict[str, int]) -> list[str]:
-    """Says which logs of a run are missing or have another size.
+    """Returns which logs of a run are missing or have another size.
 
     >>> record = RunRecord("x", "application/n-quads", 2, 4, [LogFile("a.nq", 9), LogFile("b.nq", 9)])
     >>> damage(record, {"a.nq": 8})

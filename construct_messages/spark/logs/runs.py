@@ -91,11 +91,11 @@ class Run:
                 files.delete_dir(path)
 
     def commit(self, written: Sequence[str], record: RunRecord, *, overwrite: bool, alone: bool = False) -> None:
-        """Gives logs their names, removes what is to be overwritten, and says in `_SUCCESS` that all are there.
+        """Gives logs their names, removes what is to be overwritten, and writes `_SUCCESS` when all are there.
 
         Args:
             written: the paths of the logs.
-            record: says their names, in the same order.
+            record: has their names, in the same order.
             overwrite: whether the logs of others go.
             alone: whether it is an error if there are logs of others.
 
@@ -228,7 +228,7 @@ class LeftOver:
     Args:
         path: its path.
         run: the run.
-        owner: its process; None: not told.
+        owner: its process; None: unknown.
     """
 
     path: str

@@ -53,7 +53,7 @@ def write_texts(
 
     Args:
         values: a column of strings, observed by `told`.
-        told: tells `messages`, `quads` and `FIGURES`.
+        told: observes `messages`, `quads` and `FIGURES`.
         path: the folder.
         media_type: of the logs.
         mode: `"error"`, `"overwrite"` or `"append"`.

@@ -59,7 +59,7 @@ class _Task:
         uri: its URI.
         name: its name in the folder.
         format: its media type; None: that of its name.
-        written: what its run says of it.
+        written: its entry in the record of its run.
         lenient: whether malformed IRIs and language tags are passed.
     """
 

@@ -2,7 +2,7 @@
 
 SPARQL 1.1 Query, section 17.5, and xsd:date, which that does not have; XPath and XQuery Functions 3.1, section 19. What
 the table of section 17.5 does not allow, and text outside the lexical space of the type, is an error (NULL). A cast to
-decimal is cut at 18 digits behind the point. The lexical forms of numbers and dates are in `numbers` and `datetimes`.
+decimal is cut at 18 digits after the point. The lexical forms of numbers and dates are in `numbers` and `datetimes`.
 """
 
 from __future__ import annotations

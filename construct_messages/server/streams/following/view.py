@@ -58,7 +58,7 @@ class FollowingView:
         self._live = Live(store, settings.heartbeat_seconds)
 
     def stop(self) -> None:
-        """Ends all events and sockets, each with the reason; followers resume behind the last element they got."""
+        """Ends all events and sockets, each with the reason; followers resume after the last element they got."""
         self._live.stop()
 
     async def events(self, request: web.Request) -> web.StreamResponse:
@@ -130,7 +130,7 @@ class FollowingView:
                 await socket.close(code=code, message=reason)
 
     async def _after(self, name: str, parameters: Mapping[str, str]) -> int:
-        """The sequence behind which a follower begins: where it wants to; without a wish behind the newest element."""
+        """The sequence after which a follower begins: the one it asks for, or that of the newest element."""
         state = self._store.state(name)
         after = state.last
         for bound in UPPER_BOUNDS:

@@ -185,7 +185,7 @@ def members(
     """Elements as members, each with blank nodes of its own, which have the same labels each time.
 
     Named graphs of messages keep their names. Without names of graphs, what a message says of its default graph follows
-    what is said of the member, where only the TREE profile tells whose it is.
+    what is said of the member, where only the TREE profile shows whose it is.
 
     Args:
         iris: of the stream.

@@ -169,7 +169,7 @@ class LdesView:
         coding = negotiate_coding(request.headers.get("Accept-Encoding"))
         record = record_of(request)
         record.format = media_type
-        # without names of graphs, nothing but the profile tells what a member says
+        # without names of graphs, nothing but the profile shows what a member contains
         in_profile = media_type in _LOGS and (PROFILE in (accept or "") or not _LOGS[media_type].graphs)
         headers = {
             "Content-Type": f'{media_type}; profile="{PROFILE}"' if in_profile else media_type,
